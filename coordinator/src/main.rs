@@ -1,0 +1,3 @@
+//! The `flitcast` command.
+
+fn main() {}

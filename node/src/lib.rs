@@ -1,0 +1,3 @@
+//! Plays one PE.
+
+pub mod payload;

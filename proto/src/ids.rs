@@ -1,0 +1,38 @@
+//! Names of things: PEs, rounds, points in time.
+
+use std::fmt;
+
+/// The index of a PE in its tree; `PeId(0)` is the root, written P0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeId(pub u32);
+
+impl PeId {
+    /// P0: the source of a scatter, the destination of a gather.
+    pub const ROOT: PeId = PeId(0);
+
+    /// The PE's place in arrays that hold one element per PE.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for PeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "P{}", self.0)
+    }
+}
+
+/// The number of a round; a cluster counts its rounds from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoundId(pub u64);
+
+impl fmt::Display for RoundId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A point in time, in nanoseconds from an origin that the caller chooses: a
+/// driver passes its monotonic clock, the simulator its step counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);

@@ -1,0 +1,1 @@
+//! Seeded sequences that every PE and every version must agree on.

@@ -1,0 +1,1 @@
+//! What the whole-system tests share: building the binary, running it, comparing trees of files.

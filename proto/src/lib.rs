@@ -1,7 +1,20 @@
-//! The protocol of Flitcast: all that PEs must agree on, without sockets, clock or randomness.
+//! The protocol of Flitcast: all that PEs must agree on.
+//!
+//! Three rooms, one behind the other: [`tree`] says who is connected to whom,
+//! [`schedule`] who sends which message when, and [`pe`] is the state machine
+//! that plays one PE by it. [`wire`] is what the machines' words look like on a
+//! connection, [`sim`] runs the machines in lock step under the papers' rules,
+//! and [`predict`] runs them on measured links.
+//!
+//! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
+//! and seeds are passed in.
 
 mod ids;
+pub mod pe;
+pub mod predict;
+pub mod schedule;
 pub mod seeded;
+pub mod sim;
 pub mod tree;
 pub mod wire;
 

@@ -1,9 +1,96 @@
-//! Wire messages and their framing.
+//! Wire messages and their framing: what the bytes on a connection mean.
+//!
+//! Every frame is a 4-byte big-endian length and one protobuf message of that
+//! length. The rest of the project works with the types of this module; the
+//! generated ones stay in [`pb`], for this module and for tools that read a
+//! captured frame.
 
+pub mod control;
+pub mod edge;
+pub mod flit;
 #[allow(missing_docs, clippy::all)]
 mod generated;
+mod limits;
+
+use prost::Message as _;
+use thiserror::Error;
+
+pub use limits::{
+    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_EDGE_CONTROL, MAX_FLIT_BYTES, MAX_FLIT_PREFIX,
+    MIN_FLIT_BYTES,
+};
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.
 pub mod pb {
     pub use super::generated::*;
+}
+
+/// The oldest protocol version that this code speaks.
+pub const MIN_VERSION: u32 = 1;
+/// The newest protocol version that this code speaks.
+pub const MAX_VERSION: u32 = 1;
+
+/// The newest version that both sides speak.
+pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
+    let version = peer_max.min(MAX_VERSION);
+    if version < peer_min.max(MIN_VERSION) {
+        return Err(WireError::NoCommonVersion { peer_min, peer_max });
+    }
+    Ok(version)
+}
+
+/// Bytes that are no frame of this protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// A frame longer than its kind may be, refused before memory is reserved.
+    #[error("a frame of {length} bytes is announced, at most {limit} are allowed here")]
+    TooLong {
+        /// The declared length.
+        length: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not a protobuf message, or not one of ours.
+    #[error("a frame cannot be decoded: {0}")]
+    Malformed(String),
+    /// No version that both sides speak.
+    #[error(
+        "the peer speaks protocol versions {peer_min} to {peer_max}, this side {MIN_VERSION} to {MAX_VERSION}"
+    )]
+    NoCommonVersion {
+        /// The peer's oldest.
+        peer_min: u32,
+        /// The peer's newest.
+        peer_max: u32,
+    },
+}
+
+impl WireError {
+    fn malformed(what: impl std::fmt::Display) -> WireError {
+        WireError::Malformed(what.to_string())
+    }
+}
+
+impl From<prost::DecodeError> for WireError {
+    fn from(error: prost::DecodeError) -> WireError {
+        WireError::malformed(error)
+    }
+}
+
+/// The length that a frame's first four bytes declare, if it is at most `limit`.
+pub fn frame_length(prefix: [u8; LENGTH_BYTES], limit: usize) -> Result<usize, WireError> {
+    let length = u32::from_be_bytes(prefix) as usize;
+    if length > limit {
+        return Err(WireError::TooLong { length: length as u64, limit: limit as u64 });
+    }
+    Ok(length)
+}
+
+/// Appends `message` to `out` as a frame.
+fn put_frame(message: &impl prost::Message, out: &mut Vec<u8>) {
+    let length = message.encoded_len();
+    out.reserve(LENGTH_BYTES + length);
+    // Every frame built here is far below 4 GiB: see `limits`.
+    out.extend_from_slice(&(length as u32).to_be_bytes());
+    message.encode_raw(out);
 }

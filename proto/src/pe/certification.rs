@@ -1,0 +1,273 @@
+//! A PE in a gather by Transmission-Certification (paper 000, section III-B):
+//! token down, certificates up, orders down, then one gap-free stream up.
+
+use std::collections::VecDeque;
+
+use super::{Brief, Control, Message, Pace, Place, Route, Transmit, Violation};
+use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
+use crate::schedule::flits_of;
+use crate::tree::TokenBroadcast;
+use crate::{PeId, Time};
+
+#[derive(Debug)]
+pub(super) struct Certification {
+    sync: Sync,
+    pace: Pace,
+    flit_bytes: u32,
+    own: Option<Message>,
+    own_flits: u64,
+    /// Children in the token's order, with what they certified.
+    children: Vec<(PeId, Option<Certificate>)>,
+    tokens_sent: usize,
+    token_at: Option<Time>,
+    /// Pipelined: the certificate crosses so many steps after the token came.
+    certify_after: u64,
+    owes_certificate: bool,
+    /// The PE's order came; P0 gives itself one.
+    ordered: bool,
+    /// When the own message may go.
+    own_due: Time,
+    /// Orders yet to go, in their sequence.
+    orders: VecDeque<(PeId, u64)>,
+    /// Streams yet to come, in their sequence; the first may be under way.
+    streams: VecDeque<Slot>,
+    to_deliver: u64,
+    receipt_due: bool,
+    receipts_owed: VecDeque<PeId>,
+}
+
+impl Certification {
+    pub(super) fn new(place: &Place, brief: Brief, sync: Sync) -> Certification {
+        let is_root = place.is_root();
+        let own_bytes = brief.sends.first().copied().unwrap_or(0);
+        let (order, certify_after) = match sync {
+            Sync::Serial => (place.children().to_vec(), 0),
+            Sync::Pipelined => {
+                let broadcast = place.tree.token_broadcast();
+                (
+                    broadcast.order(place.id).to_vec(),
+                    // Received in step t, it crosses in step 2B + 1 - t.
+                    2 * broadcast.steps() + 1 - 2 * broadcast.received_step(place.id),
+                )
+            }
+        };
+        Certification {
+            sync,
+            pace: brief.pace,
+            flit_bytes: brief.flit_bytes,
+            own: (own_bytes > 0).then_some(Message {
+                source: place.id,
+                destination: PeId::ROOT,
+                bytes: own_bytes,
+            }),
+            own_flits: flits_of(own_bytes, brief.flit_bytes),
+            children: order.into_iter().map(|pe| (pe, None)).collect(),
+            tokens_sent: 0,
+            token_at: None,
+            certify_after,
+            owes_certificate: !is_root,
+            ordered: false,
+            own_due: Time(0),
+            orders: VecDeque::new(),
+            streams: VecDeque::new(),
+            to_deliver: if is_root { brief.subtree_messages } else { 0 },
+            receipt_due: !is_root && brief.subtree_messages > 0,
+            receipts_owed: place.children_with_messages(&brief).collect(),
+        }
+    }
+}
+
+impl Certification {
+    pub(super) fn trigger(&mut self, now: Time) {
+        self.token_at = Some(now);
+    }
+
+    pub(super) fn control(
+        &mut self,
+        place: &Place,
+        now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let from_parent = place.parent() == Some(from);
+        match item {
+            Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
+            Control::Certificate(certificate) if self.awaits_certificate(from) => {
+                if let Some((_, slot)) = self.children.iter_mut().find(|(pe, _)| *pe == from) {
+                    *slot = Some(certificate);
+                }
+                if place.is_root() && self.all_certified() {
+                    let slots = rules::root_orders(&self.promises());
+                    self.give_orders(now, 0, slots);
+                }
+            }
+            Control::Order { after_steps }
+                if from_parent && !self.owes_certificate && !self.ordered =>
+            {
+                let slots =
+                    rules::orders(self.sync, after_steps, self.own_flits, &self.promises());
+                self.give_orders(now, after_steps, slots);
+            }
+            Control::Receipt if from_parent && self.receipt_due && self.ordered => {
+                self.receipt_due = false;
+            }
+            _ => {
+                let phase = "in this phase of a Transmission-Certification gather";
+                return Err(Violation::UnexpectedControl { from, item, phase });
+            }
+        }
+        Ok(())
+    }
+
+    fn awaits_certificate(&self, from: PeId) -> bool {
+        let asked = self.children.iter().take(self.tokens_sent);
+        asked.into_iter().any(|(pe, certificate)| *pe == from && certificate.is_none())
+    }
+
+    fn all_certified(&self) -> bool {
+        self.children.iter().all(|(_, certificate)| certificate.is_some())
+    }
+
+    /// The children that get an order, once all have certified.
+    fn promises(&self) -> Vec<Child> {
+        rules::places(self.sync, self.children.iter().filter_map(|&(pe, c)| Some((pe, c?))))
+    }
+
+    fn give_orders(&mut self, now: Time, after_steps: u64, slots: Vec<Slot>) {
+        let order_of = |child: &Child| {
+            let slot = slots.iter().find(|slot| slot.pe == child.pe);
+            slot.map(|slot| (child.pe, slot.after_steps))
+        };
+        self.orders = self.promises().iter().filter_map(order_of).collect();
+        self.streams = slots.into_iter().filter(|slot| slot.stream_flits > 0).collect();
+        self.own_due = Pace::due(self.pace.step, now, after_steps);
+        self.ordered = true;
+    }
+
+    pub(super) fn route(
+        &mut self,
+        place: &Place,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
+        let message = *message;
+        let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
+        if message.destination != PeId::ROOT || !comes_from_below {
+            return Err(Violation::NoRoute { from, message });
+        }
+        let left = self.streams.front().map_or(0, |slot| slot.stream_flits);
+        if flits_of(message.bytes, self.flit_bytes) > left {
+            return Err(Violation::Overrun { from, message });
+        }
+        Ok(match place.parent() {
+            Some(to) => Route::Relay { to },
+            None => Route::Deliver,
+        })
+    }
+
+    pub(super) fn received(&mut self, _from: PeId, message: &Message) {
+        if let Some(slot) = self.streams.front_mut() {
+            slot.stream_flits -= flits_of(message.bytes, self.flit_bytes);
+            if slot.stream_flits == 0 {
+                self.streams.pop_front();
+            }
+        }
+    }
+
+    pub(super) fn delivered(&mut self) {
+        self.to_deliver -= 1;
+    }
+
+    /// When the certificate may go, if nothing but time is missing.
+    fn certificate_due(&self) -> Option<Time> {
+        let at = self.token_at?;
+        (self.owes_certificate && self.all_certified())
+            .then(|| Pace::due(self.pace.control_step, at, self.certify_after))
+    }
+
+    /// When the own message may go, if nothing but time is missing.
+    fn own_due(&self) -> Option<Time> {
+        (self.ordered && self.orders.is_empty() && self.own.is_some()).then_some(self.own_due)
+    }
+
+    pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
+        self.token_at?;
+        let control = |to, item| Some(Transmit::Control { to, item });
+        if let Some(&(to, _)) = self.children.get(self.tokens_sent) {
+            let asked = &self.children[..self.tokens_sent];
+            let all_answered = asked.iter().all(|(_, certificate)| certificate.is_some());
+            if self.sync == Sync::Pipelined || all_answered {
+                return control(to, Control::Token);
+            }
+        }
+        let parent = place.parent();
+        if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
+            let certificate = rules::certificate(self.sync, self.own_flits, &self.promises());
+            return (due <= now).then_some(Transmit::Control {
+                to,
+                item: Control::Certificate(certificate),
+            });
+        }
+        if let Some(&(to, after_steps)) = self.orders.front() {
+            return control(to, Control::Order { after_steps });
+        }
+        if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
+            return (due <= now).then_some(Transmit::Message { to, message });
+        }
+        let over = self.ordered
+            && self.own.is_none()
+            && self.streams.is_empty()
+            && !self.receipt_due
+            && self.to_deliver == 0;
+        match self.receipts_owed.front() {
+            Some(&to) if over => control(to, Control::Receipt),
+            _ => None,
+        }
+    }
+
+    pub(super) fn sent(&mut self, transmit: &Transmit) {
+        match transmit {
+            Transmit::Message { .. } => self.own = None,
+            Transmit::Control { item: Control::Token, .. } => self.tokens_sent += 1,
+            Transmit::Control { item: Control::Certificate(_), .. } => self.owes_certificate = false,
+            Transmit::Control { item: Control::Order { .. }, .. } => drop(self.orders.pop_front()),
+            Transmit::Control { .. } => drop(self.receipts_owed.pop_front()),
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Option<Time> {
+        self.certificate_due().or(self.own_due())
+    }
+
+    pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        if place.parent() == Some(from) {
+            return self.token_at.is_none()
+                || (!self.owes_certificate && !self.ordered)
+                || self.receipt_due;
+        }
+        let its_turn = self.ordered
+            && self.orders.is_empty()
+            && self.own.is_none()
+            && self.streams.front().is_some_and(|slot| slot.pe == from);
+        self.awaits_certificate(from) || its_turn
+    }
+
+    pub(super) fn is_finished(&self, place: &Place) -> bool {
+        // Pipelined, a subtree without flits gets no order.
+        let gets_order = self.sync == Sync::Serial
+            || self.own.is_some()
+            || self.receipt_due
+            || place.is_root();
+        self.token_at.is_some()
+            && self.tokens_sent == self.children.len()
+            && self.all_certified()
+            && !self.owes_certificate
+            && (self.ordered || !gets_order)
+            && self.orders.is_empty()
+            && self.own.is_none()
+            && self.streams.is_empty()
+            && self.to_deliver == 0
+            && !self.receipt_due
+            && self.receipts_owed.is_empty()
+    }
+}

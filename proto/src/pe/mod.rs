@@ -1,0 +1,354 @@
+//! The state machine of one PE in one round, without I/O.
+//!
+//! A driver tells it what happened (`handle_*`, with the time) and asks it what
+//! to do (`poll_*`). It has one send port and one receive port. The driver moves
+//! one item at a time through the send port: what [`Pe::poll_transmit`] returns,
+//! or the relay that [`Pe::handle_head`] decided, until [`Pe::handle_sent`]. It
+//! takes flits only from neighbours that [`Pe::listens_to`] admits.
+//!
+//! The machine orders and routes; it never sees a payload byte. What a step
+//! lasts is the driver's to say ([`Pace`]): one tick in the simulator, a measured
+//! time on real links, nothing at all where the receiver's slots alone decide.
+
+mod certification;
+mod scatter;
+mod shoulder_tap;
+mod violation;
+
+use std::sync::Arc;
+
+use crate::schedule::certification::{Certificate, Sync};
+use crate::{PeId, Time, Tree};
+
+pub use violation::Violation;
+
+/// What a round does and by which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Scatter, farthest destination first.
+    Scatter,
+    /// Gather by Shoulder-Tap; the tree must be a path.
+    ShoulderTap,
+    /// Gather by Transmission-Certification.
+    Certification(Sync),
+}
+
+impl Operation {
+    /// Whether data flows from P0 to the others.
+    pub fn is_scatter(self) -> bool {
+        self == Operation::Scatter
+    }
+}
+
+/// A message: between P0 and one other PE, of `bytes` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Where it starts.
+    pub source: PeId,
+    /// Where it ends.
+    pub destination: PeId,
+    /// Its whole length.
+    pub bytes: u64,
+}
+
+impl Message {
+    /// The PE that the message is named after: M_i goes to or comes from P_i.
+    pub fn pe(&self) -> PeId {
+        self.source.max(self.destination)
+    }
+}
+
+/// A control item: one flit on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Control {
+    /// Shoulder-Tap: transmit after at least so many steps.
+    Wakeup {
+        /// s, at least 1.
+        after_steps: u64,
+    },
+    /// The synchronization token.
+    Token,
+    /// A transmission certificate.
+    Certificate(Certificate),
+    /// Transmit after exactly so many steps.
+    Order {
+        /// s, at least 1.
+        after_steps: u64,
+    },
+    /// Everything of the sender's side is delivered. Not an item of the papers'
+    /// model: it follows the data and takes no step.
+    Receipt,
+}
+
+/// What the send port does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmit {
+    /// Send a control item to a neighbour.
+    Control {
+        /// The neighbour.
+        to: PeId,
+        /// The item.
+        item: Control,
+    },
+    /// Send a message of which this PE is the source.
+    Message {
+        /// The first PE on its way.
+        to: PeId,
+        /// The message.
+        message: Message,
+    },
+}
+
+/// What becomes of an incoming message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// It is for this PE.
+    Deliver,
+    /// All of it goes on through the send port, flit by flit.
+    Relay {
+        /// The next PE on its way.
+        to: PeId,
+    },
+}
+
+/// How long a step of the schedule lasts, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// A step of the data's schedule.
+    pub step: u64,
+    /// A step of the token's and the certificates' schedule. 0 on real links: a
+    /// certificate goes when it is due by cause, since a few bytes in a socket
+    /// collide with nothing.
+    pub control_step: u64,
+}
+
+impl Pace {
+    /// Every step lasts one tick: the papers' model.
+    pub const LOCK_STEP: Pace = Pace { step: 1, control_step: 1 };
+
+    /// An item received at `now` is due at the start of the `steps`-th step after.
+    fn due(step: u64, now: Time, steps: u64) -> Time {
+        Time(now.0.saturating_add(step.saturating_mul(steps.saturating_sub(1))))
+    }
+}
+
+/// What a PE is told of a round beforehand.
+#[derive(Clone, Debug)]
+pub struct Brief {
+    /// What the round does.
+    pub operation: Operation,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// How long a step lasts.
+    pub pace: Pace,
+    /// Bytes of the messages this PE is the source of: by PE index for P0 in a
+    /// scatter (`[0]` is 0), one element for another PE in a gather.
+    pub sends: Vec<u64>,
+    /// Nonnull messages of this PE's subtree, its own included. Only the end of
+    /// the round is told by it, never the schedule.
+    pub subtree_messages: u64,
+    /// The same for each child, in index order.
+    pub child_messages: Vec<u64>,
+}
+
+impl Brief {
+    /// The briefs of all PEs of a round, `bytes[i]` being M_i's length.
+    pub fn all(
+        tree: &Tree,
+        operation: Operation,
+        bytes: &[u64],
+        flit_bytes: u32,
+        pace: Pace,
+    ) -> Vec<Brief> {
+        let messages = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
+        tree.pes()
+            .map(|pe| Brief {
+                operation,
+                flit_bytes,
+                pace,
+                sends: match (operation.is_scatter(), pe == PeId::ROOT) {
+                    (true, true) => bytes.to_vec(),
+                    (false, false) => vec![bytes[pe.index()]],
+                    _ => Vec::new(),
+                },
+                subtree_messages: messages[pe.index()],
+                child_messages: tree.children(pe).iter().map(|c| messages[c.index()]).collect(),
+            })
+            .collect()
+    }
+}
+
+/// The part of a PE's state that depends on the algorithm.
+#[derive(Debug)]
+enum Role {
+    Scatter(scatter::Scatter),
+    ShoulderTap(shoulder_tap::ShoulderTap),
+    Certification(certification::Certification),
+}
+
+/// Calls the same method of whichever role the PE plays.
+macro_rules! role {
+    ($pe:expr, $role:ident => $call:expr) => {
+        match &$pe.role {
+            Role::Scatter($role) => $call,
+            Role::ShoulderTap($role) => $call,
+            Role::Certification($role) => $call,
+        }
+    };
+    (mut $pe:expr, $role:ident => $call:expr) => {
+        match &mut $pe.role {
+            Role::Scatter($role) => $call,
+            Role::ShoulderTap($role) => $call,
+            Role::Certification($role) => $call,
+        }
+    };
+}
+
+/// Where a PE stands in its tree.
+#[derive(Clone, Debug)]
+struct Place {
+    tree: Arc<Tree>,
+    id: PeId,
+}
+
+impl Place {
+    fn parent(&self) -> Option<PeId> {
+        self.tree.parent(self.id)
+    }
+
+    fn children(&self) -> &[PeId] {
+        self.tree.children(self.id)
+    }
+
+    fn is_root(&self) -> bool {
+        self.id == PeId::ROOT
+    }
+
+    /// The children whose subtrees hold messages.
+    fn children_with_messages<'a>(&'a self, brief: &'a Brief) -> impl Iterator<Item = PeId> + 'a {
+        let held = brief.child_messages.iter();
+        self.children().iter().zip(held).filter(|(_, n)| **n > 0).map(|(&child, _)| child)
+    }
+}
+
+/// The state machine of one PE in one round.
+#[derive(Debug)]
+pub struct Pe {
+    place: Place,
+    role: Role,
+    /// A message that is coming in, and what becomes of it.
+    incoming: Option<(PeId, Message, Route)>,
+    /// The send port is taken by what `poll_transmit` returned.
+    sending: Option<Transmit>,
+    /// The send port is taken by a relay.
+    relaying: bool,
+}
+
+impl Pe {
+    /// A PE at the start of a round.
+    pub fn new(tree: Arc<Tree>, id: PeId, brief: Brief) -> Pe {
+        let place = Place { tree, id };
+        let role = match brief.operation {
+            Operation::Scatter => Role::Scatter(scatter::Scatter::new(&place, brief)),
+            Operation::ShoulderTap => {
+                Role::ShoulderTap(shoulder_tap::ShoulderTap::new(&place, brief))
+            }
+            Operation::Certification(sync) => {
+                Role::Certification(certification::Certification::new(&place, brief, sync))
+            }
+        };
+        Pe { place, role, incoming: None, sending: None, relaying: false }
+    }
+
+    /// Which PE this is.
+    pub fn id(&self) -> PeId {
+        self.place.id
+    }
+
+    /// P0 begins the round.
+    pub fn handle_trigger(&mut self, now: Time) {
+        role!(mut self, role => role.trigger(now));
+    }
+
+    /// A control item came in from a neighbour.
+    pub fn handle_control(&mut self, now: Time, from: PeId, item: Control) -> Result<(), Violation> {
+        role!(mut self, role => role.control(&self.place, now, from, item))
+    }
+
+    /// The head of a message came in from a neighbour: one decision for all of it.
+    pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
+        if self.incoming.is_some() {
+            return Err(Violation::Interrupted { from, message });
+        }
+        if !self.listens_to(from) {
+            return Err(Violation::OutOfTurn { from, message });
+        }
+        let route = role!(mut self, role => role.route(&self.place, from, &message))?;
+        if message.bytes == 0 {
+            return Err(Violation::EmptyMessage { from, message });
+        }
+        self.relaying |= matches!(route, Route::Relay { .. });
+        self.incoming = Some((from, message, route));
+        Ok(route)
+    }
+
+    /// The last flit of the incoming message has left the receive port.
+    pub fn handle_received(&mut self) {
+        if let Some((from, message, _)) = self.incoming.take() {
+            role!(mut self, role => role.received(from, &message));
+        }
+    }
+
+    /// The message for this PE is verified and visible.
+    pub fn handle_delivered(&mut self) {
+        role!(mut self, role => role.delivered());
+    }
+
+    /// The send port has finished with what it was given: the last `Transmit`, or
+    /// the relay.
+    pub fn handle_sent(&mut self) {
+        match self.sending.take() {
+            Some(transmit) => role!(mut self, role => role.sent(&transmit)),
+            // The next message may be coming in while the last flit of this one
+            // goes out; the port then stays a relay's.
+            None => {
+                self.relaying = matches!(self.incoming, Some((_, _, Route::Relay { .. })));
+            }
+        }
+    }
+
+    /// What to send now. The port is busy with it until [`Pe::handle_sent`].
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        if self.sending.is_some() || self.relaying {
+            return None;
+        }
+        self.sending = role!(mut self, role => role.next(&self.place, now));
+        self.sending
+    }
+
+    /// When [`Pe::poll_transmit`] may have something that it has not now, if the
+    /// passing of time alone brings it.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.sending.is_some() || self.relaying {
+            return None;
+        }
+        role!(self, role => role.timeout())
+    }
+
+    /// Whether the receive port takes frames from this neighbour now. A frame of
+    /// another one waits in the network.
+    pub fn listens_to(&self, from: PeId) -> bool {
+        match self.incoming {
+            Some((busy_with, ..)) => from == busy_with,
+            None => role!(self, role => role.listens_to(&self.place, from)),
+        }
+    }
+
+    /// Whether this PE's part of the round is over.
+    pub fn is_finished(&self) -> bool {
+        self.sending.is_none()
+            && !self.relaying
+            && self.incoming.is_none()
+            && role!(self, role => role.is_finished(&self.place))
+    }
+}

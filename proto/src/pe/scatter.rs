@@ -1,0 +1,149 @@
+//! A PE in a scatter. P0 sends the messages farthest destination first; the
+//! others relay or keep what comes from their parent. Receipts follow upwards.
+
+use std::collections::VecDeque;
+
+use super::{Brief, Control, Message, Place, Route, Transmit, Violation};
+use crate::schedule::{flits_of, scatter};
+use crate::{PeId, Time};
+
+#[derive(Debug)]
+pub(super) struct Scatter {
+    /// P0: what is left to send, in order.
+    to_send: VecDeque<Message>,
+    /// P0: the round has begun.
+    triggered: bool,
+    /// Messages yet to come from the parent.
+    to_receive: u64,
+    /// The PE's own message is yet to be delivered.
+    own_pending: bool,
+    /// Children whose receipt is yet to come.
+    receipts_due: Vec<PeId>,
+    /// The receipt to the parent is yet to go.
+    owes_receipt: bool,
+}
+
+impl Scatter {
+    pub(super) fn new(place: &Place, brief: Brief) -> Scatter {
+        let receipts_due: Vec<PeId> = place.children_with_messages(&brief).collect();
+        let below: u64 = brief.child_messages.iter().sum();
+        let is_root = place.is_root();
+        let to_send = if is_root {
+            let flits: Vec<u64> =
+                brief.sends.iter().map(|&bytes| flits_of(bytes, brief.flit_bytes)).collect();
+            scatter::farthest_first(&place.tree, &flits)
+                .into_iter()
+                .map(|pe| Message {
+                    source: PeId::ROOT,
+                    destination: pe,
+                    bytes: brief.sends[pe.index()],
+                })
+                .collect()
+        } else {
+            VecDeque::new()
+        };
+        Scatter {
+            to_send,
+            triggered: false,
+            to_receive: if is_root { 0 } else { brief.subtree_messages },
+            own_pending: !is_root && brief.subtree_messages > below,
+            receipts_due,
+            owes_receipt: !is_root && brief.subtree_messages > 0,
+        }
+    }
+
+    pub(super) fn trigger(&mut self, _now: Time) {
+        self.triggered = true;
+    }
+
+    pub(super) fn control(
+        &mut self,
+        _place: &Place,
+        _now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let due = self.receipts_due.iter().position(|&child| child == from);
+        match (item, due) {
+            (Control::Receipt, Some(at)) => {
+                self.receipts_due.swap_remove(at);
+                Ok(())
+            }
+            _ => Err(Violation::UnexpectedControl { from, item, phase: "in a scatter" }),
+        }
+    }
+
+    pub(super) fn route(
+        &mut self,
+        place: &Place,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
+        let message = *message;
+        if message.source != PeId::ROOT || Some(from) != place.parent() {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if message.destination == place.id {
+            return match self.own_pending {
+                true => Ok(Route::Deliver),
+                false => Err(Violation::Overrun { from, message }),
+            };
+        }
+        match place.tree.child_toward(place.id, message.destination) {
+            Some(to) => Ok(Route::Relay { to }),
+            None => Err(Violation::NoRoute { from, message }),
+        }
+    }
+
+    pub(super) fn received(&mut self, _from: PeId, _message: &Message) {
+        self.to_receive -= 1;
+    }
+
+    pub(super) fn delivered(&mut self) {
+        self.own_pending = false;
+    }
+
+    pub(super) fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+        if self.triggered
+            && let Some(message) = self.to_send.pop_front()
+        {
+            let to = place.tree.child_toward(place.id, message.destination)?;
+            return Some(Transmit::Message { to, message });
+        }
+        let all_delivered =
+            self.to_receive == 0 && !self.own_pending && self.receipts_due.is_empty();
+        match place.parent() {
+            Some(to) if self.owes_receipt && all_delivered => {
+                Some(Transmit::Control { to, item: Control::Receipt })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn sent(&mut self, transmit: &Transmit) {
+        if matches!(transmit, Transmit::Control { item: Control::Receipt, .. }) {
+            self.owes_receipt = false;
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Option<Time> {
+        None
+    }
+
+    pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        if place.parent() == Some(from) {
+            self.to_receive > 0
+        } else {
+            self.receipts_due.contains(&from)
+        }
+    }
+
+    pub(super) fn is_finished(&self, place: &Place) -> bool {
+        (self.triggered || !place.is_root())
+            && self.to_send.is_empty()
+            && self.to_receive == 0
+            && !self.own_pending
+            && self.receipts_due.is_empty()
+            && !self.owes_receipt
+    }
+}

@@ -1,0 +1,34 @@
+//! Gathering on a path by Shoulder-Tap (paper 000, section III-A).
+//!
+//! Positions are counted along the path: the PE at position i is i edges from
+//! P0, whatever its index. `flits[i]` is the message of the PE at position i.
+
+/// s_1, what P0 tells its only child.
+pub const FIRST_WAKEUP: u64 = 1;
+
+/// s_{i+1}, from the s_i in the PE's own wakeup call and its own message:
+/// max(1, L_i + max(0, s_i - 2)).
+pub fn next_wakeup(after_steps: u64, own_flits: u64) -> u64 {
+    own_flits
+        .saturating_add(after_steps.saturating_sub(2))
+        .max(1)
+}
+
+/// The paper's lower bound (7) on the time of any distributed gather on a path,
+/// in steps; Shoulder-Tap meets it. 0 if every message is null.
+///
+/// (7) bounds the step in which each message's first flit crosses its first link,
+/// nearest PE first: not before i + 2 (i + 1 for the end PE, which has no call to
+/// pass on), and not before the message ahead has cleared the way.
+pub fn bound_steps(flits: &[u64]) -> u64 {
+    let end = flits.len().saturating_sub(1);
+    // When the last flit so far reaches P0.
+    let mut clear = 0;
+    for (i, &own) in flits.iter().enumerate().skip(1).filter(|(_, l)| **l > 0) {
+        let position = i as u64;
+        let called = if i < end { position + 2 } else { position + 1 };
+        let first = called.max((clear + 2).saturating_sub(position));
+        clear = first + own - 1 + position - 1;
+    }
+    clear
+}

@@ -1,0 +1,129 @@
+//! The frames of a tree edge that are no flits.
+
+use prost::Message as _;
+
+use super::pb::frame::Kind;
+use super::{WireError, pb, put_frame};
+use crate::pe::Control;
+use crate::schedule::certification::Certificate;
+use crate::{PeId, RoundId};
+
+/// The first frame in each direction of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Names the cluster.
+    pub cluster: u64,
+    /// Who is speaking.
+    pub pe: PeId,
+    /// The oldest protocol version offered.
+    pub min_version: u32,
+    /// The newest protocol version offered.
+    pub max_version: u32,
+}
+
+/// A frame of a tree edge that is no flit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EdgeFrame {
+    /// Opens the edge.
+    Hello(Hello),
+    /// A control item of a round.
+    Control {
+        /// The round.
+        round: RoundId,
+        /// The item.
+        item: Control,
+    },
+    /// The sender gives the round up.
+    Abort {
+        /// The round.
+        round: RoundId,
+        /// Why.
+        reason: String,
+    },
+    /// One of a burst of frames that measures the edge.
+    Probe {
+        /// After this one the receiver answers.
+        last: bool,
+        /// Payload bytes of each frame of the answer.
+        reply_bytes: u32,
+        /// Frames of the answer.
+        reply_frames: u32,
+        /// The payload of this frame.
+        payload: bytes::Bytes,
+    },
+    /// One frame of the answer to a probe.
+    ProbeReply {
+        /// Its payload.
+        payload: bytes::Bytes,
+    },
+}
+
+impl EdgeFrame {
+    /// Appends the frame, length prefix and all.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let kind = match self.clone() {
+            EdgeFrame::Hello(hello) => Kind::Hello(pb::Hello {
+                cluster: hello.cluster,
+                pe: hello.pe.0,
+                min_version: hello.min_version,
+                max_version: hello.max_version,
+            }),
+            EdgeFrame::Control { round, item } => control_kind(round.0, item),
+            EdgeFrame::Abort { round, reason } => Kind::Abort(pb::Abort { round: round.0, reason }),
+            EdgeFrame::Probe { last, reply_bytes, reply_frames, payload } => {
+                Kind::Probe(pb::Probe { last, reply_bytes, reply_frames, payload })
+            }
+            EdgeFrame::ProbeReply { payload } => Kind::ProbeReply(pb::ProbeReply { payload }),
+        };
+        put_frame(&pb::Frame { kind: Some(kind) }, out);
+    }
+
+    /// Reads a frame's body.
+    pub fn parse(body: &[u8]) -> Result<EdgeFrame, WireError> {
+        let kind = pb::Frame::decode(body)?.kind;
+        Ok(match kind.ok_or_else(|| WireError::malformed("a frame of no known kind"))? {
+            Kind::Hello(hello) => EdgeFrame::Hello(Hello {
+                cluster: hello.cluster,
+                pe: PeId(hello.pe),
+                min_version: hello.min_version,
+                max_version: hello.max_version,
+            }),
+            Kind::Wakeup(pb::Wakeup { round, after_steps }) => {
+                EdgeFrame::Control { round: RoundId(round), item: Control::Wakeup { after_steps } }
+            }
+            Kind::Token(pb::Token { round }) => {
+                EdgeFrame::Control { round: RoundId(round), item: Control::Token }
+            }
+            Kind::Certificate(pb::Certificate { round, lag_steps, stream_flits }) => {
+                let item = Control::Certificate(Certificate { lag_steps, stream_flits });
+                EdgeFrame::Control { round: RoundId(round), item }
+            }
+            Kind::Order(pb::Order { round, after_steps }) => {
+                EdgeFrame::Control { round: RoundId(round), item: Control::Order { after_steps } }
+            }
+            Kind::Receipt(pb::Receipt { round }) => {
+                EdgeFrame::Control { round: RoundId(round), item: Control::Receipt }
+            }
+            Kind::Abort(pb::Abort { round, reason }) => {
+                EdgeFrame::Abort { round: RoundId(round), reason }
+            }
+            Kind::Probe(pb::Probe { last, reply_bytes, reply_frames, payload }) => {
+                EdgeFrame::Probe { last, reply_bytes, reply_frames, payload }
+            }
+            Kind::ProbeReply(pb::ProbeReply { payload }) => EdgeFrame::ProbeReply { payload },
+            Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
+        })
+    }
+}
+
+fn control_kind(round: u64, item: Control) -> Kind {
+    match item {
+        Control::Wakeup { after_steps } => Kind::Wakeup(pb::Wakeup { round, after_steps }),
+        Control::Token => Kind::Token(pb::Token { round }),
+        Control::Certificate(Certificate { lag_steps, stream_flits }) => {
+            Kind::Certificate(pb::Certificate { round, lag_steps, stream_flits })
+        }
+        Control::Order { after_steps } => Kind::Order(pb::Order { round, after_steps }),
+        Control::Receipt => Kind::Receipt(pb::Receipt { round }),
+    }
+}

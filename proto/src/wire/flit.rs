@@ -1,0 +1,204 @@
+//! The flit's frame, whose payload is its last field: the prefix is written ahead
+//! of payload bytes that stay where they are, and a relay passes frames on as
+//! they came.
+
+use std::ops::Range;
+
+use prost::Message as _;
+use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
+
+use super::{LENGTH_BYTES, WireError, pb};
+use crate::pe::Message;
+use crate::{PeId, RoundId};
+
+/// XXH3-128 of a whole message, big-endian.
+pub type Digest = [u8; 16];
+
+/// Field numbers of `proto/flitcast.proto`.
+const FRAME_FLIT: u32 = 15;
+const FLIT_HEAD: u32 = 1;
+const FLIT_DIGEST: u32 = 2;
+const FLIT_PAYLOAD: u32 = 15;
+
+/// What a flit's frame says beside its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flit {
+    /// In the first flit of a message.
+    pub head: Option<(RoundId, Message)>,
+    /// In the last flit of a message.
+    pub digest: Option<Digest>,
+    /// Where the payload lies in the frame's body.
+    pub payload: Range<usize>,
+}
+
+/// Whether a frame's body is a flit.
+pub fn is_flit(body: &[u8]) -> bool {
+    body.first() == Some(&((FRAME_FLIT as u8) << 3 | WireType::LengthDelimited as u8))
+}
+
+/// Appends to `out` everything of a flit's frame that stands ahead of its
+/// `payload_bytes` bytes of payload: the length prefix included.
+pub fn put_prefix(
+    head: Option<(RoundId, Message)>,
+    digest: Option<&Digest>,
+    payload_bytes: usize,
+    out: &mut Vec<u8>,
+) {
+    let mut fields = Vec::with_capacity(super::MAX_FLIT_PREFIX);
+    if let Some((round, message)) = head {
+        let head = pb::Head {
+            round: round.0,
+            source: message.source.0,
+            destination: message.destination.0,
+            bytes: message.bytes,
+        };
+        encode_key(FLIT_HEAD, WireType::LengthDelimited, &mut fields);
+        encode_varint(head.encoded_len() as u64, &mut fields);
+        head.encode_raw(&mut fields);
+    }
+    if let Some(digest) = digest {
+        encode_key(FLIT_DIGEST, WireType::LengthDelimited, &mut fields);
+        encode_varint(digest.len() as u64, &mut fields);
+        fields.extend_from_slice(digest);
+    }
+    encode_key(FLIT_PAYLOAD, WireType::LengthDelimited, &mut fields);
+    encode_varint(payload_bytes as u64, &mut fields);
+
+    let flit_bytes = fields.len() + payload_bytes;
+    let mut outer = Vec::with_capacity(8);
+    encode_key(FRAME_FLIT, WireType::LengthDelimited, &mut outer);
+    encode_varint(flit_bytes as u64, &mut outer);
+
+    let length = (outer.len() + flit_bytes) as u32;
+    out.reserve(LENGTH_BYTES + outer.len() + fields.len());
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(&outer);
+    out.extend_from_slice(&fields);
+}
+
+/// Reads a flit's frame. Unknown fields are skipped; the payload must come last.
+pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
+    let mut rest = body;
+    let (number, wire_type) = decode_key(&mut rest)?;
+    if (number, wire_type) != (FRAME_FLIT, WireType::LengthDelimited) {
+        return Err(WireError::malformed("this frame is no flit"));
+    }
+    if decode_varint(&mut rest)? != rest.len() as u64 {
+        return Err(WireError::malformed("a flit does not fill its frame"));
+    }
+    let mut head = None;
+    let mut digest = None;
+    while !rest.is_empty() {
+        let (number, wire_type) = decode_key(&mut rest)?;
+        if wire_type != WireType::LengthDelimited || !matches!(number, FLIT_HEAD | FLIT_DIGEST | FLIT_PAYLOAD)
+        {
+            skip_field(wire_type, number, &mut rest, Default::default())?;
+            continue;
+        }
+        let length = decode_varint(&mut rest)?;
+        let Some((field, after)) = usize::try_from(length).ok().and_then(|n| rest.split_at_checked(n))
+        else {
+            return Err(WireError::malformed("a field of a flit is longer than the flit"));
+        };
+        rest = after;
+        match number {
+            FLIT_HEAD => head = Some(read_head(field)?),
+            FLIT_DIGEST => {
+                let bytes = Digest::try_from(field);
+                digest = Some(bytes.map_err(|_| WireError::malformed("a digest has 16 bytes"))?);
+            }
+            _ if rest.is_empty() => {
+                return Ok(Flit { head, digest, payload: body.len() - field.len()..body.len() });
+            }
+            _ => return Err(WireError::malformed("the payload of a flit must be its last field")),
+        }
+    }
+    // protobuf leaves an empty last field out.
+    Ok(Flit { head, digest, payload: body.len()..body.len() })
+}
+
+fn read_head(field: &[u8]) -> Result<(RoundId, Message), WireError> {
+    let head = pb::Head::decode(field)?;
+    let message = Message {
+        source: PeId(head.source),
+        destination: PeId(head.destination),
+        bytes: head.bytes,
+    };
+    Ok((RoundId(head.round), message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> (RoundId, Message) {
+        let widest = Message {
+            source: PeId(u32::MAX),
+            destination: PeId(u32::MAX),
+            bytes: u64::MAX,
+        };
+        (RoundId(u64::MAX), widest)
+    }
+
+    #[test]
+    fn the_longest_prefix_fits_its_limit() {
+        let mut out = Vec::new();
+        let payload = super::super::MAX_FLIT_BYTES as usize;
+        put_prefix(Some(head()), Some(&[0xff; 16]), payload, &mut out);
+        assert!(out.len() <= super::super::MAX_FLIT_PREFIX, "{}", out.len());
+    }
+
+    #[test]
+    fn prefix_and_payload_are_the_frame_that_prost_writes() {
+        for (head, digest) in
+            [(None, None), (Some(head()), None), (None, Some([7; 16])), (Some(head()), Some([9; 16]))]
+        {
+            let payload = b"payload bytes";
+            let mut ours = Vec::new();
+            put_prefix(head, digest.as_ref(), payload.len(), &mut ours);
+            ours.extend_from_slice(payload);
+
+            let flit = pb::Flit {
+                head: head.map(|(round, message)| pb::Head {
+                    round: round.0,
+                    source: message.source.0,
+                    destination: message.destination.0,
+                    bytes: message.bytes,
+                }),
+                digest: digest.map_or_else(Default::default, |d| d.to_vec().into()),
+                payload: payload.to_vec().into(),
+            };
+            let frame = pb::Frame { kind: Some(pb::frame::Kind::Flit(flit)) };
+            let mut theirs = Vec::new();
+            super::super::put_frame(&frame, &mut theirs);
+            assert_eq!(ours, theirs);
+
+            let body = &ours[LENGTH_BYTES..];
+            assert!(is_flit(body));
+            let read = parse(body).unwrap();
+            assert_eq!((read.head, read.digest, &body[read.payload]), (head, digest, &payload[..]));
+        }
+    }
+
+    #[test]
+    fn a_flit_cut_anywhere_is_refused() {
+        let mut frame = Vec::new();
+        put_prefix(Some(head()), Some(&[1; 16]), 5, &mut frame);
+        frame.extend_from_slice(b"12345");
+        let body = &frame[LENGTH_BYTES..];
+        for cut in 0..body.len() {
+            assert!(parse(&body[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_payload_that_is_not_last_is_refused() {
+        let mut fields = Vec::new();
+        prost::encoding::bytes::encode(FLIT_PAYLOAD, &b"x".to_vec(), &mut fields);
+        prost::encoding::bytes::encode(FLIT_DIGEST, &vec![0u8; 16], &mut fields);
+        let mut body = Vec::new();
+        prost::encoding::bytes::encode(FRAME_FLIT, &fields, &mut body);
+        let refused = parse(&body).unwrap_err();
+        assert!(refused.to_string().contains("last field"), "{refused}");
+    }
+}

@@ -1,0 +1,23 @@
+//! How long a frame may be. Checked before memory is reserved for it.
+
+/// The big-endian length in front of every frame.
+pub const LENGTH_BYTES: usize = 4;
+
+/// Of a frame on a tree edge that is no flit: the longest one, an abort with its
+/// reason, stays below this.
+pub const MAX_EDGE_CONTROL: usize = 4 * 1024;
+
+/// The payload of a flit. A PE holds one flit of a passing message; beyond a
+/// megabyte a longer one saves no system call worth its memory.
+pub const MAX_FLIT_BYTES: u32 = 1024 * 1024;
+
+/// A flit below this would be mostly prefix.
+pub const MIN_FLIT_BYTES: u32 = 64;
+
+/// A flit's bytes ahead of its payload: length, two nested keys and lengths, a
+/// head with four full-width numbers, a digest, the payload's key and length.
+pub const MAX_FLIT_PREFIX: usize = 96;
+
+/// Of a frame on the control channel: lengths of 2^20 messages at ten bytes each,
+/// and the tree.
+pub const MAX_CONTROL_FRAME: usize = 16 * 1024 * 1024;

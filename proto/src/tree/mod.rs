@@ -1,5 +1,186 @@
-//! Trees of PEs.
+//! The rooted tree on P0..Pn, and the arithmetic on it.
+//!
+//! A [`Tree`] is checked once, when it is made, and never changes: whoever holds
+//! one need not doubt it. What lives here is who is whose parent and child, and
+//! what follows from that alone. Messages, lengths and steps of a schedule do
+//! not, and nothing here reads a file. Nothing recurses: a path of a million
+//! PEs is a tree like any other.
 
-/// A rooted tree of PEs.
-#[derive(Debug)]
-pub struct Tree;
+mod broadcast;
+mod fault;
+mod shape;
+
+pub use broadcast::TokenBroadcast;
+pub use fault::{TreeFault, TreeFaults};
+pub use shape::{TreeSpec, TreeSpecError};
+
+use crate::PeId;
+
+/// The most PEs that a tree may have.
+///
+/// It bounds what a wrong number on a command line or a hostile tree message
+/// can make us reserve: a tree costs 20 bytes for each PE, so 20 MiB at most.
+/// It leaves room for a million, which is what the simulator is asked for; a
+/// real cluster stays far below.
+pub const MAX_PES: usize = 1 << 20;
+
+/// A tree on P0..Pn with P0 as its root.
+///
+/// Methods that take a [`PeId`] panic if the tree does not have that PE: ids
+/// that come from outside are checked where they come in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tree {
+    parents: Vec<Option<PeId>>,
+    depths: Vec<u32>,
+    /// The children of all PEs, P0's first; `first_child[i]..first_child[i + 1]`
+    /// are those of P_i.
+    children: Vec<PeId>,
+    first_child: Vec<u32>,
+    top_down: Vec<PeId>,
+}
+
+impl Tree {
+    /// Makes a tree of `parents[i]`, the parent of P_i; only `parents[0]` is
+    /// `None`.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it, at once.
+    pub fn from_parents(parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
+        fault::check(&parents)?;
+
+        let len = parents.len();
+        // Counting sort by parent; taking the PEs by index leaves each PE's
+        // children in index order.
+        let mut first_child = vec![0u32; len + 1];
+        for parent in parents.iter().flatten() {
+            first_child[parent.index() + 1] += 1;
+        }
+        for i in 0..len {
+            first_child[i + 1] += first_child[i];
+        }
+        let mut next_place = first_child.clone();
+        let mut children = vec![PeId::ROOT; len - 1];
+        for (pe, parent) in pes(len).zip(&parents) {
+            if let Some(parent) = parent {
+                let place = &mut next_place[parent.index()];
+                children[*place as usize] = pe;
+                *place += 1;
+            }
+        }
+
+        let mut tree = Tree {
+            depths: vec![0; len],
+            top_down: Vec::with_capacity(len),
+            parents,
+            children,
+            first_child,
+        };
+        tree.top_down.push(PeId::ROOT);
+        let mut done = 0;
+        while let Some(&pe) = tree.top_down.get(done) {
+            for place in tree.child_places(pe) {
+                let child = tree.children[place];
+                tree.depths[child.index()] = tree.depths[pe.index()] + 1;
+                tree.top_down.push(child);
+            }
+            done += 1;
+        }
+        Ok(tree)
+    }
+
+    /// How many PEs there are, P0 included: at least 1, at most [`MAX_PES`].
+    #[allow(clippy::len_without_is_empty)] // It never is.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// P0, P1, ... Pn.
+    pub fn pes(&self) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + use<> {
+        pes(self.len())
+    }
+
+    /// Whether the tree has such a PE: for ids that come from outside.
+    pub fn contains(&self, pe: PeId) -> bool {
+        pe.index() < self.len()
+    }
+
+    /// The parent; `None` for P0 only.
+    pub fn parent(&self, pe: PeId) -> Option<PeId> {
+        self.parents[pe.index()]
+    }
+
+    /// The children, in index order.
+    pub fn children(&self, pe: PeId) -> &[PeId] {
+        &self.children[self.child_places(pe)]
+    }
+
+    /// The edges between P0 and the PE.
+    pub fn depth(&self, pe: PeId) -> u32 {
+        self.depths[pe.index()]
+    }
+
+    /// Whether no PE has more than one child. Its PEs may be numbered in any
+    /// order along the path; a single PE is a path.
+    pub fn is_path(&self) -> bool {
+        self.first_child.windows(2).all(|w| w[1] - w[0] <= 1)
+    }
+
+    /// All PEs, level by level, so that parents stand before their children;
+    /// reversed, children stand before their parents.
+    pub fn top_down(&self) -> &[PeId] {
+        &self.top_down
+    }
+
+    /// The child of `from` whose subtree holds `to`; `None` if `to` is not below
+    /// `from`. Takes as many steps as there are edges between them, at most
+    /// `to`'s depth.
+    pub fn child_toward(&self, from: PeId, to: PeId) -> Option<PeId> {
+        let depth = self.depth(from) + 1;
+        let mut pe = to;
+        while self.depth(pe) > depth {
+            pe = self.parent(pe)?;
+        }
+        (self.parent(pe) == Some(from)).then_some(pe)
+    }
+
+    /// For each PE, by index, the sum of `per_pe` over its subtree, the PE
+    /// itself included. A sum that `u64` cannot hold stays at its greatest
+    /// value.
+    pub fn subtree_sums(&self, per_pe: impl Fn(PeId) -> u64) -> Vec<u64> {
+        let mut sums: Vec<u64> = self.pes().map(per_pe).collect();
+        for &pe in self.top_down.iter().rev() {
+            if let Some(parent) = self.parent(pe) {
+                sums[parent.index()] = sums[parent.index()].saturating_add(sums[pe.index()]);
+            }
+        }
+        sums
+    }
+
+    /// How a token spreads fastest over the tree.
+    pub fn token_broadcast(&self) -> TokenBroadcast {
+        TokenBroadcast::of(self)
+    }
+
+    /// Where the PE's children stand among those of all.
+    fn child_places(&self, pe: PeId) -> std::ops::Range<usize> {
+        self.first_child[pe.index()] as usize..self.first_child[pe.index() + 1] as usize
+    }
+}
+
+/// Not the arrays that follow from the parents: a failed assertion prints this.
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parents = self.parents.iter().flatten().map(|p| p.0);
+        f.write_str("Tree parents of P1.. ")?;
+        f.debug_list().entries(parents).finish()
+    }
+}
+
+/// P0 and so on, `len` of them. [`MAX_PES`] keeps the indices in 32 bits.
+fn pes(len: usize) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + use<> {
+    (0..len).map(|i| PeId(i as u32))
+}
+
+#[cfg(test)]
+mod tests;

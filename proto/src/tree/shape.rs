@@ -1,0 +1,305 @@
+//! Trees by name: `path:9`, `kary:2:15`, `parents:0,0,1`.
+//!
+//! The text form is what a user types and what a report prints, so it reads back
+//! to the same tree on every machine. A tree in a file is only named here: files
+//! are not read in this crate.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::PeId;
+use crate::seeded::SplitMix64;
+
+use super::{MAX_PES, Tree, TreeFault, TreeFaults};
+
+/// A tree by name. `pes` counts every PE, P0 included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeSpec {
+    /// `path:N`: P0 - P1 - P2 and so on.
+    Path {
+        /// N.
+        pes: usize,
+    },
+    /// `star:N`: all are children of P0.
+    Star {
+        /// N.
+        pes: usize,
+    },
+    /// `kary:K:N`: K children each, filled level by level; P_i's are P_{K*i+1}
+    /// to P_{K*i+K}.
+    Kary {
+        /// K.
+        arity: usize,
+        /// N.
+        pes: usize,
+    },
+    /// `binomial:N`: P_i's parent is i with its lowest set bit cleared. For
+    /// N = 2^k it is the binomial tree; for any other N, the part of the next
+    /// one that has the first N indices.
+    Binomial {
+        /// N.
+        pes: usize,
+    },
+    /// `random:N:SEED`: P1, P2 and so on each draw a parent, uniformly from the
+    /// PEs before, with [`SplitMix64`]. The same seed always gives the same tree.
+    Random {
+        /// N.
+        pes: usize,
+        /// SEED.
+        seed: u64,
+    },
+    /// `parents:p1,p2,...`: the parents of P1, P2 and so on, as indices; `P0`
+    /// may be written for 0. An empty list is refused, since an empty variable
+    /// in a script is likelier than a wish for `path:1`.
+    Parents(Vec<PeId>),
+    /// `file:PATH`: a tree file, for the reader of such files.
+    File(PathBuf),
+}
+
+/// Why a text does not name a tree.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TreeSpecError {
+    /// None of the known shapes.
+    #[error("no tree shape is called `{given}`{hint}; the shapes are {}", known())]
+    UnknownShape {
+        /// What stood before the first colon.
+        given: String,
+        /// A likely meaning, as a clause that goes into the message, or nothing.
+        hint: String,
+    },
+    /// Too few or too many parts between colons.
+    #[error("`{given}` does not have the form {form}")]
+    Form {
+        /// The whole text.
+        given: String,
+        /// The form of that shape.
+        form: &'static str,
+    },
+    /// Not a number, or one out of range.
+    #[error("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")]
+    Number {
+        /// The form of that shape.
+        form: &'static str,
+        /// Which number of the form.
+        what: &'static str,
+        /// What stood in its place.
+        given: String,
+        /// The least value.
+        low: u64,
+        /// The greatest value.
+        high: u64,
+    },
+    /// `parents:` with nothing behind it.
+    #[error("`parents:` needs the parent of P1 at least (for P0 alone, use path:1)")]
+    NoParents,
+    /// A parent that is not written as an index.
+    #[error("parents: the parent of P{pe} must be an index like 0 or P0, not `{given}`")]
+    Parent {
+        /// Whose parent.
+        pe: usize,
+        /// What stood in its place.
+        given: String,
+    },
+    /// More parents than a tree may have PEs.
+    #[error("parents: {count} parents make more PEs than the {MAX_PES} that are allowed")]
+    TooManyParents {
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// The shapes: their names, and the forms that messages print.
+const FORMS: [(&str, &str); 7] = [
+    ("path", "path:N"),
+    ("star", "star:N"),
+    ("kary", "kary:K:N"),
+    ("binomial", "binomial:N"),
+    ("random", "random:N:SEED"),
+    ("parents", "parents:p1,p2,..."),
+    ("file", "file:PATH"),
+];
+
+fn known() -> String {
+    FORMS.map(|(_, form)| form).join(", ")
+}
+
+impl FromStr for TreeSpec {
+    type Err = TreeSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (text, None),
+        };
+        let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
+            let hint = hint(text, name);
+            let given = name.to_owned();
+            return Err(TreeSpecError::UnknownShape { given, hint });
+        };
+        let wrong_form = || TreeSpecError::Form {
+            given: text.to_owned(),
+            form,
+        };
+        let rest = rest.ok_or_else(wrong_form)?;
+        let number = |what, given: &str, low, high| {
+            whole_number(given)
+                .filter(|n| (low..=high).contains(n))
+                .ok_or_else(|| TreeSpecError::Number {
+                    form,
+                    what,
+                    given: given.to_owned(),
+                    low,
+                    high,
+                })
+        };
+        // As 64-bit numbers both ways: MAX_PES fits in 21 bits.
+        let pes = |given| number("N", given, 1, MAX_PES as u64).map(|n| n as usize);
+        let pair = || rest.split_once(':').ok_or_else(wrong_form);
+
+        match name {
+            "parents" => parents(rest).map(TreeSpec::Parents),
+            "file" if rest.is_empty() => Err(wrong_form()),
+            "file" => Ok(TreeSpec::File(PathBuf::from(rest))),
+            _ if rest.split(':').count() != form.split(':').count() - 1 => Err(wrong_form()),
+            "path" => Ok(TreeSpec::Path { pes: pes(rest)? }),
+            "star" => Ok(TreeSpec::Star { pes: pes(rest)? }),
+            "binomial" => Ok(TreeSpec::Binomial { pes: pes(rest)? }),
+            "kary" => {
+                let (k, n) = pair()?;
+                Ok(TreeSpec::Kary {
+                    arity: number("K", k, 1, MAX_PES as u64)? as usize,
+                    pes: pes(n)?,
+                })
+            }
+            _ => {
+                let (n, seed) = pair()?;
+                Ok(TreeSpec::Random {
+                    pes: pes(n)?,
+                    seed: number("SEED", seed, 0, u64::MAX)?,
+                })
+            }
+        }
+    }
+}
+
+/// Digits only: `parse` alone would also take `+5`.
+fn whole_number(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
+}
+
+fn parents(list: &str) -> Result<Vec<PeId>, TreeSpecError> {
+    if list.trim().is_empty() {
+        return Err(TreeSpecError::NoParents);
+    }
+    let count = list.split(',').count();
+    if count >= MAX_PES {
+        return Err(TreeSpecError::TooManyParents { count });
+    }
+    let parent = |(pe, given): (usize, &str)| {
+        let text = given.trim();
+        let digits = text.strip_prefix(['P', 'p']).unwrap_or(text);
+        let index = whole_number(digits).and_then(|i| u32::try_from(i).ok());
+        index.map(PeId).ok_or_else(|| TreeSpecError::Parent {
+            pe,
+            given: given.to_owned(),
+        })
+    };
+    (1..).zip(list.split(',')).map(parent).collect()
+}
+
+/// What the user may have meant by a shape that does not exist.
+fn hint(text: &str, name: &str) -> String {
+    if text.ends_with(".toml") {
+        return format!(" (for a tree file, write file:{text})");
+    }
+    let lower = name.to_lowercase();
+    let nearest = FORMS
+        .iter()
+        .map(|(known, _)| known)
+        .min_by_key(|known| distance(&lower, known));
+    match nearest {
+        // Half of the letters must be right for it to be a slip, not a guess.
+        Some(known) if distance(&lower, known) * 2 <= known.len() => {
+            format!(" (did you mean `{known}`?)")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The Levenshtein distance. The names are short; only the beginning of a long
+/// `given` is looked at.
+fn distance(given: &str, known: &str) -> usize {
+    let mut row: Vec<usize> = (0..=known.len()).collect();
+    for (i, g) in given.chars().take(32).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, k) in known.chars().enumerate() {
+            let swap = diagonal + usize::from(g != k);
+            diagonal = row[j + 1];
+            row[j + 1] = swap.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[known.len()]
+}
+
+impl fmt::Display for TreeSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TreeSpec::Path { pes } => write!(f, "path:{pes}"),
+            TreeSpec::Star { pes } => write!(f, "star:{pes}"),
+            TreeSpec::Kary { arity, pes } => write!(f, "kary:{arity}:{pes}"),
+            TreeSpec::Binomial { pes } => write!(f, "binomial:{pes}"),
+            TreeSpec::Random { pes, seed } => write!(f, "random:{pes}:{seed}"),
+            // The same tree, in the only form that reads back.
+            TreeSpec::Parents(parents) if parents.is_empty() => f.write_str("path:1"),
+            TreeSpec::Parents(parents) => {
+                for (i, parent) in parents.iter().enumerate() {
+                    write!(f, "{}{}", if i == 0 { "parents:" } else { "," }, parent.0)?;
+                }
+                Ok(())
+            }
+            TreeSpec::File(path) => write!(f, "file:{}", path.display()),
+        }
+    }
+}
+
+impl TreeSpec {
+    /// Makes the tree.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with a [`TreeSpec::Parents`]; a size that parsing would
+    /// have refused; and any [`TreeSpec::File`], which the caller must read.
+    pub fn build(&self) -> Result<Tree, TreeFaults> {
+        match self {
+            TreeSpec::Path { pes } => grow(*pes, |i| i - 1),
+            TreeSpec::Star { pes } => grow(*pes, |_| 0),
+            // An arity of 0 cannot be parsed; made by hand, it is a path.
+            TreeSpec::Kary { arity, pes } => grow(*pes, |i| (i - 1) / (*arity).max(1) as u64),
+            TreeSpec::Binomial { pes } => grow(*pes, |i| i & (i - 1)),
+            TreeSpec::Random { pes, seed } => {
+                let mut rng = SplitMix64::new(*seed);
+                grow(*pes, |i| rng.below(i))
+            }
+            TreeSpec::Parents(parents) => {
+                let parents = parents.iter().copied().map(Some);
+                Tree::from_parents(std::iter::once(None).chain(parents).collect())
+            }
+            TreeSpec::File(path) => {
+                let path = path.display().to_string();
+                Err(TreeFault::InFile { path }.into())
+            }
+        }
+    }
+}
+
+/// The tree of `pes` PEs in which `parent(i)`, less than i, is P_i's parent.
+fn grow(pes: usize, mut parent: impl FnMut(u64) -> u64) -> Result<Tree, TreeFaults> {
+    if pes > MAX_PES {
+        // Before the memory for it is asked for.
+        return Err(TreeFault::TooManyPes { len: pes }.into());
+    }
+    let parents = (0..pes as u64).map(|i| (i > 0).then(|| PeId(parent(i) as u32)));
+    Tree::from_parents(parents.collect())
+}

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use super::{Brief, Control, Message, Pace, Place, Route, Transmit, Violation};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::flits_of;
-use crate::tree::TokenBroadcast;
 use crate::{PeId, Time};
 
 #[derive(Debug)]
@@ -39,7 +38,7 @@ pub(super) struct Certification {
 impl Certification {
     pub(super) fn new(place: &Place, brief: Brief, sync: Sync) -> Certification {
         let is_root = place.is_root();
-        let own_bytes = brief.sends.first().copied().unwrap_or(0);
+        let own = brief.sends.first().copied();
         let (order, certify_after) = match sync {
             Sync::Serial => (place.children().to_vec(), 0),
             Sync::Pipelined => {
@@ -55,12 +54,8 @@ impl Certification {
             sync,
             pace: brief.pace,
             flit_bytes: brief.flit_bytes,
-            own: (own_bytes > 0).then_some(Message {
-                source: place.id,
-                destination: PeId::ROOT,
-                bytes: own_bytes,
-            }),
-            own_flits: flits_of(own_bytes, brief.flit_bytes),
+            own,
+            own_flits: own.map_or(0, |own| flits_of(own.bytes, brief.flit_bytes)),
             children: order.into_iter().map(|pe| (pe, None)).collect(),
             tokens_sent: 0,
             token_at: None,
@@ -80,6 +75,8 @@ impl Certification {
 impl Certification {
     pub(super) fn trigger(&mut self, now: Time) {
         self.token_at = Some(now);
+        // Alone in its tree, P0 waits for nobody's certificate.
+        self.ordered = self.children.is_empty();
     }
 
     pub(super) fn control(
@@ -104,8 +101,7 @@ impl Certification {
             Control::Order { after_steps }
                 if from_parent && !self.owes_certificate && !self.ordered =>
             {
-                let slots =
-                    rules::orders(self.sync, after_steps, self.own_flits, &self.promises());
+                let slots = rules::orders(self.sync, after_steps, self.own_flits, &self.promises());
                 self.give_orders(now, after_steps, slots);
             }
             Control::Receipt if from_parent && self.receipt_due && self.ordered => {
@@ -121,16 +117,23 @@ impl Certification {
 
     fn awaits_certificate(&self, from: PeId) -> bool {
         let asked = self.children.iter().take(self.tokens_sent);
-        asked.into_iter().any(|(pe, certificate)| *pe == from && certificate.is_none())
+        asked
+            .into_iter()
+            .any(|(pe, certificate)| *pe == from && certificate.is_none())
     }
 
     fn all_certified(&self) -> bool {
-        self.children.iter().all(|(_, certificate)| certificate.is_some())
+        self.children
+            .iter()
+            .all(|(_, certificate)| certificate.is_some())
     }
 
     /// The children that get an order, once all have certified.
     fn promises(&self) -> Vec<Child> {
-        rules::places(self.sync, self.children.iter().filter_map(|&(pe, c)| Some((pe, c?))))
+        rules::places(
+            self.sync,
+            self.children.iter().filter_map(|&(pe, c)| Some((pe, c?))),
+        )
     }
 
     fn give_orders(&mut self, now: Time, after_steps: u64, slots: Vec<Slot>) {
@@ -139,7 +142,10 @@ impl Certification {
             slot.map(|slot| (child.pe, slot.after_steps))
         };
         self.orders = self.promises().iter().filter_map(order_of).collect();
-        self.streams = slots.into_iter().filter(|slot| slot.stream_flits > 0).collect();
+        self.streams = slots
+            .into_iter()
+            .filter(|slot| slot.stream_flits > 0)
+            .collect();
         self.own_due = Pace::due(self.pace.step, now, after_steps);
         self.ordered = true;
     }
@@ -228,9 +234,18 @@ impl Certification {
     pub(super) fn sent(&mut self, transmit: &Transmit) {
         match transmit {
             Transmit::Message { .. } => self.own = None,
-            Transmit::Control { item: Control::Token, .. } => self.tokens_sent += 1,
-            Transmit::Control { item: Control::Certificate(_), .. } => self.owes_certificate = false,
-            Transmit::Control { item: Control::Order { .. }, .. } => drop(self.orders.pop_front()),
+            Transmit::Control {
+                item: Control::Token,
+                ..
+            } => self.tokens_sent += 1,
+            Transmit::Control {
+                item: Control::Certificate(_),
+                ..
+            } => self.owes_certificate = false,
+            Transmit::Control {
+                item: Control::Order { .. },
+                ..
+            } => drop(self.orders.pop_front()),
             Transmit::Control { .. } => drop(self.receipts_owed.pop_front()),
         }
     }
@@ -245,19 +260,17 @@ impl Certification {
                 || (!self.owes_certificate && !self.ordered)
                 || self.receipt_due;
         }
-        let its_turn = self.ordered
-            && self.orders.is_empty()
-            && self.own.is_none()
-            && self.streams.front().is_some_and(|slot| slot.pe == from);
+        // What has to be relayed needs the send port; P0 relays nothing.
+        let port_free = place.is_root() || (self.orders.is_empty() && self.own.is_none());
+        let its_turn =
+            self.ordered && port_free && self.streams.front().is_some_and(|slot| slot.pe == from);
         self.awaits_certificate(from) || its_turn
     }
 
     pub(super) fn is_finished(&self, place: &Place) -> bool {
         // Pipelined, a subtree without flits gets no order.
-        let gets_order = self.sync == Sync::Serial
-            || self.own.is_some()
-            || self.receipt_due
-            || place.is_root();
+        let gets_order =
+            self.sync == Sync::Serial || self.own.is_some() || self.receipt_due || place.is_root();
         self.token_at.is_some()
             && self.tokens_sent == self.children.len()
             && self.all_certified()

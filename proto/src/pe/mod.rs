@@ -18,6 +18,8 @@ mod violation;
 use std::sync::Arc;
 
 use crate::schedule::certification::{Certificate, Sync};
+use crate::schedule::flits_of;
+use crate::schedule::scatter::farthest_first;
 use crate::{PeId, Time, Tree};
 
 pub use violation::Violation;
@@ -124,11 +126,17 @@ pub struct Pace {
 
 impl Pace {
     /// Every step lasts one tick: the papers' model.
-    pub const LOCK_STEP: Pace = Pace { step: 1, control_step: 1 };
+    pub const LOCK_STEP: Pace = Pace {
+        step: 1,
+        control_step: 1,
+    };
 
     /// An item received at `now` is due at the start of the `steps`-th step after.
     fn due(step: u64, now: Time, steps: u64) -> Time {
-        Time(now.0.saturating_add(step.saturating_mul(steps.saturating_sub(1))))
+        Time(
+            now.0
+                .saturating_add(step.saturating_mul(steps.saturating_sub(1))),
+        )
     }
 }
 
@@ -141,9 +149,9 @@ pub struct Brief {
     pub flit_bytes: u32,
     /// How long a step lasts.
     pub pace: Pace,
-    /// Bytes of the messages this PE is the source of: by PE index for P0 in a
-    /// scatter (`[0]` is 0), one element for another PE in a gather.
-    pub sends: Vec<u64>,
+    /// The nonnull messages this PE is the source of, in the order in which they
+    /// go: P0's schedule in a scatter, its own message for another PE in a gather.
+    pub sends: Vec<Message>,
     /// Nonnull messages of this PE's subtree, its own included. Only the end of
     /// the round is told by it, never the schedule.
     pub subtree_messages: u64,
@@ -152,6 +160,34 @@ pub struct Brief {
 }
 
 impl Brief {
+    /// The messages that `pe` is the source of, in the order of the algorithm.
+    pub fn sends_of(
+        tree: &Tree,
+        operation: Operation,
+        bytes: &[u64],
+        flit_bytes: u32,
+        pe: PeId,
+    ) -> Vec<Message> {
+        match (operation.is_scatter(), pe == PeId::ROOT) {
+            (true, true) => {
+                let flits: Vec<u64> = bytes.iter().map(|&b| flits_of(b, flit_bytes)).collect();
+                let order = farthest_first(tree, &flits);
+                let message = |to: PeId| Message {
+                    source: PeId::ROOT,
+                    destination: to,
+                    bytes: bytes[to.index()],
+                };
+                order.into_iter().map(message).collect()
+            }
+            (false, false) if bytes[pe.index()] > 0 => vec![Message {
+                source: pe,
+                destination: PeId::ROOT,
+                bytes: bytes[pe.index()],
+            }],
+            _ => Vec::new(),
+        }
+    }
+
     /// The briefs of all PEs of a round, `bytes[i]` being M_i's length.
     pub fn all(
         tree: &Tree,
@@ -166,13 +202,13 @@ impl Brief {
                 operation,
                 flit_bytes,
                 pace,
-                sends: match (operation.is_scatter(), pe == PeId::ROOT) {
-                    (true, true) => bytes.to_vec(),
-                    (false, false) => vec![bytes[pe.index()]],
-                    _ => Vec::new(),
-                },
+                sends: Brief::sends_of(tree, operation, bytes, flit_bytes, pe),
                 subtree_messages: messages[pe.index()],
-                child_messages: tree.children(pe).iter().map(|c| messages[c.index()]).collect(),
+                child_messages: tree
+                    .children(pe)
+                    .iter()
+                    .map(|c| messages[c.index()])
+                    .collect(),
             })
             .collect()
     }
@@ -227,7 +263,11 @@ impl Place {
     /// The children whose subtrees hold messages.
     fn children_with_messages<'a>(&'a self, brief: &'a Brief) -> impl Iterator<Item = PeId> + 'a {
         let held = brief.child_messages.iter();
-        self.children().iter().zip(held).filter(|(_, n)| **n > 0).map(|(&child, _)| child)
+        self.children()
+            .iter()
+            .zip(held)
+            .filter(|(_, n)| **n > 0)
+            .map(|(&child, _)| child)
     }
 }
 
@@ -257,7 +297,13 @@ impl Pe {
                 Role::Certification(certification::Certification::new(&place, brief, sync))
             }
         };
-        Pe { place, role, incoming: None, sending: None, relaying: false }
+        Pe {
+            place,
+            role,
+            incoming: None,
+            sending: None,
+            relaying: false,
+        }
     }
 
     /// Which PE this is.
@@ -271,7 +317,12 @@ impl Pe {
     }
 
     /// A control item came in from a neighbour.
-    pub fn handle_control(&mut self, now: Time, from: PeId, item: Control) -> Result<(), Violation> {
+    pub fn handle_control(
+        &mut self,
+        now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
         role!(mut self, role => role.control(&self.place, now, from, item))
     }
 
@@ -282,6 +333,10 @@ impl Pe {
         }
         if !self.listens_to(from) {
             return Err(Violation::OutOfTurn { from, message });
+        }
+        let known = |pe| self.place.tree.contains(pe);
+        if !known(message.source) || !known(message.destination) {
+            return Err(Violation::NoRoute { from, message });
         }
         let route = role!(mut self, role => role.route(&self.place, from, &message))?;
         if message.bytes == 0 {
@@ -335,13 +390,10 @@ impl Pe {
         role!(self, role => role.timeout())
     }
 
-    /// Whether the receive port takes frames from this neighbour now. A frame of
-    /// another one waits in the network.
+    /// Whether the receive port would take a control item or a head from this
+    /// neighbour now. A frame of another one waits in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
-        match self.incoming {
-            Some((busy_with, ..)) => from == busy_with,
-            None => role!(self, role => role.listens_to(&self.place, from)),
-        }
+        self.incoming.is_none() && role!(self, role => role.listens_to(&self.place, from))
     }
 
     /// Whether this PE's part of the round is over.

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use super::{Brief, Control, Message, Place, Route, Transmit, Violation};
-use crate::schedule::{flits_of, scatter};
 use crate::{PeId, Time};
 
 #[derive(Debug)]
@@ -28,22 +27,8 @@ impl Scatter {
         let receipts_due: Vec<PeId> = place.children_with_messages(&brief).collect();
         let below: u64 = brief.child_messages.iter().sum();
         let is_root = place.is_root();
-        let to_send = if is_root {
-            let flits: Vec<u64> =
-                brief.sends.iter().map(|&bytes| flits_of(bytes, brief.flit_bytes)).collect();
-            scatter::farthest_first(&place.tree, &flits)
-                .into_iter()
-                .map(|pe| Message {
-                    source: PeId::ROOT,
-                    destination: pe,
-                    bytes: brief.sends[pe.index()],
-                })
-                .collect()
-        } else {
-            VecDeque::new()
-        };
         Scatter {
-            to_send,
+            to_send: brief.sends.into(),
             triggered: false,
             to_receive: if is_root { 0 } else { brief.subtree_messages },
             own_pending: !is_root && brief.subtree_messages > below,
@@ -69,7 +54,11 @@ impl Scatter {
                 self.receipts_due.swap_remove(at);
                 Ok(())
             }
-            _ => Err(Violation::UnexpectedControl { from, item, phase: "in a scatter" }),
+            _ => Err(Violation::UnexpectedControl {
+                from,
+                item,
+                phase: "in a scatter",
+            }),
         }
     }
 
@@ -113,15 +102,22 @@ impl Scatter {
         let all_delivered =
             self.to_receive == 0 && !self.own_pending && self.receipts_due.is_empty();
         match place.parent() {
-            Some(to) if self.owes_receipt && all_delivered => {
-                Some(Transmit::Control { to, item: Control::Receipt })
-            }
+            Some(to) if self.owes_receipt && all_delivered => Some(Transmit::Control {
+                to,
+                item: Control::Receipt,
+            }),
             _ => None,
         }
     }
 
     pub(super) fn sent(&mut self, transmit: &Transmit) {
-        if matches!(transmit, Transmit::Control { item: Control::Receipt, .. }) {
+        if matches!(
+            transmit,
+            Transmit::Control {
+                item: Control::Receipt,
+                ..
+            }
+        ) {
             self.owes_receipt = false;
         }
     }

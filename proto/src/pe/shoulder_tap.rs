@@ -30,16 +30,12 @@ impl ShoulderTap {
         let child = place.children().first().copied();
         let below: u64 = brief.child_messages.iter().sum();
         let is_root = place.is_root();
-        let own_bytes = brief.sends.first().copied().unwrap_or(0);
+        let own = brief.sends.first().copied();
         ShoulderTap {
             child,
             step: brief.pace.step,
-            own: (own_bytes > 0).then_some(Message {
-                source: place.id,
-                destination: PeId::ROOT,
-                bytes: own_bytes,
-            }),
-            own_flits: flits_of(own_bytes, brief.flit_bytes),
+            own,
+            own_flits: own.map_or(0, |own| flits_of(own.bytes, brief.flit_bytes)),
             called: None,
             owes_call: child.is_some(),
             to_receive: below,
@@ -70,7 +66,11 @@ impl ShoulderTap {
                 self.receipt_due = false;
                 Ok(())
             }
-            _ => Err(Violation::UnexpectedControl { from, item, phase: "in a Shoulder-Tap gather" }),
+            _ => Err(Violation::UnexpectedControl {
+                from,
+                item,
+                phase: "in a Shoulder-Tap gather",
+            }),
         }
     }
 
@@ -105,7 +105,8 @@ impl ShoulderTap {
 
     fn own_due(&self) -> Option<Time> {
         self.own?;
-        self.called.map(|(at, after_steps)| Pace::due(self.step, at, after_steps))
+        self.called
+            .map(|(at, after_steps)| Pace::due(self.step, at, after_steps))
     }
 
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
@@ -115,14 +116,20 @@ impl ShoulderTap {
                 true => shoulder_tap::FIRST_WAKEUP,
                 false => shoulder_tap::next_wakeup(after_steps, self.own_flits),
             };
-            return Some(Transmit::Control { to, item: Control::Wakeup { after_steps } });
+            return Some(Transmit::Control {
+                to,
+                item: Control::Wakeup { after_steps },
+            });
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
             return (self.own_due() <= Some(now)).then_some(Transmit::Message { to, message });
         }
         match self.child {
             Some(to) if self.owes_receipt && !self.receipt_due && self.to_deliver == 0 => {
-                Some(Transmit::Control { to, item: Control::Receipt })
+                Some(Transmit::Control {
+                    to,
+                    item: Control::Receipt,
+                })
             }
             _ => None,
         }
@@ -130,7 +137,10 @@ impl ShoulderTap {
 
     pub(super) fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Control { item: Control::Wakeup { .. }, .. } => self.owes_call = false,
+            Transmit::Control {
+                item: Control::Wakeup { .. },
+                ..
+            } => self.owes_call = false,
             Transmit::Control { .. } => self.owes_receipt = false,
             Transmit::Message { .. } => self.own = None,
         }

@@ -56,7 +56,11 @@ pub fn places(sync: Sync, children: impl Iterator<Item = (PeId, Certificate)>) -
     children
         .filter(|(_, certificate)| sync == Sync::Serial || certificate.stream_flits > 0)
         .zip(1..)
-        .map(|((pe, certificate), place)| Child { pe, place, certificate })
+        .map(|((pe, certificate), place)| Child {
+            pe,
+            place,
+            certificate,
+        })
         .collect()
 }
 
@@ -68,7 +72,9 @@ fn ready(sync: Sync, orders: usize, child: &Child) -> u64 {
         Sync::Serial => orders as u64,
         Sync::Pipelined => child.place,
     };
-    ordered.saturating_add(child.certificate.lag_steps).saturating_add(1)
+    ordered
+        .saturating_add(child.certificate.lag_steps)
+        .saturating_add(1)
 }
 
 /// The children's streams in the sequence in which they are relayed: earliest
@@ -91,7 +97,10 @@ pub fn certificate(sync: Sync, own_flits: u64, children: &[Child]) -> Certificat
             stream = stream.saturating_add(child.certificate.stream_flits);
         }
     }
-    Certificate { lag_steps: lag, stream_flits: stream }
+    Certificate {
+        lag_steps: lag,
+        stream_flits: stream,
+    }
 }
 
 /// What a PE orders its children when it was itself told to transmit after
@@ -103,13 +112,20 @@ pub fn orders(sync: Sync, after_steps: u64, own_flits: u64, children: &[Child]) 
     sequence(sync, children)
         .iter()
         .map(|child| {
-            let Certificate { lag_steps, stream_flits } = child.certificate;
+            let Certificate {
+                lag_steps,
+                stream_flits,
+            } = child.certificate;
             let after_steps = match stream_flits {
                 0 => lag_steps,
                 _ => relay_step.saturating_sub(1 + child.place).max(1),
             };
             relay_step = relay_step.saturating_add(stream_flits);
-            Slot { pe: child.pe, after_steps, stream_flits }
+            Slot {
+                pe: child.pe,
+                after_steps,
+                stream_flits,
+            }
         })
         .collect()
 }
@@ -124,7 +140,10 @@ pub fn root_orders(children: &[Child]) -> Vec<Slot> {
     sorted
         .iter()
         .map(|child| {
-            let Certificate { lag_steps, stream_flits } = child.certificate;
+            let Certificate {
+                lag_steps,
+                stream_flits,
+            } = child.certificate;
             let after_steps = match stream_flits {
                 0 => lag_steps,
                 _ => {
@@ -133,7 +152,11 @@ pub fn root_orders(children: &[Child]) -> Vec<Slot> {
                     first - child.place
                 }
             };
-            Slot { pe: child.pe, after_steps, stream_flits }
+            Slot {
+                pe: child.pe,
+                after_steps,
+                stream_flits,
+            }
         })
         .collect()
 }

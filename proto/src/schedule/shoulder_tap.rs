@@ -23,7 +23,7 @@ pub fn next_wakeup(after_steps: u64, own_flits: u64) -> u64 {
 pub fn bound_steps(flits: &[u64]) -> u64 {
     let end = flits.len().saturating_sub(1);
     // When the last flit so far reaches P0.
-    let mut clear = 0;
+    let mut clear = 0u64;
     for (i, &own) in flits.iter().enumerate().skip(1).filter(|(_, l)| **l > 0) {
         let position = i as u64;
         let called = if i < end { position + 2 } else { position + 1 };

@@ -155,7 +155,14 @@ struct Station {
 
 /// Runs one round, `flits[i]` being L_i, to its end.
 pub fn run(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Result<Run, Fault> {
-    let briefs = Brief::all(tree, operation, flits, 1, Pace::LOCK_STEP);
+    run_briefs(tree, Brief::all(tree, operation, flits, 1, Pace::LOCK_STEP))
+}
+
+/// Runs one round of the given briefs, flits of one byte and steps of one tick.
+pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
+    let scatter = briefs.iter().any(|brief| brief.operation.is_scatter());
+    let sent = briefs.iter().flat_map(|brief| &brief.sends);
+    let total: u64 = sent.map(|message| message.bytes).sum();
     let stations = tree.pes().zip(briefs).map(|(id, brief)| Station {
         pe: Pe::new(tree.clone(), id, brief),
         outgoing: None,
@@ -165,24 +172,33 @@ pub fn run(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Result<Run,
     });
     let mut simulation = Simulation {
         stations: stations.collect(),
-        scatter: operation.is_scatter(),
+        scatter,
         step: 0,
-        run: Run { crossings: Vec::new(), arrival_steps: vec![0; tree.len()] },
+        run: Run {
+            crossings: Vec::new(),
+            arrival_steps: vec![0; tree.len()],
+        },
     };
     simulation.stations[0].pe.handle_trigger(Time(0));
     // Nothing in flight and no step of the schedule outstanding for this long
     // means that nothing will ever come: no wait is longer than all the flits
     // and all the control items one after the other.
-    let total: u64 = flits.iter().sum();
     let patience = 2 * total + 8 * tree.len() as u64 + 8;
     let mut quiet = 0;
-    while simulation.stations.iter().any(|station| !station.pe.is_finished()) {
+    while simulation
+        .stations
+        .iter()
+        .any(|station| !station.pe.is_finished())
+    {
         let moved = simulation.advance()?;
         quiet = if moved { 0 } else { quiet + 1 };
         if quiet > patience {
             let stuck = simulation.stations.iter().filter(|s| !s.pe.is_finished());
             let unfinished = stuck.map(|s| s.pe.id()).collect();
-            return Err(Fault::Stalled { step: simulation.step, unfinished });
+            return Err(Fault::Stalled {
+                step: simulation.step,
+                unfinished,
+            });
         }
     }
     Ok(simulation.run)
@@ -206,7 +222,12 @@ impl Simulation {
         for at in 0..self.stations.len() {
             if let Some((to, item)) = self.send(at, start, &mut receipts)? {
                 let from = self.stations[at].pe.id();
-                crossings.push(Crossing { step: self.step, from, to, item });
+                crossings.push(Crossing {
+                    step: self.step,
+                    from,
+                    to,
+                    item,
+                });
             }
         }
         let moved = !crossings.is_empty() || !receipts.is_empty();
@@ -214,7 +235,12 @@ impl Simulation {
         for crossing in &crossings {
             let Crossing { from, to: pe, .. } = *crossing;
             if let Some(first) = heard[pe.index()].replace(from) {
-                return Err(Fault::ReceiveCollision { step: self.step, pe, first, second: from });
+                return Err(Fault::ReceiveCollision {
+                    step: self.step,
+                    pe,
+                    first,
+                    second: from,
+                });
             }
         }
         for crossing in &crossings {
@@ -250,7 +276,10 @@ impl Simulation {
         while station.outgoing.is_none() {
             match station.pe.poll_transmit(start) {
                 None => return Ok(None),
-                Some(Transmit::Control { to, item: Control::Receipt }) => {
+                Some(Transmit::Control {
+                    to,
+                    item: Control::Receipt,
+                }) => {
                     receipts.push_back((id, to));
                     station.pe.handle_sent();
                 }
@@ -266,7 +295,9 @@ impl Simulation {
                 }
             }
         }
-        let Some((to, message, index)) = station.outgoing.take() else { return Ok(None) };
+        let Some((to, message, index)) = station.outgoing.take() else {
+            return Ok(None);
+        };
         if index == message.bytes {
             station.pe.handle_sent();
         } else {
@@ -276,7 +307,12 @@ impl Simulation {
     }
 
     fn receive(&mut self, crossing: &Crossing) -> Result<(), Fault> {
-        let Crossing { step, from, to, item } = *crossing;
+        let Crossing {
+            step,
+            from,
+            to,
+            item,
+        } = *crossing;
         let (message, index) = match item {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
@@ -284,13 +320,25 @@ impl Simulation {
         let station = &mut self.stations[to.index()];
         let route = match station.incoming {
             None if index == 1 => {
-                let refused = |violation| Fault::Violation { step, pe: to, violation };
+                let refused = |violation| Fault::Violation {
+                    step,
+                    pe: to,
+                    violation,
+                };
                 station.pe.handle_head(from, message).map_err(refused)?
             }
-            Some((under_way, expected, route)) if under_way == message && expected == index => route,
+            Some((under_way, expected, route)) if under_way == message && expected == index => {
+                route
+            }
             _ => {
                 let expected = station.incoming.map_or(1, |(_, expected, _)| expected);
-                return Err(Fault::Torn { step, pe: to, message, index, expected });
+                return Err(Fault::Torn {
+                    step,
+                    pe: to,
+                    message,
+                    index,
+                    expected,
+                });
             }
         };
         if let Route::Relay { to } = route {
@@ -314,7 +362,14 @@ impl Simulation {
         if matches!(item, Control::Wakeup { .. } | Control::Order { .. }) {
             station.ordered = Some(step);
         }
-        let refused = |violation| Fault::Violation { step, pe: to, violation };
-        station.pe.handle_control(Time(step), from, item).map_err(refused)
+        let refused = |violation| Fault::Violation {
+            step,
+            pe: to,
+            violation,
+        };
+        station
+            .pe
+            .handle_control(Time(step), from, item)
+            .map_err(refused)
     }
 }

@@ -43,7 +43,10 @@ pub fn table(run: &Run) -> String {
         }
     }
     // Nothing happens in step 0 of a gather.
-    let first_row = usize::from(rows.first().is_some_and(|row| row.iter().all(String::is_empty)));
+    let first_row = usize::from(
+        rows.first()
+            .is_some_and(|row| row.iter().all(String::is_empty)),
+    );
 
     let mut widths = vec![0; pes];
     for row in &rows {

@@ -14,6 +14,8 @@ pub use broadcast::TokenBroadcast;
 pub use fault::{TreeFault, TreeFaults};
 pub use shape::{TreeSpec, TreeSpecError};
 
+use std::sync::OnceLock;
+
 use crate::PeId;
 
 /// The most PEs that a tree may have.
@@ -28,7 +30,7 @@ pub const MAX_PES: usize = 1 << 20;
 ///
 /// Methods that take a [`PeId`] panic if the tree does not have that PE: ids
 /// that come from outside are checked where they come in.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Tree {
     parents: Vec<Option<PeId>>,
     depths: Vec<u32>,
@@ -37,6 +39,8 @@ pub struct Tree {
     children: Vec<PeId>,
     first_child: Vec<u32>,
     top_down: Vec<PeId>,
+    /// Worked out when first asked for; every PE of a simulation asks.
+    token_broadcast: OnceLock<TokenBroadcast>,
 }
 
 impl Tree {
@@ -75,6 +79,7 @@ impl Tree {
             parents,
             children,
             first_child,
+            token_broadcast: OnceLock::new(),
         };
         tree.top_down.push(PeId::ROOT);
         let mut done = 0;
@@ -158,8 +163,9 @@ impl Tree {
     }
 
     /// How a token spreads fastest over the tree.
-    pub fn token_broadcast(&self) -> TokenBroadcast {
-        TokenBroadcast::of(self)
+    pub fn token_broadcast(&self) -> &TokenBroadcast {
+        self.token_broadcast
+            .get_or_init(|| TokenBroadcast::of(self))
     }
 
     /// Where the PE's children stand among those of all.
@@ -167,6 +173,15 @@ impl Tree {
         self.first_child[pe.index()] as usize..self.first_child[pe.index() + 1] as usize
     }
 }
+
+/// All else follows from the parents.
+impl PartialEq for Tree {
+    fn eq(&self, other: &Tree) -> bool {
+        self.parents == other.parents
+    }
+}
+
+impl Eq for Tree {}
 
 /// Not the arrays that follow from the parents: a failed assertion prints this.
 impl std::fmt::Debug for Tree {

@@ -202,7 +202,8 @@ fn broadcasts_with_a_closed_form() {
         );
     }
     // P1 is a leaf, P2 has two below it: P2 goes first, and equals go by index.
-    let token = spec("parents:0,0,2,2,0").token_broadcast();
+    let tree = spec("parents:0,0,2,2,0");
+    let token = tree.token_broadcast();
     assert_eq!(token.order(PeId(0)), ids([2, 1, 5]));
     assert_eq!(token.order(PeId(2)), ids([3, 4]));
     assert_eq!((token.b(PeId(0)), token.b(PeId(2))), (3, 2));

@@ -69,10 +69,21 @@ impl EdgeFrame {
                 max_version: hello.max_version,
             }),
             EdgeFrame::Control { round, item } => control_kind(round.0, item),
-            EdgeFrame::Abort { round, reason } => Kind::Abort(pb::Abort { round: round.0, reason }),
-            EdgeFrame::Probe { last, reply_bytes, reply_frames, payload } => {
-                Kind::Probe(pb::Probe { last, reply_bytes, reply_frames, payload })
-            }
+            EdgeFrame::Abort { round, reason } => Kind::Abort(pb::Abort {
+                round: round.0,
+                reason,
+            }),
+            EdgeFrame::Probe {
+                last,
+                reply_bytes,
+                reply_frames,
+                payload,
+            } => Kind::Probe(pb::Probe {
+                last,
+                reply_bytes,
+                reply_frames,
+                payload,
+            }),
             EdgeFrame::ProbeReply { payload } => Kind::ProbeReply(pb::ProbeReply { payload }),
         };
         put_frame(&pb::Frame { kind: Some(kind) }, out);
@@ -81,38 +92,63 @@ impl EdgeFrame {
     /// Reads a frame's body.
     pub fn parse(body: &[u8]) -> Result<EdgeFrame, WireError> {
         let kind = pb::Frame::decode(body)?.kind;
-        Ok(match kind.ok_or_else(|| WireError::malformed("a frame of no known kind"))? {
-            Kind::Hello(hello) => EdgeFrame::Hello(Hello {
-                cluster: hello.cluster,
-                pe: PeId(hello.pe),
-                min_version: hello.min_version,
-                max_version: hello.max_version,
-            }),
-            Kind::Wakeup(pb::Wakeup { round, after_steps }) => {
-                EdgeFrame::Control { round: RoundId(round), item: Control::Wakeup { after_steps } }
-            }
-            Kind::Token(pb::Token { round }) => {
-                EdgeFrame::Control { round: RoundId(round), item: Control::Token }
-            }
-            Kind::Certificate(pb::Certificate { round, lag_steps, stream_flits }) => {
-                let item = Control::Certificate(Certificate { lag_steps, stream_flits });
-                EdgeFrame::Control { round: RoundId(round), item }
-            }
-            Kind::Order(pb::Order { round, after_steps }) => {
-                EdgeFrame::Control { round: RoundId(round), item: Control::Order { after_steps } }
-            }
-            Kind::Receipt(pb::Receipt { round }) => {
-                EdgeFrame::Control { round: RoundId(round), item: Control::Receipt }
-            }
-            Kind::Abort(pb::Abort { round, reason }) => {
-                EdgeFrame::Abort { round: RoundId(round), reason }
-            }
-            Kind::Probe(pb::Probe { last, reply_bytes, reply_frames, payload }) => {
-                EdgeFrame::Probe { last, reply_bytes, reply_frames, payload }
-            }
-            Kind::ProbeReply(pb::ProbeReply { payload }) => EdgeFrame::ProbeReply { payload },
-            Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
-        })
+        Ok(
+            match kind.ok_or_else(|| WireError::malformed("a frame of no known kind"))? {
+                Kind::Hello(hello) => EdgeFrame::Hello(Hello {
+                    cluster: hello.cluster,
+                    pe: PeId(hello.pe),
+                    min_version: hello.min_version,
+                    max_version: hello.max_version,
+                }),
+                Kind::Wakeup(pb::Wakeup { round, after_steps }) => EdgeFrame::Control {
+                    round: RoundId(round),
+                    item: Control::Wakeup { after_steps },
+                },
+                Kind::Token(pb::Token { round }) => EdgeFrame::Control {
+                    round: RoundId(round),
+                    item: Control::Token,
+                },
+                Kind::Certificate(pb::Certificate {
+                    round,
+                    lag_steps,
+                    stream_flits,
+                }) => {
+                    let item = Control::Certificate(Certificate {
+                        lag_steps,
+                        stream_flits,
+                    });
+                    EdgeFrame::Control {
+                        round: RoundId(round),
+                        item,
+                    }
+                }
+                Kind::Order(pb::Order { round, after_steps }) => EdgeFrame::Control {
+                    round: RoundId(round),
+                    item: Control::Order { after_steps },
+                },
+                Kind::Receipt(pb::Receipt { round }) => EdgeFrame::Control {
+                    round: RoundId(round),
+                    item: Control::Receipt,
+                },
+                Kind::Abort(pb::Abort { round, reason }) => EdgeFrame::Abort {
+                    round: RoundId(round),
+                    reason,
+                },
+                Kind::Probe(pb::Probe {
+                    last,
+                    reply_bytes,
+                    reply_frames,
+                    payload,
+                }) => EdgeFrame::Probe {
+                    last,
+                    reply_bytes,
+                    reply_frames,
+                    payload,
+                },
+                Kind::ProbeReply(pb::ProbeReply { payload }) => EdgeFrame::ProbeReply { payload },
+                Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
+            },
+        )
     }
 }
 
@@ -120,9 +156,14 @@ fn control_kind(round: u64, item: Control) -> Kind {
     match item {
         Control::Wakeup { after_steps } => Kind::Wakeup(pb::Wakeup { round, after_steps }),
         Control::Token => Kind::Token(pb::Token { round }),
-        Control::Certificate(Certificate { lag_steps, stream_flits }) => {
-            Kind::Certificate(pb::Certificate { round, lag_steps, stream_flits })
-        }
+        Control::Certificate(Certificate {
+            lag_steps,
+            stream_flits,
+        }) => Kind::Certificate(pb::Certificate {
+            round,
+            lag_steps,
+            stream_flits,
+        }),
         Control::Order { after_steps } => Kind::Order(pb::Order { round, after_steps }),
         Control::Receipt => Kind::Receipt(pb::Receipt { round }),
     }

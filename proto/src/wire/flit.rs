@@ -90,15 +90,20 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
     let mut digest = None;
     while !rest.is_empty() {
         let (number, wire_type) = decode_key(&mut rest)?;
-        if wire_type != WireType::LengthDelimited || !matches!(number, FLIT_HEAD | FLIT_DIGEST | FLIT_PAYLOAD)
+        if wire_type != WireType::LengthDelimited
+            || !matches!(number, FLIT_HEAD | FLIT_DIGEST | FLIT_PAYLOAD)
         {
             skip_field(wire_type, number, &mut rest, Default::default())?;
             continue;
         }
         let length = decode_varint(&mut rest)?;
-        let Some((field, after)) = usize::try_from(length).ok().and_then(|n| rest.split_at_checked(n))
+        let Some((field, after)) = usize::try_from(length)
+            .ok()
+            .and_then(|n| rest.split_at_checked(n))
         else {
-            return Err(WireError::malformed("a field of a flit is longer than the flit"));
+            return Err(WireError::malformed(
+                "a field of a flit is longer than the flit",
+            ));
         };
         rest = after;
         match number {
@@ -108,13 +113,25 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
                 digest = Some(bytes.map_err(|_| WireError::malformed("a digest has 16 bytes"))?);
             }
             _ if rest.is_empty() => {
-                return Ok(Flit { head, digest, payload: body.len() - field.len()..body.len() });
+                return Ok(Flit {
+                    head,
+                    digest,
+                    payload: body.len() - field.len()..body.len(),
+                });
             }
-            _ => return Err(WireError::malformed("the payload of a flit must be its last field")),
+            _ => {
+                return Err(WireError::malformed(
+                    "the payload of a flit must be its last field",
+                ));
+            }
         }
     }
     // protobuf leaves an empty last field out.
-    Ok(Flit { head, digest, payload: body.len()..body.len() })
+    Ok(Flit {
+        head,
+        digest,
+        payload: body.len()..body.len(),
+    })
 }
 
 fn read_head(field: &[u8]) -> Result<(RoundId, Message), WireError> {
@@ -150,9 +167,12 @@ mod tests {
 
     #[test]
     fn prefix_and_payload_are_the_frame_that_prost_writes() {
-        for (head, digest) in
-            [(None, None), (Some(head()), None), (None, Some([7; 16])), (Some(head()), Some([9; 16]))]
-        {
+        for (head, digest) in [
+            (None, None),
+            (Some(head()), None),
+            (None, Some([7; 16])),
+            (Some(head()), Some([9; 16])),
+        ] {
             let payload = b"payload bytes";
             let mut ours = Vec::new();
             put_prefix(head, digest.as_ref(), payload.len(), &mut ours);
@@ -168,7 +188,9 @@ mod tests {
                 digest: digest.map_or_else(Default::default, |d| d.to_vec().into()),
                 payload: payload.to_vec().into(),
             };
-            let frame = pb::Frame { kind: Some(pb::frame::Kind::Flit(flit)) };
+            let frame = pb::Frame {
+                kind: Some(pb::frame::Kind::Flit(flit)),
+            };
             let mut theirs = Vec::new();
             super::super::put_frame(&frame, &mut theirs);
             assert_eq!(ours, theirs);
@@ -176,7 +198,10 @@ mod tests {
             let body = &ours[LENGTH_BYTES..];
             assert!(is_flit(body));
             let read = parse(body).unwrap();
-            assert_eq!((read.head, read.digest, &body[read.payload]), (head, digest, &payload[..]));
+            assert_eq!(
+                (read.head, read.digest, &body[read.payload]),
+                (head, digest, &payload[..])
+            );
         }
     }
 

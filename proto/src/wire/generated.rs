@@ -288,15 +288,15 @@ pub struct SyntheticPayload {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FilePayload {
-    /// Read by P0 in a scatter, by every other PE in a gather.
-    #[prost(string, tag = "1")]
-    pub input: ::prost::alloc::string::String,
+    /// A path. Read by P0 in a scatter, by every other PE in a gather.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub input: ::prost::bytes::Bytes,
     /// Scatter only: deal all files below `input`, instead of the entries p1..pn.
     #[prost(bool, tag = "2")]
     pub spread: bool,
-    /// Written by every other PE in a scatter, by P0 in a gather.
-    #[prost(string, tag = "3")]
-    pub output: ::prost::alloc::string::String,
+    /// A path. Written by every other PE in a scatter, by P0 in a gather.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub output: ::prost::bytes::Bytes,
     /// An entry that stands at the destination already is replaced.
     #[prost(bool, tag = "4")]
     pub replace: bool,

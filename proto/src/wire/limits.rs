@@ -3,10 +3,6 @@
 /// The big-endian length in front of every frame.
 pub const LENGTH_BYTES: usize = 4;
 
-/// Of a frame on a tree edge that is no flit: the longest one, an abort with its
-/// reason, stays below this.
-pub const MAX_EDGE_CONTROL: usize = 4 * 1024;
-
 /// The payload of a flit. A PE holds one flit of a passing message; beyond a
 /// megabyte a longer one saves no system call worth its memory.
 pub const MAX_FLIT_BYTES: u32 = 1024 * 1024;

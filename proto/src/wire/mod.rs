@@ -12,12 +12,10 @@ pub mod flit;
 mod generated;
 mod limits;
 
-use prost::Message as _;
 use thiserror::Error;
 
 pub use limits::{
-    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_EDGE_CONTROL, MAX_FLIT_BYTES, MAX_FLIT_PREFIX,
-    MIN_FLIT_BYTES,
+    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MIN_FLIT_BYTES,
 };
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.
@@ -81,7 +79,10 @@ impl From<prost::DecodeError> for WireError {
 pub fn frame_length(prefix: [u8; LENGTH_BYTES], limit: usize) -> Result<usize, WireError> {
     let length = u32::from_be_bytes(prefix) as usize;
     if length > limit {
-        return Err(WireError::TooLong { length: length as u64, limit: limit as u64 });
+        return Err(WireError::TooLong {
+            length: length as u64,
+            limit: limit as u64,
+        });
     }
     Ok(length)
 }

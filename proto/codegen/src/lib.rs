@@ -1,0 +1,31 @@
+//! `proto/src/wire/generated.rs` is committed, so that building Flitcast needs no
+//! protobuf compiler. The test of this crate fails when it no longer is what
+//! `proto/flitcast.proto` says; `FLITCAST_BLESS=1 cargo test -p flitcast-codegen`
+//! rewrites it. It is a crate of its own so that it builds while `flitcast-proto`
+//! does not.
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn generated_code_is_what_the_proto_file_says() {
+        let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let descriptors = protox::compile([proto.join("flitcast.proto")], [&proto]).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        prost_build::Config::new()
+            .bytes(["."])
+            .out_dir(out.path())
+            .compile_fds(descriptors)
+            .unwrap();
+        let fresh = std::fs::read_to_string(out.path().join("flitcast.v1.rs")).unwrap();
+        let committed = proto.join("src/wire/generated.rs");
+        if std::env::var_os("FLITCAST_BLESS").is_some() {
+            std::fs::write(&committed, &fresh).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(&committed).unwrap() == fresh,
+            "generated.rs is stale: FLITCAST_BLESS=1 cargo test -p flitcast-codegen"
+        );
+    }
+}

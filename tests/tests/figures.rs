@@ -1,0 +1,92 @@
+//! Figures 1 to 4 of Bhatt, Pucci, Ranade, Rosenberg, cell by cell, from the
+//! state machines. `tests/golden/` holds the figures as the paper prints them.
+
+use std::sync::Arc;
+
+use flitcast_proto::pe::{Brief, Operation, Pace};
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::sim::{self, Crossing, Item, Run};
+use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::{PeId, Tree};
+
+fn path_of_6() -> Arc<Tree> {
+    Arc::new("path:6".parse::<TreeSpec>().unwrap().build().unwrap())
+}
+
+fn assert_prints(run: &Run, figure: &str) {
+    let path = format!("{}/golden/{figure}.txt", env!("CARGO_MANIFEST_DIR"));
+    let printed = std::fs::read_to_string(&path).unwrap();
+    let ours = sim::table(run);
+    assert!(
+        ours == printed,
+        "{figure}, ours:\n{ours}\nthe paper's:\n{printed}"
+    );
+}
+
+/// A scatter of `flits` in the given order of destinations.
+fn scatter(flits: &[u64], order: &[u32]) -> Run {
+    let tree = path_of_6();
+    let mut briefs = Brief::all(&tree, Operation::Scatter, flits, 1, Pace::LOCK_STEP);
+    briefs[0]
+        .sends
+        .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.destination));
+    sim::run_briefs(&tree, briefs).unwrap()
+}
+
+fn gather(operation: Operation, flits: &[u64]) -> Run {
+    sim::run(&path_of_6(), operation, flits).unwrap()
+}
+
+#[test]
+fn figure_1a_farthest_destination_first() {
+    let flits = [0, 0, 0, 0, 4, 3];
+    let run = sim::run(&path_of_6(), Operation::Scatter, &flits).unwrap();
+    assert_prints(&run, "fig1a");
+    assert_eq!(run.time_steps(), 10);
+    assert_eq!(scatter(&flits, &[5, 4]).crossings, run.crossings);
+}
+
+#[test]
+fn figure_1b_nearest_destination_first() {
+    let run = scatter(&[0, 0, 0, 0, 4, 3], &[4, 5]);
+    assert_prints(&run, "fig1b");
+    assert_eq!(run.time_steps(), 11);
+}
+
+#[test]
+fn figure_2_shoulder_tap() {
+    let run = gather(Operation::ShoulderTap, &[0, 2, 3, 0, 2, 1]);
+    assert_prints(&run, "fig2");
+    assert_eq!(run.time_steps(), 11);
+}
+
+#[test]
+fn figure_3_shoulder_tap_pathological() {
+    let run = gather(Operation::ShoulderTap, &[0, 9, 0, 1, 0, 1]);
+    assert_prints(&run, "fig3");
+    assert_eq!(run.time_steps(), 13);
+}
+
+#[test]
+fn figure_4_transmission_certification() {
+    let run = gather(Operation::Certification(Sync::Serial), &[0, 2, 3, 0, 2, 1]);
+    assert_prints(&run, "fig4");
+    assert_eq!(run.time_steps(), 21);
+    let last_certificate = run.crossings.iter().rev().find(|Crossing { item, .. }| {
+        matches!(
+            item,
+            Item::Control(flitcast_proto::pe::Control::Certificate(_))
+        )
+    });
+    assert_eq!(last_certificate.unwrap().step, 10);
+}
+
+/// A PE without a child may send in the step after its call; its column then
+/// shows the call and its first flit in one cell.
+#[test]
+fn an_order_and_an_own_flit_can_share_a_cell() {
+    let tree = Arc::new("path:2".parse::<TreeSpec>().unwrap().build().unwrap());
+    let run = sim::run(&tree, Operation::ShoulderTap, &[0, 2]).unwrap();
+    let expected = "Step  P0    P1\n   1        (1) m1,1\n   2  m1,1  m1,2\n   3  m1,2\n";
+    assert_eq!(sim::table(&run), expected);
+}

@@ -1,0 +1,176 @@
+//! Properties of the schedules over random trees and lengths, nulls included:
+//! what the state machines do in lock step against formulas worked out here on
+//! their own. The simulator itself fails on any collision, torn message, early
+//! send or stall.
+
+use std::sync::Arc;
+
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::{scatter, shoulder_tap};
+use flitcast_proto::sim::{self, Item, Run};
+use flitcast_proto::{PeId, Tree};
+use proptest::prelude::*;
+
+/// A tree of up to `max` PEs, each below any earlier one, and a length for each.
+fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    (1..=max).prop_flat_map(|len| {
+        let parents = (1..len).map(|i| (0..i as u32).boxed()).collect::<Vec<_>>();
+        (parents, lengths(len)).prop_map(|(parents, flits)| {
+            let parents = std::iter::once(None).chain(parents.into_iter().map(|p| Some(PeId(p))));
+            (
+                Arc::new(Tree::from_parents(parents.collect()).unwrap()),
+                flits,
+            )
+        })
+    })
+}
+
+/// A path whose PEs are numbered in any order, and a length for each.
+fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    (1..=max).prop_flat_map(|len| {
+        let order = Just((1..len as u32).collect::<Vec<_>>()).prop_shuffle();
+        (order, lengths(len)).prop_map(|(order, flits)| {
+            let mut parents = vec![None; flits.len()];
+            let mut above = PeId::ROOT;
+            for pe in order {
+                parents[pe as usize] = Some(above);
+                above = PeId(pe);
+            }
+            (Arc::new(Tree::from_parents(parents).unwrap()), flits)
+        })
+    })
+}
+
+fn lengths(len: usize) -> impl Strategy<Value = Vec<u64>> {
+    let one = prop_oneof![2 => Just(0u64), 3 => 1..4u64, 1 => 1..40u64];
+    prop::collection::vec(one, len).prop_map(|mut flits| {
+        flits[0] = 0;
+        flits
+    })
+}
+
+/// Every message arrives, in one piece, no earlier than its way allows.
+fn assert_complete(tree: &Tree, flits: &[u64], run: &Run) {
+    for pe in tree.pes() {
+        let crossed = run
+            .crossings
+            .iter()
+            .filter(|c| matches!(c.item, Item::Flit { message, .. } if message.pe() == pe));
+        assert_eq!(
+            crossed.count() as u64,
+            flits[pe.index()] * u64::from(tree.depth(pe))
+        );
+        assert_eq!(run.arrival_steps[pe.index()] > 0, flits[pe.index()] > 0);
+    }
+}
+
+/// Section 4 and 5 of the specification, for the whole round: when P0 has the
+/// last certificate, then its streams one after the other.
+fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
+    fn b(tree: &Tree, pe: PeId) -> u64 {
+        token_order(tree, pe)
+            .iter()
+            .zip(1..)
+            .map(|(&c, k)| k + b(tree, c))
+            .max()
+            .unwrap_or(0)
+    }
+    fn token_order(tree: &Tree, pe: PeId) -> Vec<PeId> {
+        let mut children = tree.children(pe).to_vec();
+        children.sort_by_key(|&c| (std::cmp::Reverse(b(tree, c)), c));
+        children
+    }
+    /// (place, c, n) of the children that get an order.
+    fn promises(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> Vec<(u64, u64, u64)> {
+        let order = match sync {
+            Sync::Serial => tree.children(pe).to_vec(),
+            Sync::Pipelined => token_order(tree, pe),
+        };
+        let certificates = order.iter().map(|&c| certificate(tree, flits, sync, c));
+        let ordered = certificates.filter(|&(_, n)| sync == Sync::Serial || n > 0);
+        ordered
+            .zip(1..)
+            .map(|((c, n), place)| (place, c, n))
+            .collect()
+    }
+    fn certificate(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> (u64, u64) {
+        let mut promised = promises(tree, flits, sync, pe);
+        let orders = promised.len() as u64;
+        let mut lag = orders + 1;
+        let mut off = flits[pe.index()];
+        let wait = |place: u64| if sync == Sync::Serial { orders } else { place };
+        promised.sort_by_key(|&(place, c, _)| wait(place) + c);
+        for (place, c, n) in promised {
+            if n > 0 {
+                lag = lag.max((wait(place) + 1 + c).saturating_sub(off));
+                off += n;
+            }
+        }
+        (lag, off)
+    }
+    let certified = match sync {
+        Sync::Serial => 2 * (tree.len() as u64 - 1),
+        Sync::Pipelined => 2 * b(tree, PeId::ROOT),
+    };
+    let mut streams = promises(tree, flits, sync, PeId::ROOT);
+    streams.retain(|&(_, _, n)| n > 0);
+    streams.sort_by_key(|&(place, c, _)| place + c);
+    let busy = streams
+        .iter()
+        .fold(0, |busy, &(place, c, n)| (place + c).max(busy + 1) + n - 1);
+    if busy == 0 { 0 } else { certified + busy }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn scatter_takes_the_closed_form((tree, flits) in tree_and_flits(40)) {
+        let run = sim::run(&tree, Operation::Scatter, &flits).unwrap();
+        assert_complete(&tree, &flits, &run);
+        prop_assert_eq!(run.time_steps(), scatter::optimal_steps(&tree, &flits));
+        let order = scatter::farthest_first(&tree, &flits);
+        let steps = scatter::arrival_steps(&tree, &flits, &order);
+        for (pe, step) in order.iter().zip(steps) {
+            prop_assert_eq!(run.arrival_steps[pe.index()], step);
+        }
+    }
+
+    #[test]
+    fn no_other_order_scatters_faster((tree, flits) in tree_and_flits(12), seed in any::<u64>()) {
+        let mut order = scatter::farthest_first(&tree, &flits);
+        order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
+        let other = scatter::arrival_steps(&tree, &flits, &order).into_iter().max().unwrap_or(0);
+        prop_assert!(other >= scatter::optimal_steps(&tree, &flits));
+    }
+
+    #[test]
+    fn shoulder_tap_meets_bound_7((tree, flits) in path_and_flits(30)) {
+        let run = sim::run(&tree, Operation::ShoulderTap, &flits).unwrap();
+        assert_complete(&tree, &flits, &run);
+        let along: Vec<u64> = tree.top_down().iter().map(|pe| flits[pe.index()]).collect();
+        prop_assert_eq!(run.time_steps(), shoulder_tap::bound_steps(&along));
+    }
+
+    #[test]
+    fn serial_certification_takes_what_section_4_says((tree, flits) in tree_and_flits(30)) {
+        let run = sim::run(&tree, Operation::Certification(Sync::Serial), &flits).unwrap();
+        assert_complete(&tree, &flits, &run);
+        prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Serial));
+    }
+
+    #[test]
+    fn pipelined_certification_takes_what_section_5_says((tree, flits) in tree_and_flits(30)) {
+        let run = sim::run(&tree, Operation::Certification(Sync::Pipelined), &flits).unwrap();
+        assert_complete(&tree, &flits, &run);
+        prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Pipelined));
+    }
+}
+
+/// The bound itself, on the paper's two examples: figures 2 and 3.
+#[test]
+fn bound_7_on_the_papers_examples() {
+    assert_eq!(shoulder_tap::bound_steps(&[0, 2, 3, 0, 2, 1]), 11);
+    assert_eq!(shoulder_tap::bound_steps(&[0, 9, 0, 1, 0, 1]), 13);
+}

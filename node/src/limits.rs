@@ -1,0 +1,33 @@
+//! How long a PE waits, and how much it holds. No wait is without a bound.
+
+use std::time::Duration;
+
+/// To reach the coordinator or the parent. Both listen before anybody is told
+/// their address, so only a host that is gone takes longer.
+pub const CONNECT: Duration = Duration::from_secs(5);
+
+/// For a new connection to say who it is. A round trip and a few dozen bytes.
+pub const HANDSHAKE: Duration = Duration::from_secs(2);
+
+/// For all neighbours to be connected, once the PE knows them.
+pub const NEIGHBOURS: Duration = Duration::from_secs(10);
+
+/// For a child to answer a probe: the longest burst is 1 MiB, which a link of
+/// 1 Mbit/s carries in 8 s.
+pub const PROBE: Duration = Duration::from_secs(20);
+
+/// After a fault, for the coordinator to say what becomes of the round.
+pub const AFTER_FAULT: Duration = Duration::from_secs(3);
+
+/// How often P0 tells the coordinator how far the round is: often enough for a
+/// progress bar, too seldom to be seen in a measurement.
+pub const PROGRESS: Duration = Duration::from_millis(200);
+
+/// What is read from or written to disk at once. Two of these are in memory for
+/// each message that is being read or written: one with the disk, one with the
+/// network.
+pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
+
+/// Messages that are being made durable while later ones come in. More would
+/// only queue at the disk.
+pub const COMMITS_UNDER_WAY: usize = 16;

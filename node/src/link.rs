@@ -1,0 +1,339 @@
+//! The connection to one neighbour: frames in, frames out.
+//!
+//! The reading side holds one frame and the length prefix of the next, never
+//! more: that is what keeps a relay at one flit in user memory. In a stream of
+//! flits each one costs one read, because its length came with the one before.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::task::{Context, Poll, ready};
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError, frame_length};
+use thiserror::Error;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// A neighbour cannot be heard or reached any more.
+#[derive(Debug, Error)]
+pub enum LinkError {
+    /// The connection was closed between frames.
+    #[error("{peer} at {addr} closed the connection")]
+    Closed {
+        /// The neighbour.
+        peer: PeId,
+        /// Its address.
+        addr: SocketAddr,
+    },
+    /// The connection was closed inside a frame.
+    #[error("{peer} at {addr} closed the connection inside a frame, {got} of {expected} bytes")]
+    Truncated {
+        /// The neighbour.
+        peer: PeId,
+        /// Its address.
+        addr: SocketAddr,
+        /// Bytes that came.
+        got: usize,
+        /// Bytes that the frame has.
+        expected: usize,
+    },
+    /// The operating system says so.
+    #[error("the connection to {peer} at {addr} failed: {source}")]
+    Io {
+        /// The neighbour.
+        peer: PeId,
+        /// Its address.
+        addr: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// What came is no frame of the protocol.
+    #[error("from {peer} at {addr}: {source}")]
+    Wire {
+        /// The neighbour.
+        peer: PeId,
+        /// Its address.
+        addr: SocketAddr,
+        /// Why.
+        source: WireError,
+    },
+}
+
+/// A connection to one neighbour.
+#[derive(Debug)]
+pub struct Link {
+    peer: PeId,
+    addr: SocketAddr,
+    stream: TcpStream,
+    reader: Reader,
+    /// Where control frames are put together; kept for its memory.
+    scratch: Vec<u8>,
+}
+
+impl Link {
+    /// A link for frames with a payload of at most `flit_bytes`.
+    pub fn new(peer: PeId, stream: TcpStream, flit_bytes: u32) -> io::Result<Link> {
+        stream.set_nodelay(true)?;
+        Ok(Link {
+            peer,
+            addr: stream.peer_addr()?,
+            stream,
+            reader: Reader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> PeId {
+        self.peer
+    }
+
+    /// Raises the bound on frames to a payload of `flit_bytes`, once that is known.
+    pub fn expect_flits_of(&mut self, flit_bytes: u32) {
+        self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
+    }
+
+    fn io(&self, source: io::Error) -> LinkError {
+        LinkError::Io {
+            peer: self.peer,
+            addr: self.addr,
+            source,
+        }
+    }
+
+    /// Names this link in an error about what came over it.
+    pub fn wire(&self, source: WireError) -> LinkError {
+        LinkError::Wire {
+            peer: self.peer,
+            addr: self.addr,
+            source,
+        }
+    }
+
+    /// Waits for a whole frame; [`Link::body`] and [`Link::frame`] then show it
+    /// until [`Link::consume`].
+    pub fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        loop {
+            match self.reader.missing() {
+                Ok(0) => return Poll::Ready(Ok(())),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(self.wire(error))),
+            }
+            match self.stream.try_read(self.reader.space()) {
+                Ok(0) => return Poll::Ready(Err(self.closed())),
+                Ok(n) => self.reader.filled(n),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.stream.poll_read_ready(cx)).map_err(|e| self.io(e))?;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Poll::Ready(Err(self.io(e))),
+            }
+        }
+    }
+
+    fn closed(&self) -> LinkError {
+        match self.reader.progress() {
+            (0, _) => LinkError::Closed {
+                peer: self.peer,
+                addr: self.addr,
+            },
+            (got, expected) => LinkError::Truncated {
+                peer: self.peer,
+                addr: self.addr,
+                got,
+                expected,
+            },
+        }
+    }
+
+    /// Waits for a whole frame.
+    pub async fn next_frame(&mut self) -> Result<(), LinkError> {
+        std::future::poll_fn(|cx| self.poll_frame(cx)).await
+    }
+
+    /// The frame that is there, its length prefix included.
+    pub fn frame(&self) -> &[u8] {
+        self.reader.frame()
+    }
+
+    /// The protobuf message of the frame that is there.
+    pub fn body(&self) -> &[u8] {
+        &self.reader.frame()[LENGTH_BYTES..]
+    }
+
+    /// Done with the frame.
+    pub fn consume(&mut self) {
+        self.reader.consume();
+    }
+
+    /// Waits for a frame that is no flit and takes it.
+    pub async fn next_control(&mut self) -> Result<EdgeFrame, LinkError> {
+        self.next_frame().await?;
+        let frame = EdgeFrame::parse(self.body()).map_err(|e| self.wire(e))?;
+        self.consume();
+        Ok(frame)
+    }
+
+    /// Bytes that have come but were not read: they wait in the kernel.
+    pub fn waiting_bytes(&self) -> u64 {
+        rustix::io::ioctl_fionread(&self.stream).unwrap_or(0)
+    }
+
+    /// Sends a frame that is no flit.
+    pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
+        self.scratch.clear();
+        frame.put(&mut self.scratch);
+        let sent = self.stream.write_all(&self.scratch).await;
+        sent.map_err(|e| self.io(e))
+    }
+
+    /// Sends bytes that are a frame already.
+    pub async fn send_frame(&mut self, frame: &[u8]) -> Result<(), LinkError> {
+        let sent = self.stream.write_all(frame).await;
+        sent.map_err(|e| self.io(e))
+    }
+
+    /// Sends a flit: its prefix, and its payload from where it lies.
+    pub async fn send_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
+        let mut slices = [IoSlice::new(prefix), IoSlice::new(payload)];
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            let sent = self.stream.write_vectored(rest).await;
+            IoSlice::advance_slices(&mut rest, sent.map_err(|e| self.io(e))?);
+        }
+        Ok(())
+    }
+}
+
+/// One frame and the length prefix of the next.
+#[derive(Debug)]
+struct Reader {
+    buffer: Box<[u8]>,
+    held: Range<usize>,
+    max_frame: usize,
+}
+
+impl Reader {
+    fn new(max_frame: usize) -> Reader {
+        // Two prefixes: the frame's own, and the next one's.
+        let buffer = vec![0; max_frame + 2 * LENGTH_BYTES].into_boxed_slice();
+        Reader {
+            buffer,
+            held: 0..0,
+            max_frame,
+        }
+    }
+
+    fn grow(&mut self, max_frame: usize) {
+        let mut larger = Reader::new(max_frame.max(self.max_frame));
+        let held = &self.buffer[self.held.clone()];
+        larger.buffer[..held.len()].copy_from_slice(held);
+        larger.held = 0..held.len();
+        *self = larger;
+    }
+
+    /// The length of the frame at the front, prefix included, once it is known.
+    fn frame_bytes(&self) -> Result<Option<usize>, WireError> {
+        let held = &self.buffer[self.held.clone()];
+        let Some(prefix) = held.first_chunk() else {
+            return Ok(None);
+        };
+        Ok(Some(LENGTH_BYTES + frame_length(*prefix, self.max_frame)?))
+    }
+
+    /// Bytes that are missing from a whole frame, as far as is known.
+    fn missing(&self) -> Result<usize, WireError> {
+        let wanted = self.frame_bytes()?.unwrap_or(LENGTH_BYTES);
+        Ok(wanted.saturating_sub(self.held.len()))
+    }
+
+    /// Bytes that came of those that are known to have to come.
+    fn progress(&self) -> (usize, usize) {
+        let expected = self.frame_bytes().ok().flatten().unwrap_or(LENGTH_BYTES);
+        (self.held.len(), expected)
+    }
+
+    /// Where the next bytes go: up to the end of the frame and of the prefix
+    /// behind it.
+    fn space(&mut self) -> &mut [u8] {
+        if self.held.start > 0 {
+            // At most a prefix is left over.
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+        }
+        let wanted = match self.frame_bytes() {
+            Ok(Some(frame)) => frame + LENGTH_BYTES,
+            _ => LENGTH_BYTES,
+        };
+        &mut self.buffer[self.held.end..wanted]
+    }
+
+    fn filled(&mut self, bytes: usize) {
+        self.held.end += bytes;
+    }
+
+    fn frame(&self) -> &[u8] {
+        let frame = self.frame_bytes().ok().flatten().unwrap_or(0);
+        &self.buffer[self.held.start..self.held.start + frame]
+    }
+
+    fn consume(&mut self) {
+        self.held.start += self.frame_bytes().ok().flatten().unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(reader: &mut Reader, wire: &mut &[u8], most: usize) -> usize {
+        let space = reader.space();
+        let n = space.len().min(wire.len()).min(most);
+        space[..n].copy_from_slice(&wire[..n]);
+        *wire = &wire[n..];
+        reader.filled(n);
+        n
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_they_are_cut() {
+        let bodies: [&[u8]; 5] = [b"a", b"", b"hello", &[7; 100], b"z"];
+        let mut wire = Vec::new();
+        for body in bodies {
+            wire.extend_from_slice(&(body.len() as u32).to_be_bytes());
+            wire.extend_from_slice(body);
+        }
+        for most in [1, 2, 3, 5, 7, 1000] {
+            let mut reader = Reader::new(100);
+            let mut rest = &wire[..];
+            for body in bodies {
+                while reader.missing().unwrap() > 0 {
+                    assert!(feed(&mut reader, &mut rest, most) > 0);
+                }
+                assert_eq!(&reader.frame()[LENGTH_BYTES..], body);
+                reader.consume();
+            }
+            assert_eq!(reader.held.len() + rest.len(), 0);
+        }
+    }
+
+    #[test]
+    fn never_more_than_a_frame_and_a_prefix_is_held() {
+        let wire: Vec<u8> = [&3u32.to_be_bytes()[..], b"abc"].concat().repeat(10);
+        let mut reader = Reader::new(3);
+        let mut rest = &wire[..];
+        feed(&mut reader, &mut rest, 1000);
+        assert_eq!(reader.held.len(), LENGTH_BYTES);
+        feed(&mut reader, &mut rest, 1000);
+        assert_eq!(reader.held.len(), LENGTH_BYTES + 3 + LENGTH_BYTES);
+    }
+
+    #[test]
+    fn a_long_frame_is_refused_by_its_prefix() {
+        let mut reader = Reader::new(3);
+        feed(&mut reader, &mut &u32::MAX.to_be_bytes()[..], 4);
+        assert!(matches!(reader.missing(), Err(WireError::TooLong { .. })));
+    }
+}

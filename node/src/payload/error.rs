@@ -1,0 +1,133 @@
+//! What can go wrong with the files of a message, on either side.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::entry::Refusal;
+
+/// A message made of files cannot be measured, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadError {
+    /// The file system said no.
+    #[error("cannot {action} {}: {source}", shown(.path))]
+    Io {
+        /// What was tried, as in "cannot `action` `path`".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// An entry that no message may hold; on the receiving side the sender is at fault.
+    #[error("{} is refused: {why}", shown(.path))]
+    Refused {
+        /// Of the file on the sending side; inside the message on the receiving side.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Refusal,
+    },
+    /// The input is no longer what was measured, or was written to meanwhile.
+    #[error("{} changed while it was being read: leave the input alone during a run", shown(.path))]
+    Changed {
+        /// The file, or the whole input where no single file is to blame.
+        path: PathBuf,
+    },
+    /// The message is longer than 2^64 - 1 bytes (sparse files can be).
+    #[error("the message is longer than a message can be at {}: send less", shown(.path))]
+    TooLong {
+        /// Where the count overflowed.
+        path: PathBuf,
+    },
+    /// Something in the input directory is not named after a PE.
+    #[error("{} names no PE; {}", shown(.name), tree(*.last_pe))]
+    NamesNoPe {
+        /// Its name in the input directory.
+        name: PathBuf,
+        /// The tree's last PE.
+        last_pe: usize,
+    },
+    /// The input directory holds something for P0.
+    #[error("`p0` is the root of the tree, where no message begins or ends; {}", tree(*.last_pe))]
+    NamesRoot {
+        /// The tree's last PE.
+        last_pe: usize,
+    },
+    /// The input directory cannot belong to this tree.
+    #[error("{} has {entries} entries, one too many at least; {}", shown(.dir), tree(*.last_pe))]
+    TooManyEntries {
+        /// The input directory.
+        dir: PathBuf,
+        /// How many entries it has.
+        entries: usize,
+        /// The tree's last PE.
+        last_pe: usize,
+    },
+    /// There are files to deal, and the tree is P0 alone.
+    #[error("the files below {} can be dealt to nobody; {}", shown(.dir), tree(0))]
+    NobodyToDealTo {
+        /// The directory to be dealt.
+        dir: PathBuf,
+    },
+    /// The destination is taken, and replacing was not asked for.
+    #[error("{} exists already: move it away, or ask for it to be replaced", shown(.path))]
+    Exists {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// The destination has no name (`/`, `..`) that could be staged beside.
+    #[error("{} cannot be a destination: it has no file name", shown(.path))]
+    Unnamed {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// The message ended in mid-entry or before its first, or had to be refused.
+    #[error("the message for {} is not whole; nothing was delivered", shown(.destination))]
+    Incomplete {
+        /// Where the message was to be delivered.
+        destination: PathBuf,
+    },
+}
+
+impl PayloadError {
+    /// For `map_err`: the file system's answer to an `action` on `path`.
+    pub(super) fn io<E: Into<io::Error>>(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(E) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
+
+    pub(super) fn refused(path: &Path, why: Refusal) -> Self {
+        Self::Refused {
+            path: path.to_owned(),
+            why,
+        }
+    }
+
+    pub(super) fn changed(path: &Path) -> Self {
+        Self::Changed {
+            path: path.to_owned(),
+        }
+    }
+}
+
+/// A path in backticks, escaped: names come from other hosts and end in terminals.
+pub(super) fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() {
+        return "the message's root".to_owned();
+    }
+    let quoted = format!("{path:?}");
+    format!("`{}`", &quoted[1..quoted.len() - 1])
+}
+
+fn tree(last_pe: usize) -> String {
+    match last_pe {
+        0 => "this tree has no PE but P0".to_owned(),
+        1 => "this tree has only p1".to_owned(),
+        last => format!("this tree has p1..p{last}"),
+    }
+}

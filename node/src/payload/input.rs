@@ -1,0 +1,230 @@
+//! Which PE's message is made of what: an input directory with entries `p1`,
+//! `p2`, .., or a directory whose files are dealt.
+//!
+//! Nothing here measures or reads the content.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::entry::Kind;
+use super::error::PayloadError;
+use super::scan::{Content, Found, examine, walk_below};
+
+/// Reads an input directory: its entry `p3`, a file or a directory, is M_3.
+/// `pes` counts P0 too; at index `i` of the result is what M_i is made of.
+///
+/// On failure returns all faults of the directory, so that they can be mended at once.
+pub fn read_input_dir(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let names = list(dir).map_err(|error| vec![error])?;
+    let last_pe = pes.saturating_sub(1);
+    let mut contents = vec![None; pes];
+    let mut faults = Vec::new();
+    if names.len() > last_pe {
+        faults.push(PayloadError::TooManyEntries {
+            dir: dir.to_owned(),
+            entries: names.len(),
+            last_pe,
+        });
+    }
+    for name in names {
+        match pe_of(&name) {
+            Some(0) => faults.push(PayloadError::NamesRoot { last_pe }),
+            Some(pe) if pe <= last_pe => match examine(dir.join(&name), PathBuf::new()) {
+                Ok(Found { source, .. }) => contents[pe] = Some(Content::Entry(source)),
+                Err(fault) => faults.push(fault),
+            },
+            _ => faults.push(PayloadError::NamesNoPe { name, last_pe }),
+        }
+    }
+    if faults.is_empty() {
+        Ok(contents)
+    } else {
+        Err(faults)
+    }
+}
+
+/// Deals all regular files and symlinks below a directory over P1.. so that the
+/// messages come out about equally long: the largest file first, each to the PE
+/// that has the fewest bytes, of those the fewest files, of those the lowest index.
+/// `pes` counts P0 too; at index `i` of the result is what M_i is made of.
+pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError> {
+    // With a slash at its end the path means a directory, or a symlink to one.
+    let dir = dir.join("");
+    let mut files = Vec::new();
+    for found in walk_below(&dir) {
+        let Found { entry, .. } = found?;
+        match entry.kind {
+            Kind::Directory => {}
+            Kind::File { .. } | Kind::Symlink { .. } => files.push((entry.size(), entry.path)),
+        }
+    }
+    files.sort_by(|(bytes_a, a), (bytes_b, b)| (Reverse(bytes_a), a).cmp(&(Reverse(bytes_b), b)));
+
+    let mut hands = vec![Hand::default(); pes.saturating_sub(1)];
+    for (bytes, file) in files {
+        // Of equal minima the first is taken: the lowest index.
+        let hand = hands
+            .iter_mut()
+            .min_by_key(|hand| (hand.bytes, hand.files.len()));
+        let Some(hand) = hand else {
+            return Err(PayloadError::NobodyToDealTo { dir });
+        };
+        // If the sum is too long for a message, measuring will say so.
+        hand.bytes = hand.bytes.saturating_add(bytes);
+        hand.files.push(file);
+    }
+
+    let mut contents = vec![None; pes];
+    for (content, mut hand) in contents.iter_mut().skip(1).zip(hands) {
+        if !hand.files.is_empty() {
+            hand.files.sort();
+            *content = Some(Content::Dealt {
+                base: dir.clone(),
+                files: hand.files,
+            });
+        }
+    }
+    Ok(contents)
+}
+
+/// What one PE has been dealt so far.
+#[derive(Clone, Default)]
+struct Hand {
+    bytes: u64,
+    files: Vec<PathBuf>,
+}
+
+fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
+    let mut names = fs::read_dir(dir)
+        .and_then(|entries| {
+            entries
+                .map(|entry| Ok(PathBuf::from(entry?.file_name())))
+                .collect::<io::Result<Vec<_>>>()
+        })
+        .map_err(PayloadError::io("read the directory", dir))?;
+    names.sort();
+    Ok(names)
+}
+
+/// The PE with exactly this name: `p12`, not `p012`, `P12` or `p+12`.
+fn pe_of(name: &Path) -> Option<usize> {
+    let name = name.to_str()?;
+    let pe = name.strip_prefix('p')?.parse().ok()?;
+    (name == format!("p{pe}")).then_some(pe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn messages(faults: &[PayloadError]) -> Vec<String> {
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn entries_become_messages_by_name() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        fs::write(dir.path().join("p1"), "one")?;
+        fs::create_dir(dir.path().join("p12"))?;
+        let contents = read_input_dir(dir.path(), 13).expect("all names are PEs");
+        assert_eq!(contents.len(), 13);
+        assert_eq!(contents[1], Some(Content::Entry(dir.path().join("p1"))));
+        assert_eq!(contents[12], Some(Content::Entry(dir.path().join("p12"))));
+        assert_eq!(contents.iter().flatten().count(), 2);
+        Ok(())
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in [".hidden", "foo", "p", "p+1", "p0", "p01", "p8", "p1"] {
+            fs::write(dir.path().join(name), "")?;
+        }
+        symlink("p1", dir.path().join("p2"))?;
+        let faults = read_input_dir(dir.path(), 8).expect_err("most names are no PEs");
+        let dir = dir.path().display();
+        assert_eq!(
+            messages(&faults),
+            [
+                format!("`{dir}` has 9 entries, one too many at least; this tree has p1..p7"),
+                "`.hidden` names no PE; this tree has p1..p7".to_owned(),
+                "`foo` names no PE; this tree has p1..p7".to_owned(),
+                "`p` names no PE; this tree has p1..p7".to_owned(),
+                "`p+1` names no PE; this tree has p1..p7".to_owned(),
+                "`p0` is the root of the tree, where no message begins or ends; \
+                 this tree has p1..p7"
+                    .to_owned(),
+                "`p01` names no PE; this tree has p1..p7".to_owned(),
+                format!(
+                    "`{dir}/p2` is refused: a message cannot be a symlink itself; \
+                     put what it points to in its place"
+                ),
+                "`p8` names no PE; this tree has p1..p7".to_owned(),
+            ]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn missing_input_is_one_fault() {
+        let faults = read_input_dir(Path::new("/nowhere/at/all"), 8).expect_err("it is missing");
+        assert_eq!(
+            messages(&faults),
+            ["cannot read the directory `/nowhere/at/all`: \
+                 No such file or directory (os error 2)"]
+        );
+    }
+
+    #[test]
+    fn dealing_balances_bytes_then_files() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        fs::create_dir_all(dir.path().join("d/empty"))?;
+        for (name, bytes) in [
+            ("a", 5),
+            ("b", 3),
+            ("d/c", 3),
+            ("d/e", 0),
+            ("f", 0),
+            ("g", 0),
+        ] {
+            fs::write(dir.path().join(name), vec![0; bytes])?;
+        }
+        symlink("a", dir.path().join("h"))?;
+        let contents = deal(dir.path(), 4).expect("it can be dealt");
+        let files = |names: &[&str]| {
+            Some(Content::Dealt {
+                base: dir.path().to_owned(),
+                files: names.iter().map(PathBuf::from).collect(),
+            })
+        };
+        // b and d/c have 3 bytes each, and take the empty files in turns.
+        assert_eq!(
+            contents,
+            [
+                None,
+                files(&["a"]),
+                files(&["b", "d/e", "g"]),
+                files(&["d/c", "f", "h"])
+            ]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_pe_without_a_file_gets_no_message() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        assert_eq!(deal(dir.path(), 3).expect("nothing"), [None, None, None]);
+        assert!(deal(dir.path(), 1).is_ok());
+        fs::write(dir.path().join("a"), "")?;
+        let contents = deal(dir.path(), 3).expect("one file");
+        assert!(contents[1].is_some() && contents[2].is_none());
+        let nobody = deal(dir.path(), 1).expect_err("P0 is alone");
+        assert!(matches!(nobody, PayloadError::NobodyToDealTo { .. }));
+        let file = deal(&dir.path().join("a"), 3).expect_err("not a directory");
+        assert!(file.to_string().contains("Not a directory"), "{file}");
+        Ok(())
+    }
+}

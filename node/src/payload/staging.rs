@@ -1,0 +1,350 @@
+//! The hidden place beside its destination where a message is put together, and
+//! the rename that makes it visible: whole, or not at all.
+//!
+//! What is written there is the business of [`super::Unpacker`].
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::error::PayloadError;
+
+const PREFIX: &[u8] = b".flitcast-";
+const SUFFIX: &[u8] = b".partial";
+const NONCE_DIGITS: usize = 16;
+
+/// Whether this is the name of a message that is not, or never was, complete.
+pub fn is_staging_name(name: &OsStr) -> bool {
+    nonce_of(name).is_some()
+}
+
+/// Removes what the run with this nonce left in an output directory when it was
+/// killed. Nothing of that run may be writing there any more.
+pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
+    let listing = match fs::read_dir(output) {
+        Ok(listing) => listing,
+        // A run that never came to its output leaves nothing in it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(PayloadError::io("read the directory", output)(error)),
+    };
+    for entry in listing {
+        let entry = entry.map_err(PayloadError::io("read the directory", output))?;
+        if nonce_of(&entry.file_name()) == Some(nonce) {
+            let leftover = entry.path();
+            remove(&leftover).map_err(PayloadError::io("remove", &leftover))?;
+        }
+    }
+    Ok(())
+}
+
+fn nonce_of(name: &OsStr) -> Option<u64> {
+    let inner = name.as_bytes().strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let (digits, rest) = inner.split_at_checked(NONCE_DIGITS)?;
+    let digits = str::from_utf8(digits).ok()?;
+    let nonce = u64::from_str_radix(digits, 16).ok()?;
+    (rest.starts_with(b"-") && digits == format!("{nonce:016x}")).then_some(nonce)
+}
+
+/// Owns a staging name. Whatever stands there in the end is removed: a message
+/// that was not published, or what a published one replaced.
+#[derive(Debug)]
+pub(super) struct Staging {
+    path: PathBuf,
+    parent: PathBuf,
+    destination: PathBuf,
+    /// Whether what stands at `path` is ours to remove.
+    claimed: bool,
+}
+
+impl Staging {
+    /// Chooses a name; nothing is created.
+    pub fn beside(destination: PathBuf, nonce: u64) -> Result<Self, PayloadError> {
+        let Some(name) = destination.file_name() else {
+            return Err(PayloadError::Unnamed { path: destination });
+        };
+        let mut hidden = PREFIX.to_vec();
+        hidden.extend_from_slice(format!("{nonce:016x}-").as_bytes());
+        hidden.extend_from_slice(name.as_bytes());
+        hidden.extend_from_slice(SUFFIX);
+        let parent = match destination.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        Ok(Self {
+            path: parent.join(OsStr::from_bytes(&hidden)),
+            parent,
+            destination,
+            claimed: false,
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn destination(&self) -> &Path {
+        &self.destination
+    }
+
+    /// From now on what stands at the staging name is ours.
+    pub fn claim(&mut self) {
+        self.claimed = true;
+    }
+
+    /// Moves the message to its destination, and returns when that is durable.
+    pub fn publish(self, replace: bool) -> Result<(), PayloadError> {
+        let moved = if replace {
+            self.exchange()
+        } else {
+            self.move_to_free()
+        };
+        moved.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => self.exists(),
+            _ => PayloadError::io("move the finished message to", &self.destination)(error),
+        })?;
+        File::open(&self.parent)
+            .and_then(|parent| sync_directory(&parent))
+            .map_err(PayloadError::io("make durable", &self.parent))
+    }
+
+    /// Fails if the destination is taken.
+    pub fn check_free(&self) -> Result<(), PayloadError> {
+        match is_free(&self.destination) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.exists()),
+            Err(error) => Err(PayloadError::io("look at", &self.destination)(error)),
+        }
+    }
+
+    /// Fails early where nothing could be staged or moved into place.
+    pub fn check_parent(&self) -> Result<(), PayloadError> {
+        // With a slash at its end the path means a directory, or a symlink to one.
+        fs::metadata(self.parent.join(""))
+            .map(|_| ())
+            .map_err(PayloadError::io("write to the directory", &self.parent))
+    }
+
+    fn exists(&self) -> PayloadError {
+        PayloadError::Exists {
+            path: self.destination.clone(),
+        }
+    }
+
+    fn move_to_free(&self) -> io::Result<()> {
+        match self.rename(RenameFlags::NOREPLACE) {
+            Err(error) if lacks_flags(error) => {
+                // Somebody could still come between the check and the rename;
+                // closer one does not get on such a file system.
+                if !is_free(&self.destination)? {
+                    return Err(io::ErrorKind::AlreadyExists.into());
+                }
+                fs::rename(&self.path, &self.destination)
+            }
+            moved => Ok(moved?),
+        }
+    }
+
+    fn exchange(&self) -> io::Result<()> {
+        match self.rename(RenameFlags::EXCHANGE) {
+            Err(Errno::NOENT) => self.move_to_free(),
+            Err(error) if lacks_flags(error) => self.exchange_in_steps(),
+            moved => Ok(moved?),
+        }
+    }
+
+    fn exchange_in_steps(&self) -> io::Result<()> {
+        if is_free(&self.destination)? {
+            return self.move_to_free();
+        }
+        // Not a staging name: after a crash here it is the only copy of the old
+        // entry, which no sweep may remove.
+        let aside = self.path.with_extension("replaced");
+        if !is_free(&aside)? {
+            return Err(io::Error::other(format!(
+                "{} is in the way",
+                super::error::shown(&aside)
+            )));
+        }
+        fs::rename(&self.destination, &aside)?;
+        if let Err(error) = fs::rename(&self.path, &self.destination) {
+            fs::rename(&aside, &self.destination)?;
+            return Err(error);
+        }
+        fs::rename(&aside, &self.path)
+    }
+
+    fn rename(&self, flags: RenameFlags) -> rustix::io::Result<()> {
+        renameat_with(CWD, &self.path, CWD, &self.destination, flags)
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        if !self.claimed {
+            return;
+        }
+        if let Err(error) = remove(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "leftover could not be removed");
+        }
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_directory(directory: &File) -> io::Result<()> {
+    match directory.sync_all() {
+        // What file systems answer that have no such thing for directories.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+fn lacks_flags(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
+}
+
+fn is_free(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a file or a whole tree, read-only directories included, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    let is_dir = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.is_dir(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !is_dir {
+        return fs::remove_file(path);
+    }
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path)?;
+            fs::remove_dir_all(path)
+        }
+        removed => removed,
+    }
+}
+
+/// Lets us into every directory of a tree.
+fn open_up(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    let below = |entry: DirEntry| match entry.file_type()?.is_dir() {
+        true => open_up(&entry.path()),
+        false => Ok(()),
+    };
+    fs::read_dir(directory)?.try_for_each(|entry| below(entry?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A finished message for `dir/p3`, holding "new".
+    fn staged(dir: &Path) -> Staging {
+        let mut staging = Staging::beside(dir.join("p3"), 7).expect("it has a name");
+        fs::write(staging.path(), "new").expect("the directory is there");
+        staging.claim();
+        staging
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(dir)
+            .expect("the directory is there")
+            .map(|entry| {
+                entry
+                    .expect("it is listed")
+                    .file_name()
+                    .display()
+                    .to_string()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn staging_names() {
+        let staging = Staging::beside("out/p3".into(), 0xab).expect("it has a name");
+        let expected = Path::new("out/.flitcast-00000000000000ab-p3.partial");
+        assert_eq!(staging.path(), expected);
+        assert!(is_staging_name(expected.file_name().expect("it has one")));
+        for other in [
+            "p3",
+            ".flitcast-p3.partial",
+            ".flitcast-00000000000000ab-p3",
+            ".flitcast-00000000000000ab-p3.replaced",
+            ".flitcast-00000000000000AB-p3.partial",
+            ".flitcast-+0000000000000ab-p3.partial",
+        ] {
+            assert!(!is_staging_name(OsStr::new(other)), "{other}");
+        }
+        assert!(Staging::beside("/".into(), 0).is_err());
+        assert!(Staging::beside("out/..".into(), 0).is_err());
+    }
+
+    #[test]
+    fn sweep_removes_what_one_run_left() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let mine = dir.path().join(".flitcast-0000000000000007-p1.partial");
+        fs::create_dir_all(mine.join("d"))?;
+        fs::set_permissions(mine.join("d"), fs::Permissions::from_mode(0o500))?;
+        let other = ".flitcast-0000000000000008-p1.partial";
+        fs::write(dir.path().join(other), "")?;
+        fs::write(dir.path().join("p1"), "")?;
+        sweep(dir.path(), 7).expect("all is removable");
+        assert_eq!(names(dir.path()), [other, "p1"]);
+        sweep(&dir.path().join("missing"), 7).expect("there is nothing to sweep");
+        Ok(())
+    }
+
+    #[test]
+    fn without_flags_of_rename_the_old_entry_is_replaced_in_steps() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let destination = dir.path().join("p3");
+        fs::create_dir(&destination)?;
+        fs::write(destination.join("old"), "")?;
+        staged(dir.path()).exchange_in_steps()?;
+        assert_eq!(fs::read(&destination)?, b"new");
+        assert_eq!(names(dir.path()), ["p3"]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_moved_aside_before_a_crash_is_kept() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let aside = ".flitcast-0000000000000007-p3.replaced";
+        fs::write(dir.path().join(aside), "only copy")?;
+        fs::write(dir.path().join("p3"), "old")?;
+        assert!(staged(dir.path()).exchange_in_steps().is_err());
+        assert_eq!(names(dir.path()), [aside, "p3"]);
+        assert_eq!(fs::read(dir.path().join("p3"))?, b"old");
+        Ok(())
+    }
+
+    #[test]
+    fn tree_without_permissions_is_removed() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let tree = dir.path().join("tree");
+        fs::create_dir_all(tree.join("a/b"))?;
+        for locked in ["a/b", "a", ""] {
+            fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0o000))?;
+        }
+        // What `remove` resorts to for users who are not root.
+        open_up(&tree)?;
+        let mode = fs::metadata(tree.join("a/b"))?.permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        remove(&tree)?;
+        assert!(is_free(&tree)?);
+        Ok(())
+    }
+}

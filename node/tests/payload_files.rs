@@ -1,0 +1,328 @@
+//! Messages made of files, from the sender's tree to the receiver's: what arrives,
+//! and what happens to both sides' directories when something is wrong.
+
+mod support;
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use flitcast_node::payload::{Content, Packer, PayloadError, Refusal, Unpacker, deal};
+use proptest::prelude::*;
+use support::{NONCE, Scratch, describe, names, pack, rich_tree, set_mtime, touch, unpack};
+
+#[test]
+fn rich_tree_arrives_as_it_was() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    let source = dir.path().join("source");
+    rich_tree(&source)?;
+    let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
+    let destination = dir.path().join("p3");
+    unpack(&message, &[64 * 1024], &destination, false).expect("it is a good message");
+    assert_eq!(describe(&destination)?, describe(&source)?);
+    assert_eq!(names(dir.path())?, ["p3", "source"]);
+    Ok(())
+}
+
+#[test]
+fn file_arrives_as_it_was() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    for content in ["", "content"] {
+        let source = dir.path().join("source");
+        fs::write(&source, content)?;
+        fs::set_permissions(&source, Permissions::from_mode(0o4751))?;
+        // Unlike a directory's, a file's time is kept even if it is 0.
+        set_mtime(&source, 0, 0)?;
+        let message = pack(&Content::Entry(source), &[3]);
+        let destination = dir.path().join("p1");
+        unpack(&message, &[2], &destination, true).expect("it is a good message");
+        let arrived = describe(&destination)?;
+        assert_eq!(arrived.len(), 1);
+        assert_eq!(arrived[0].mode, 0o100_751, "setuid is stripped");
+        assert_eq!(arrived[0].mtime, (0, 0));
+        assert_eq!(arrived[0].content, content.as_bytes());
+    }
+    Ok(())
+}
+
+#[test]
+fn dealt_files_arrive_with_their_directories() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    let source = dir.path().join("source");
+    rich_tree(&source)?;
+    let sent = describe(&source)?;
+    let mut arrived = Vec::new();
+    for (pe, content) in deal(&source, 4).expect("it is readable").iter().enumerate() {
+        let Some(content) = content else { continue };
+        let destination = dir.path().join(format!("p{pe}"));
+        unpack(&pack(content, &[100]), &[77], &destination, false).expect("it is good");
+        let received = describe(&destination)?;
+        assert_eq!(received[0].mode, 0o040_755);
+        for entry in &received[1..] {
+            assert!(sent.contains(entry), "{entry:?}");
+        }
+        arrived.extend(received.into_iter().filter(|entry| !entry.is_dir()));
+    }
+    arrived.sort();
+    let files: Vec<_> = sent.into_iter().filter(|entry| !entry.is_dir()).collect();
+    assert_eq!(arrived, files);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_tree_in_any_pieces(
+        files in prop::collection::btree_map(
+            "[a-c](/[a-c ]){0,3}[.]f",
+            (prop::collection::vec(any::<u8>(), 0..300), 0u32..0o1000, any::<i32>(), 0u32..1_000_000_000),
+            0..12,
+        ),
+        sent_in in prop::collection::vec(1usize..200, 1..8),
+        received_in in prop::collection::vec(1usize..200, 1..8),
+        pes in 2usize..5,
+    ) {
+        let dir = Scratch::new()?;
+        let source = dir.path().join("source");
+        fs::create_dir(&source)?;
+        for (name, (content, mode, seconds, nanos)) in files {
+            touch(&source.join(name), &content, mode | 0o400, i64::from(seconds), nanos)?;
+        }
+        // `pack` asserts that the message is as long as was measured.
+        let whole = Content::Entry(source.clone());
+        let dealt = deal(&source, pes).expect("it is readable");
+        for (pe, content) in dealt.iter().flatten().chain([&whole]).enumerate() {
+            let message = pack(content, &sent_in);
+            let destination = dir.path().join(format!("p{pe}"));
+            unpack(&message, &received_in, &destination, false).expect("it is good");
+            if *content == whole {
+                prop_assert_eq!(describe(&destination)?, describe(&source)?);
+            }
+        }
+    }
+}
+
+#[test]
+fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    let root = dir.path().join("p1");
+    let measure = || Content::Entry(root.clone()).measure();
+    let missing = measure().expect_err("nothing is there yet");
+    assert!(
+        missing.to_string().contains("p1`: No such file"),
+        "{missing}"
+    );
+
+    fs::create_dir(&root)?;
+    let odd = root.join("odd");
+    for (target, whole) in [("/etc/passwd", false), ("../p2", false), ("nowhere", true)] {
+        symlink(target, &odd)?;
+        match measure() {
+            Ok(_) => assert!(whole, "{target}"),
+            Err(PayloadError::Refused { path, why }) => {
+                assert!(!whole, "{target}");
+                assert_eq!(
+                    (path, why),
+                    (odd.clone(), Refusal::SymlinkLeaves(target.into()))
+                );
+            }
+            Err(other) => panic!("{other}"),
+        }
+        fs::remove_file(&odd)?;
+    }
+
+    let socket = UnixListener::bind(&odd)?;
+    assert!(
+        measure()
+            .expect_err("a socket")
+            .to_string()
+            .contains("odd` is refused: it is a socket")
+    );
+    drop(socket);
+    fs::remove_file(&odd)?;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &odd, 0o600.into())?;
+    assert!(
+        measure()
+            .expect_err("a fifo")
+            .to_string()
+            .contains("odd` is refused: it is a fifo")
+    );
+    let device = Content::Entry("/dev/null".into())
+        .measure()
+        .expect_err("a device");
+    assert!(device.to_string().contains("it is a device"), "{device}");
+    Ok(())
+}
+
+#[test]
+fn measuring_finds_what_cannot_be_read() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    for (name, is_dir) in [("file", false), ("directory", true)] {
+        let locked = dir.path().join(name);
+        if is_dir {
+            fs::create_dir(&locked)?;
+        } else {
+            fs::write(&locked, "")?;
+        }
+        fs::set_permissions(&locked, Permissions::from_mode(0o000))?;
+        let measured = Content::Entry(locked.clone()).measure();
+        // Nothing is locked to root, who then may send it.
+        if rustix::process::geteuid().is_root() {
+            assert!(measured.expect("root reads all") > 0);
+        } else {
+            let error = measured.expect_err("nobody may read it").to_string();
+            assert!(
+                error.contains(name) && error.contains("Permission denied"),
+                "{error}"
+            );
+        }
+        fs::set_permissions(&locked, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn more_bytes_than_can_be_counted_are_refused() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    // Sparse files, three of which are longer than 2^64 - 1 bytes; where the file
+    // system has none so long, the sum of those it has is right.
+    let mut sum: Option<u64> = Some(0);
+    for name in ["a", "b", "c"] {
+        let file = File::create(dir.path().join(name))?;
+        let bytes = [(1 << 63) - 1, 1 << 40, 1 << 20]
+            .into_iter()
+            .find(|&bytes| file.set_len(bytes).is_ok())
+            .unwrap_or(0);
+        sum = sum.and_then(|sum| sum.checked_add(bytes));
+    }
+    match (Content::Entry(dir.path().into()).measure(), sum) {
+        (Ok(measured), Some(sum)) => assert!((1..200).contains(&(measured - sum))),
+        (Err(error), None) => assert!(matches!(error, PayloadError::TooLong { .. }), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    Ok(())
+}
+
+/// Packs `dir/big` and `dir/later` half, applies `change`, and packs on.
+fn change_while_packing(change: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<String> {
+    let dir = Scratch::new()?;
+    touch(&dir.path().join("big"), &[7; 1000], 0o644, 1_000_000, 5)?;
+    touch(&dir.path().join("later"), b"later", 0o644, 1_000_000, 5)?;
+    let content = Content::Entry(dir.path().into());
+    let expected = content.measure().expect("all is readable");
+    let mut packer = Packer::open(&content, expected).expect("it has just been measured");
+    let mut buf = [0; 500];
+    let half = packer.fill(&mut buf).expect("nothing has changed yet");
+    change(dir.path())?;
+    let mut given_out = half as u64;
+    let error = loop {
+        match packer.fill(&mut buf) {
+            Ok(0) => panic!("the change went unnoticed"),
+            Ok(bytes) => given_out += bytes as u64,
+            Err(error) => break error,
+        }
+    };
+    assert!(given_out <= expected);
+    assert!(matches!(error, PayloadError::Changed { .. }), "{error}");
+    let dir = dir.path().display().to_string();
+    Ok(error.to_string().replace(&dir, "dir"))
+}
+
+#[test]
+fn change_while_packing_is_noticed() -> io::Result<()> {
+    let big = |dir: &Path| File::options().write(true).open(dir.join("big"));
+    let shrank = change_while_packing(|dir| big(dir)?.set_len(600))?;
+    let grew = change_while_packing(|dir| big(dir)?.set_len(2000))?;
+    let overwritten = change_while_packing(|dir| touch(&dir.join("big"), &[8; 1000], 0o644, 2, 0))?;
+    for error in [shrank, grew, overwritten] {
+        assert!(
+            error.starts_with("`dir/big` changed while it was being read"),
+            "{error}"
+        );
+    }
+    let vanished = change_while_packing(|dir| fs::remove_file(dir.join("later")))?;
+    assert!(vanished.starts_with("`dir/later` changed"), "{vanished}");
+    // One byte more before `later` is reached: its new length is what it says.
+    let longer = change_while_packing(|dir| fs::write(dir.join("later"), "longer"))?;
+    assert!(longer.starts_with("`dir` changed"), "{longer}");
+    let shorter = change_while_packing(|dir| fs::write(dir.join("later"), "l"))?;
+    assert!(shorter.starts_with("`dir` changed"), "{shorter}");
+    Ok(())
+}
+
+#[test]
+fn both_ends_can_live_on_a_blocking_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Packer>();
+    is_send::<Unpacker>();
+    is_send::<Content>();
+    is_send::<PayloadError>();
+}
+
+#[test]
+fn missing_content_is_found_on_opening() {
+    let content = Content::Entry("/nowhere/at/all".into());
+    assert!(matches!(
+        Packer::open(&content, 10),
+        Err(PayloadError::Changed { .. })
+    ));
+}
+
+#[test]
+fn existing_destination_stays_unless_replaced() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    let (source, destination) = (dir.path().join("source"), dir.path().join("p2"));
+    rich_tree(&source)?;
+    let message = pack(&Content::Entry(source.clone()), &[4096]);
+
+    fs::write(&destination, "precious")?;
+    let early = unpack(&message, &[4096], &destination, false).expect_err("it is taken");
+    assert!(matches!(early, PayloadError::Exists { .. }), "{early}");
+    assert_eq!(fs::read(&destination)?, b"precious");
+
+    // Taken only after the message began.
+    fs::remove_file(&destination)?;
+    let mut unpacker = Unpacker::create(destination.clone(), false, NONCE).expect("it is free");
+    unpacker.write(&message).expect("it is a good message");
+    fs::write(&destination, "precious")?;
+    let late = unpacker.commit().expect_err("it is taken");
+    assert!(matches!(late, PayloadError::Exists { .. }), "{late}");
+    assert_eq!(fs::read(&destination)?, b"precious");
+    assert_eq!(names(dir.path())?, ["p2", "source"]);
+
+    // A file gives way to a directory, and that to itself again.
+    for _ in 0..2 {
+        unpack(&message, &[4096], &destination, true).expect("it may be replaced");
+        assert_eq!(describe(&destination)?, describe(&source)?);
+        assert_eq!(names(dir.path())?, ["p2", "source"]);
+    }
+    Ok(())
+}
+
+#[test]
+fn no_part_of_a_message_is_ever_visible() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    let (source, output) = (dir.path().join("source"), dir.path().join("output"));
+    rich_tree(&source)?;
+    fs::create_dir(&output)?;
+    let message = pack(&Content::Entry(source), &[4096]);
+    let ends = support::entry_ends(&message);
+    let around = |&end: &usize| [end / 2, end - 1, end, end + 1];
+    for end in ends.iter().flat_map(around) {
+        let end = end.min(message.len());
+        let mut unpacker = Unpacker::create(output.join("p2"), false, NONCE).expect("it is free");
+        unpacker.write(&message[..end]).expect("so far it is good");
+        if ends.contains(&end) {
+            // Whole as far as can be told here: the digest says more.
+            drop(unpacker);
+        } else {
+            let error = unpacker.commit().expect_err("it ends in mid-entry");
+            assert!(matches!(error, PayloadError::Incomplete { .. }), "{error}");
+        }
+        assert!(names(&output)?.is_empty());
+    }
+    Ok(())
+}

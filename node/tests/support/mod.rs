@@ -1,0 +1,235 @@
+//! Trees of files, messages made of them, and what is in either.
+
+// Every test binary uses its own part of it.
+#![allow(dead_code)]
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use flitcast_node::payload::{Content, Packer, PayloadError, Unpacker};
+use flitcast_proto::wire::pb;
+use prost::Message;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
+/// Of all runs that these tests pretend to be.
+pub const NONCE: u64 = 0x5eed;
+
+/// A temporary directory that can be removed by users other than root too, when
+/// there are read-only directories in it.
+pub struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    pub fn new() -> io::Result<Self> {
+        tempfile::tempdir().map(Self)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for entry in walkdir::WalkDir::new(self.path()).into_iter().flatten() {
+            if entry.file_type().is_dir() {
+                // Failing here, the directory stays behind: no reason to fail a test.
+                let _ = fs::set_permissions(entry.path(), Permissions::from_mode(0o700));
+            }
+        }
+    }
+}
+
+/// What can be told of one entry of a tree.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Described {
+    pub path: PathBuf,
+    /// With the bits of its type.
+    pub mode: u32,
+    pub mtime: (i64, i64),
+    /// Of a file, or a symlink's target.
+    pub content: Vec<u8>,
+}
+
+impl Described {
+    pub fn is_dir(&self) -> bool {
+        self.mode & 0o170_000 == 0o040_000
+    }
+}
+
+/// Everything at and below `root`, in order.
+pub fn describe(root: &Path) -> io::Result<Vec<Described>> {
+    let mut all = Vec::new();
+    for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
+        let entry = entry?;
+        let metadata = fs::symlink_metadata(entry.path())?;
+        let content = if metadata.is_file() {
+            fs::read(entry.path())?
+        } else if metadata.is_symlink() {
+            fs::read_link(entry.path())?
+                .into_os_string()
+                .into_encoded_bytes()
+        } else {
+            Vec::new()
+        };
+        all.push(Described {
+            path: entry
+                .path()
+                .strip_prefix(root)
+                .expect("it is below")
+                .to_owned(),
+            mode: metadata.mode(),
+            mtime: (metadata.mtime(), metadata.mtime_nsec()),
+            content,
+        });
+    }
+    Ok(all)
+}
+
+/// A bit of everything that can be sent.
+pub fn rich_tree(root: &Path) -> io::Result<()> {
+    touch(
+        &root.join("deep/er/still/file"),
+        &[1; 3000],
+        0o644,
+        1_234_567_890,
+        123_456_789,
+    )?;
+    touch(
+        &root.join("deep/run"),
+        b"#!/bin/sh\n",
+        0o755,
+        -1_000,
+        999_999_999,
+    )?;
+    touch(&root.join("empty"), b"", 0o600, 1, 0)?;
+    touch(&root.join("read only"), b"r", 0o400, 1 << 33, 1)?;
+    touch(&root.join("a\nline \"break\"\\"), b"odd", 0o640, 5, 5)?;
+    touch(
+        &root.join(OsStr::from_bytes(b"\xff\xfe not utf-8")),
+        b"bytes",
+        0o644,
+        7,
+        7,
+    )?;
+    fs::create_dir(root.join("nothing"))?;
+    touch(
+        &root.join("locked/inside"),
+        b"in a read-only directory",
+        0o444,
+        9,
+        9,
+    )?;
+    symlink("../../empty", root.join("deep/er/link"))?;
+    symlink("deep", root.join("to a directory"))?;
+    symlink("is not there", root.join("dangling"))?;
+    for (link, seconds) in [
+        ("deep/er/link", 11),
+        ("to a directory", 12),
+        ("dangling", -13),
+    ] {
+        set_mtime(&root.join(link), seconds, 17)?;
+    }
+    for (directory, mode) in [
+        ("deep/er/still", 0o711),
+        ("nothing", 0o700),
+        ("locked", 0o500),
+    ] {
+        fs::set_permissions(root.join(directory), Permissions::from_mode(mode))?;
+    }
+    for (directory, seconds) in [
+        ("deep/er/still", 3),
+        ("deep/er", 4),
+        ("nothing", 5),
+        ("locked", 6),
+        ("", 8),
+    ] {
+        set_mtime(&root.join(directory), seconds, 987_654_321)?;
+    }
+    Ok(())
+}
+
+/// Writes a file, its parents, its mode and its time.
+pub fn touch(path: &Path, content: &[u8], mode: u32, seconds: i64, nanos: u32) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(path, content)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    set_mtime(path, seconds, nanos)
+}
+
+pub fn set_mtime(path: &Path, seconds: i64, nanos: u32) -> io::Result<()> {
+    let time = Timespec {
+        tv_sec: seconds,
+        tv_nsec: nanos.into(),
+    };
+    let times = Timestamps {
+        last_access: time,
+        last_modification: time,
+    };
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// The names in a directory, sorted.
+pub fn names(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        names.push(entry?.file_name().display().to_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The message, read in pieces of these sizes, over and over.
+pub fn pack(content: &Content, pieces: &[usize]) -> Vec<u8> {
+    let expected = content.measure().expect("all is readable");
+    let mut packer = Packer::open(content, expected).expect("it has just been measured");
+    let mut message = Vec::new();
+    for &piece in pieces.iter().cycle() {
+        let mut buf = vec![0; piece];
+        let filled = packer.fill(&mut buf).expect("nothing changes");
+        message.extend_from_slice(&buf[..filled]);
+        if filled < piece {
+            break;
+        }
+    }
+    assert_eq!(packer.fill(&mut [0]).expect("nothing changes"), 0);
+    assert_eq!(message.len() as u64, expected, "as long as measured");
+    message
+}
+
+/// Delivers a message that comes in pieces of these sizes, over and over.
+pub fn unpack(
+    message: &[u8],
+    pieces: &[usize],
+    destination: &Path,
+    replace: bool,
+) -> Result<(), PayloadError> {
+    let mut unpacker = Unpacker::create(destination.to_owned(), replace, NONCE)?;
+    let mut rest = message;
+    for &piece in pieces.iter().cycle() {
+        let (head, tail) = rest.split_at(piece.min(rest.len()));
+        unpacker.write(head)?;
+        rest = tail;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    unpacker.commit()
+}
+
+/// Where the entries of a message end, contents included.
+pub fn entry_ends(message: &[u8]) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut rest = message;
+    while !rest.is_empty() {
+        let entry = pb::FileEntry::decode_length_delimited(&mut rest).expect("it was packed");
+        rest = &rest[entry.size as usize..];
+        ends.push(message.len() - rest.len());
+    }
+    ends
+}

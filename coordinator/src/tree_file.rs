@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use flitcast_proto::tree::{MAX_PES, TreeFault, TreeFaults};
+use flitcast_proto::tree::{MAX_PES, TreeFaults};
 use flitcast_proto::{PeId, Tree};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -347,8 +347,8 @@ impl<'t> Reader<'t> {
             Ok(tree) => return Some(tree),
             Err(faults) => faults,
         };
-        for fault in faults {
-            let id = fault.pe().map(|pe| ids[pe.index()]);
+        for tree_fault in faults {
+            let id = tree_fault.pe().map(|pe| ids[pe.index()]);
             let (line, parent) = match id.and_then(|id| nodes.get(&id)) {
                 Some(node) => match node.parent {
                     Parent::Unreadable => continue,
@@ -357,32 +357,12 @@ impl<'t> Reader<'t> {
                 },
                 None => (None, NOBODY),
             };
-            self.fault(line, Fault::Tree(as_in_file(fault, &ids, parent)));
+            self.fault(
+                line,
+                Fault::Tree(fault::as_in_file(tree_fault, &ids, parent)),
+            );
         }
         None
-    }
-}
-
-/// `fault` with the PEs called what the file calls them: P_i is `ids[i]`, and
-/// the parent of the PE at fault is `parent`.
-fn as_in_file(fault: TreeFault, ids: &[u32], parent: PeId) -> TreeFault {
-    let name = |pe: PeId| PeId(ids[pe.index()]);
-    let names = |pes: Vec<PeId>| pes.into_iter().map(name).collect();
-    match fault {
-        TreeFault::NoRoot { .. } => TreeFault::NoRoot { parent },
-        TreeFault::RootHasParent { .. } => TreeFault::RootHasParent { parent },
-        TreeFault::SeveralRoots { pe } => TreeFault::SeveralRoots { pe: name(pe) },
-        TreeFault::SelfParent { pe } => TreeFault::SelfParent { pe: name(pe) },
-        TreeFault::UnknownParent { pe, last, .. } => TreeFault::UnknownParent {
-            pe: name(pe),
-            parent,
-            last: name(last),
-        },
-        TreeFault::Cycle { pes, below } => TreeFault::Cycle {
-            pes: names(pes),
-            below: names(below),
-        },
-        TreeFault::NoPes | TreeFault::TooManyPes { .. } | TreeFault::InFile { .. } => fault,
     }
 }
 

@@ -168,3 +168,26 @@ impl fmt::Display for Listed<'_> {
         Ok(())
     }
 }
+
+/// `fault` with the PEs called what the file calls them: P_i is `ids[i]`, and
+/// the parent of the PE at fault is `parent`.
+pub(super) fn as_in_file(fault: TreeFault, ids: &[u32], parent: PeId) -> TreeFault {
+    let name = |pe: PeId| PeId(ids[pe.index()]);
+    let names = |pes: Vec<PeId>| pes.into_iter().map(name).collect();
+    match fault {
+        TreeFault::NoRoot { .. } => TreeFault::NoRoot { parent },
+        TreeFault::RootHasParent { .. } => TreeFault::RootHasParent { parent },
+        TreeFault::SeveralRoots { pe } => TreeFault::SeveralRoots { pe: name(pe) },
+        TreeFault::SelfParent { pe } => TreeFault::SelfParent { pe: name(pe) },
+        TreeFault::UnknownParent { pe, last, .. } => TreeFault::UnknownParent {
+            pe: name(pe),
+            parent,
+            last: name(last),
+        },
+        TreeFault::Cycle { pes, below } => TreeFault::Cycle {
+            pes: names(pes),
+            below: names(below),
+        },
+        TreeFault::NoPes | TreeFault::TooManyPes { .. } | TreeFault::InFile { .. } => fault,
+    }
+}

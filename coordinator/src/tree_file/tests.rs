@@ -1,0 +1,204 @@
+//! Good files, and files in which every fault must be found at once.
+
+use std::io::Write;
+
+use super::*;
+
+fn parents(text: &str) -> Vec<u32> {
+    let tree = match parse(text) {
+        Ok(tree) => tree,
+        Err(faults) => panic!("{faults:?}"),
+    };
+    let parents = tree.pes().filter_map(|pe| tree.parent(pe));
+    parents.map(|pe| pe.0).collect()
+}
+
+/// The message for a file called `t` with that text.
+fn message(text: &str) -> String {
+    let faults = parse(text).unwrap_err();
+    let path = "t".into();
+    TreeFileError::Faults { path, faults }.to_string()
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &[&str]) {
+    assert_eq!(message(text).lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_long_form_in_any_order() {
+    let text = "# a tree of 4 PEs\nroot = 0\n[[pe]]\nid = 2\nparent = 0\n\
+                [[pe]]\nid = 0\n[[pe]]\nid = 3\nparent = 2\n[[pe]]\nid = 1\nparent = 0\n";
+    assert_eq!(parents(text), [0, 0, 2]);
+    assert_eq!(parents("pe = [{id = 0}, {id = 1, parent = 0}]"), [0]);
+    assert_eq!(parents("[[pe]]\r\nid = 0\r\n"), []);
+}
+
+#[test]
+fn the_short_form() {
+    assert_eq!(parents("parents = [0, 0, 1]"), [0, 0, 1]);
+    assert_eq!(
+        parents("root = 0\nparents = [\n  0, # P1\n  0x1,\n]"),
+        [0, 1]
+    );
+    assert_eq!(parents("parents = []"), []);
+}
+
+#[test]
+fn five_faults_are_five_lines() {
+    let text = "\
+root = 0
+colour = \"red\"
+[[pe]]
+id = 0
+[[pe]]
+id = 1
+parent = 9
+[[pe]]
+id = 2
+parent = 3
+[[pe]]
+id = 3
+parent = 2
+[[pe]]
+id = 4
+parent = 3
+[[pe]]
+id = 5
+[[pe]]
+id = 5
+parent = 0
+weight = 3
+[[pe]]
+parent = 0
+";
+    let expected = [
+        "t:2: unknown key `colour`; known here: root, pe, parents",
+        "t:7: P1: parent P9 does not exist (the last PE is P5)",
+        "t:10: cycle: P2 -> P3 -> P2 (each names the next as its parent); P4 hangs below it",
+        "t:18: several roots: P5 has no parent, and only P0 may have none",
+        "t:20: P5: there is a [[pe]] with this id in line 18 already; \
+         no [[pe]] is given for P6, P7",
+        "t:22: unknown key `weight`; known here: id, parent",
+        "t:23: this [[pe]] has no id; no [[pe]] is given for P6, P7",
+    ];
+    refused(text, &expected);
+}
+
+#[test]
+fn the_short_form_names_the_line_of_the_element() {
+    let text = "parents = [\n  0,\n  7,\n  3,\n  \"x\",\n  -1,\n  6,\n]\n";
+    let expected = [
+        "t:3: P2: parent P7 does not exist (the last PE is P6)",
+        "t:4: P3 is its own parent",
+        "t:5: the parent of P4 must be a whole number from 0 to 1048575, not `\"x\"`",
+        "t:6: the parent of P5 must be a whole number from 0 to 1048575, not `-1`",
+        "t:7: P6 is its own parent",
+    ];
+    refused(text, &expected);
+}
+
+#[test]
+fn a_gap_in_the_ids_is_one_fault() {
+    // P2 became P20 by a slip; its child and the rest are not at fault.
+    let text = "pe = [{id = 0}, {id = 1, parent = 0},\n{id = 20, parent = 1},\n\
+                {id = 3, parent = 20}]";
+    let fault = "t:2: P20: with 4 PEs, the ids must be 0 to 3; no [[pe]] is given for P2";
+    refused(text, &[fault]);
+    // Numbered from 1.
+    let text = "[[pe]]\nid = 1\nparent = 2\n[[pe]]\nid = 2";
+    let expected = [
+        "t:5: P2: with 2 PEs, the ids must be 0 to 1; no [[pe]] is given for P0",
+        "t:5: several roots: P2 has no parent, and only P0 may have none",
+    ];
+    refused(text, &expected);
+    let text = "[[pe]]\nid = 9\n".repeat(9);
+    assert!(message(&text).contains("no [[pe]] is given for P0, P1, P2, P3 ..."));
+}
+
+#[test]
+fn two_on_a_line_with_one_id_are_two_of_that_id() {
+    let text = "pe = [{id = 0}, {id = 1, parent = 0}, {id = 1, parent = 0}]";
+    let fault = "t:1: P1: there is a [[pe]] with this id in line 1 already; \
+                 no [[pe]] is given for P2";
+    refused(text, &[fault]);
+}
+
+#[test]
+fn the_root_is_p0_without_a_parent() {
+    let fault = "t:1: root must be 0: every tree's root is P0 (number the PEs so that it is)";
+    refused("root = 1\nparents = [0]", &[fault]);
+    let text = "[[pe]]\nid = 0\nparent = 1\n[[pe]]\nid = 1\nparent = 0";
+    let fault = "t:3: no root: every PE has a parent; P0 must have none, and has P1";
+    refused(text, &[fault]);
+    let fault = "t:3: parent must be a whole number from 0 to 1048575, not `\"none\"`";
+    refused("[[pe]]\nid = 0\nparent = \"none\"", &[fault]);
+}
+
+#[test]
+fn files_that_say_no_pes_or_say_them_twice() {
+    let no_pes = "no PEs: give a [[pe]] table for each, or parents = [...]";
+    refused("", &[&format!("t: {no_pes}")]);
+    refused("\npe = []", &[&format!("t:2: {no_pes}")]);
+    let text = "parents = [0]\n[[pe]]\nid = 0";
+    let fault = "t:1: the PEs are given twice: use either [[pe]] or parents = [...]";
+    refused(text, &[fault]);
+    let fault = "t:1: pe must be [[pe]] tables, in double brackets, not `[pe]`";
+    refused("[pe]\nid = 0", &[fault]);
+    refused(
+        "parents = 3",
+        &["t:1: parents must be a list of indices, not `3`"],
+    );
+    let fault = "t:1: pe must be a table with id and parent, not `1`";
+    refused("pe = [1, {id = 0}]", &[fault]);
+}
+
+#[test]
+fn all_that_is_not_toml_is_listed_too() {
+    let lines = message("root = = 0\n[[pe]]\nid 0\n");
+    assert!(
+        lines.contains("t:1: ") && lines.contains("t:3: "),
+        "{lines}"
+    );
+    let text = "[[pe]]\nid = 0\nid = 1\n";
+    assert_eq!(message(text), "t:3: duplicate key");
+    // Deep nesting is refused, not recursed into.
+    assert!(parse(&format!("parents = {}", "[".repeat(200_000))).is_err());
+}
+
+#[test]
+fn too_many_pes_are_refused() {
+    let text = format!("parents = [{}]", "0,".repeat(MAX_PES));
+    let fault = "t:1: there are 1048577 PEs, more than the 1048576 that are allowed";
+    refused(&text, &[fault]);
+    let text = format!("parents = [{}]", "0,".repeat(MAX_PES - 1));
+    assert_eq!(parents(&text).len(), MAX_PES - 1);
+}
+
+#[test]
+fn load_names_the_file() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "parents = [0,\n5]").unwrap();
+    let path = file.path().display().to_string();
+    let error = load(file.path()).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!("{path}:2: P2: parent P5 does not exist (the last PE is P2)")
+    );
+
+    file.as_file().set_len(MAX_FILE_BYTES + 1).unwrap();
+    let error = load(file.path()).unwrap_err().to_string();
+    assert!(
+        error.contains(&path) && error.contains("more than 67108864 bytes"),
+        "{error}"
+    );
+    file.as_file().set_len(0).unwrap();
+    file.write_all(b"\xff").unwrap();
+    let error = load(file.path()).unwrap_err().to_string();
+    assert!(error.contains("cannot read the tree file"), "{error}");
+    let error = load(Path::new("no/such.toml")).unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot read the tree file no/such.toml: "),
+        "{error}"
+    );
+}

@@ -1,0 +1,324 @@
+//! Sizes, times and rates as people write and read them.
+//!
+//! Sizes are parsed exactly; there are no floats here, so a size never comes out
+//! one byte off. The displays round, and are for eyes only: what programs read
+//! (CSV, JSON) is printed as plain numbers, in units that its column names.
+
+use std::fmt;
+
+/// The most bytes that all messages of a round may have together: files and
+/// buffers count in signed 64-bit numbers.
+pub const MAX_TOTAL_BYTES: u64 = i64::MAX as u64;
+
+/// Why a text is not a size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// It does not begin with a number.
+    #[error("`{text}` is not a size: write a number and a unit, like 64KiB")]
+    NoNumber {
+        /// The text.
+        text: String,
+    },
+    /// The unit is none of ours.
+    #[error(
+        "`{text}`: unknown unit `{unit}`; the units are B, KiB, MiB, GiB, TiB, PiB, EiB and kB, MB, GB, TB, PB, EB"
+    )]
+    UnknownUnit {
+        /// The text.
+        text: String,
+        /// What stood behind the number.
+        unit: String,
+    },
+    /// Like 1.3KiB.
+    #[error("`{text}` is not a whole number of bytes")]
+    NotWhole {
+        /// The text.
+        text: String,
+    },
+    /// More decimals than are looked at.
+    #[error("`{text}` has more than {MAX_DECIMALS} decimals")]
+    TooManyDecimals {
+        /// The text.
+        text: String,
+    },
+    /// It does not fit.
+    #[error("`{text}` is more than 2^64-1 bytes")]
+    TooLarge {
+        /// The text.
+        text: String,
+    },
+}
+
+/// Times any unit, so many decimals still fit in 128 bits.
+const MAX_DECIMALS: usize = 18;
+
+/// The units by rising power: of 1024, and of 1000.
+const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+const DECIMAL: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+
+/// Reads a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Upper and lower
+/// case are alike. A fraction is welcome where it makes whole bytes.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    let owned = || text.to_owned();
+    let trimmed = text.trim();
+    let number_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = trimmed.split_at(number_end.unwrap_or(trimmed.len()));
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    if whole.is_empty() || decimals.is_empty() || decimals.contains('.') {
+        return Err(UnitError::NoNumber { text: owned() });
+    }
+
+    let unit = unit.trim_start();
+    let power = |names: &[&str], base: u128| {
+        let exponent = names
+            .iter()
+            .position(|name| name.eq_ignore_ascii_case(unit));
+        exponent.map(|e| base.pow(e as u32))
+    };
+    let factor = match unit {
+        "" => 1,
+        _ => power(&BINARY, 1024)
+            .or_else(|| power(&DECIMAL, 1000))
+            .ok_or_else(|| UnitError::UnknownUnit {
+                text: owned(),
+                unit: unit.to_owned(),
+            })?,
+    };
+
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.len() > MAX_DECIMALS {
+        return Err(UnitError::TooManyDecimals { text: owned() });
+    }
+    let denominator = 10u128.pow(decimals.len() as u32);
+    // Both parts are digits, so what does not parse is too large (`whole`) or
+    // empty (`decimals` after trimming, which is 0).
+    let part = decimals.parse::<u128>().unwrap_or(0) * factor;
+    if part % denominator != 0 {
+        return Err(UnitError::NotWhole { text: owned() });
+    }
+    let bytes = whole.parse::<u64>().ok().and_then(|whole| {
+        let bytes = u128::from(whole) * factor + part / denominator;
+        u64::try_from(bytes).ok()
+    });
+    bytes.ok_or_else(|| UnitError::TooLarge { text: owned() })
+}
+
+/// A number of bytes, printed like `1.5 MiB`: at most 4 significant digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&Scale::new(1024, &BINARY, 4).print(self.0.into(), 1, Zeros::Drop))
+    }
+}
+
+/// A time in nanoseconds, printed like `1.34 ms`: 3 significant digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nanos(pub u64);
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scale = Scale::new(1000, &["ns", "us", "ms", "s"], 3);
+        f.pad(&scale.print(self.0.into(), 1, Zeros::Keep))
+    }
+}
+
+/// So many bytes in so much time, printed like `1.21 GB/s`: 3 significant
+/// digits, and powers of 1000 as is the custom for rates. No time gives `-`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// How much.
+    pub bytes: u64,
+    /// In how many nanoseconds.
+    pub nanos: u64,
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nanos == 0 {
+            return f.pad("-");
+        }
+        let scale = Scale::new(1000, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 3);
+        let per_second = u128::from(self.bytes) * 1_000_000_000;
+        f.pad(&scale.print(per_second, self.nanos.into(), Zeros::Keep))
+    }
+}
+
+/// Whether `2.10` keeps its last digit. In the smallest unit it never does:
+/// `5 ns` was not measured to picoseconds.
+#[derive(PartialEq)]
+enum Zeros {
+    Keep,
+    Drop,
+}
+
+/// Units, each `base` times the one before, and how many digits to print.
+struct Scale<'a> {
+    base: u128,
+    units: &'a [&'a str],
+    digits: u32,
+}
+
+impl<'a> Scale<'a> {
+    fn new(base: u128, units: &'a [&'a str], digits: u32) -> Self {
+        Self {
+            base,
+            units,
+            digits,
+        }
+    }
+
+    /// `numerator / denominator` in the unit that suits it, rounded half up.
+    fn print(&self, numerator: u128, denominator: u128, zeros: Zeros) -> String {
+        let mut exponent = 0;
+        let mut divisor = denominator;
+        loop {
+            let integer = numerator / divisor;
+            let digits_before = integer.checked_ilog10().unwrap_or(0) + 1;
+            let mut decimals = self.digits.saturating_sub(digits_before);
+            let round = |decimals| (numerator * 10u128.pow(decimals) + divisor / 2) / divisor;
+            if decimals > 0 && round(decimals) >= 10u128.pow(self.digits) {
+                decimals -= 1; // 9.999 has become 10.00.
+            }
+            let rounded = round(decimals);
+            let one = 10u128.pow(decimals);
+            if rounded >= self.base * one && exponent + 1 < self.units.len() {
+                exponent += 1;
+                divisor *= self.base;
+                continue;
+            }
+
+            let (whole, part) = (rounded / one, rounded % one);
+            let mut text = match decimals {
+                0 => format!("{whole}"),
+                width => format!("{whole}.{part:0width$}", width = width as usize),
+            };
+            if decimals > 0 && (zeros == Zeros::Drop || exponent == 0) {
+                text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+            }
+            return format!("{text} {}", self.units[exponent]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_exactly() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512", 512),
+            ("7B", 7),
+            ("64KiB", 65_536),
+            ("64kib", 65_536),
+            ("1MiB", 1 << 20),
+            (" 3 GiB ", 3 << 30),
+            ("2TiB", 2 << 40),
+            ("10kB", 10_000),
+            ("5MB", 5_000_000),
+            ("1.5MiB", 3 << 19),
+            ("1.50 mib", 3 << 19),
+            ("0.001kB", 1),
+            ("2.0", 2),
+            ("1.000000000000000000000000MB", 1_000_000),
+            ("18446744073709551615", u64::MAX),
+            ("15.5EiB", 31 << 59),
+        ] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused_with_a_reason() {
+        for (text, reason) in [
+            ("", "is not a size"),
+            ("KiB", "is not a size"),
+            ("-1", "is not a size"),
+            (".5KiB", "is not a size"),
+            ("5.KiB", "is not a size"),
+            ("1.2.3", "is not a size"),
+            ("5 K", "unknown unit `K`; the units are B, KiB"),
+            ("1 000", "unknown unit `000`"),
+            ("1e6", "unknown unit `e6`"),
+            ("0.5", "not a whole number of bytes"),
+            ("1.3KiB", "not a whole number of bytes"),
+            ("0.1234567890123456789EB", "more than 18 decimals"),
+            ("18446744073709551616", "is more than 2^64-1 bytes"),
+            ("16EiB", "is more than 2^64-1 bytes"),
+            (
+                "999999999999999999999999999999",
+                "is more than 2^64-1 bytes",
+            ),
+        ] {
+            let message = parse_bytes(text).unwrap_err().to_string();
+            assert!(message.contains(reason), "{text}: {message}");
+            assert!(message.starts_with(&format!("`{text}`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn bytes_print_with_at_most_four_digits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1 KiB"),
+            (65_536, "64 KiB"),
+            (3 << 19, "1.5 MiB"),
+            (1_000_000, "976.6 KiB"),
+            ((1 << 20) - 1, "1 MiB"),
+            (10_239_999, "9.766 MiB"),
+            (u64::MAX, "16 EiB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+        assert_eq!(format!("{:>8}", Bytes(5)), "     5 B");
+    }
+
+    #[test]
+    fn times_and_rates_print_with_three_digits() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (5, "5 ns"),
+            (850, "850 ns"),
+            (412_000, "412 us"),
+            (999_499, "999 us"),
+            (999_500, "1.00 ms"),
+            (9_999_000, "10.0 ms"),
+            (1_340_000, "1.34 ms"),
+            (2_100_000_000, "2.10 s"),
+            (1_234_567_000_000_000, "1234567 s"),
+        ] {
+            assert_eq!(Nanos(nanos).to_string(), text);
+        }
+        let rate = |bytes, nanos| Rate { bytes, nanos }.to_string();
+        assert_eq!(rate(1_210_000_000, 1_000_000_000), "1.21 GB/s");
+        assert_eq!(rate(1, 3_000_000_000), "0.33 B/s");
+        assert_eq!(rate(1 << 20, 1_000_000), "1.05 GB/s");
+        assert_eq!(rate(u64::MAX, u64::MAX), "1.00 GB/s");
+        assert_eq!(rate(7, 0), "-");
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_a_size_or_an_error(text: String) {
+            let _ = parse_bytes(&text);
+        }
+
+        #[test]
+        fn a_printed_size_is_nearly_itself(bytes: u64, nanos: u64) {
+            let text = Bytes(bytes).to_string();
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            prop_assert!(digits <= 4, "{}", text);
+            // A rounded size need not be whole bytes, nor fit (16 EiB).
+            if let Ok(back) = parse_bytes(&text) {
+                prop_assert!(back.abs_diff(bytes) <= bytes / 1000, "{}", text);
+            }
+            let _ = Rate { bytes, nanos }.to_string();
+        }
+    }
+}

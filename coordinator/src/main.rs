@@ -1,11 +1,197 @@
 //! The `flitcast` command.
+//!
+//! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
+//! line or its input is wrong (nothing was launched or written then), 130 after
+//! Ctrl-C.
 
-// Until the command line is there to use them.
-#[allow(dead_code)]
+mod args;
+mod cluster;
+mod conduct;
+mod console;
+mod outcome;
+mod report;
+mod request;
 mod tree_file;
-#[allow(dead_code)]
 mod units;
-#[allow(dead_code)]
 mod workload;
 
-fn main() {}
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use flitcast_node::{NodeConfig, payload};
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::Payload;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
+use cluster::{Cluster, LogArgs};
+use conduct::conduct;
+use console::Console;
+use outcome::Outcome;
+use request::{Request, RequestError};
+
+/// A run failed.
+const FAILED: u8 = 1;
+/// The command line or its input is wrong.
+const REFUSED: u8 = 2;
+/// Ctrl-C, as shells tell it.
+const INTERRUPTED: u8 = 130;
+
+/// For a PE's disk to finish what it is doing when the PE is told to end.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_logging(&cli);
+    let logs = log_args(&cli);
+    let result = match cli.command {
+        Command::Node(args) => play_node(args),
+        Command::Scatter(args) => understood(Request::scatter(args), logs),
+        Command::Gather(args) => understood(Request::gather(args), logs),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(FAILED)
+    })
+}
+
+fn start_logging(cli: &Cli) {
+    let by_flag = ["warn", "info", "debug", "trace"][usize::from(cli.verbose.min(3))];
+    let filter = EnvFilter::builder()
+        .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
+        .parse_lossy(std::env::var("RUST_LOG").unwrap_or_else(|_| by_flag.to_owned()));
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter);
+    match cli.log_format {
+        LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => subscriber.json().init(),
+    }
+}
+
+/// The PEs log as their coordinator does.
+fn log_args(cli: &Cli) -> LogArgs {
+    let json = cli.log_format == LogFormat::Json;
+    let mut args = vec!["-v".to_owned(); cli.verbose.into()];
+    if json {
+        args.extend(["--log-format".to_owned(), "json".to_owned()]);
+    }
+    LogArgs { args, json }
+}
+
+fn understood(
+    request: Result<Request, Vec<RequestError>>,
+    logs: LogArgs,
+) -> anyhow::Result<ExitCode> {
+    match request {
+        Ok(request) => runtime()?.block_on(run(&request, &logs)),
+        Err(faults) => {
+            for fault in faults {
+                eprintln!("error: {fault}");
+            }
+            Ok(ExitCode::from(REFUSED))
+        }
+    }
+}
+
+/// One thread: the commands of this program wait for others most of the time.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let console = Console::new();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let began = Instant::now();
+    let pes = request.tree.len();
+    let launched = tokio::select! {
+        launched = Cluster::launch(pes, logs, &console) => launched,
+        _ = interrupt.recv() => return Ok(ExitCode::from(INTERRUPTED)),
+        _ = terminate.recv() => return Ok(ExitCode::from(INTERRUPTED)),
+    };
+    let mut cluster = launched.context("the cluster did not come up")?;
+    let launching = began.elapsed();
+    tracing::info!(pes, ?launching, "launched");
+    let id = cluster.id();
+    let conducted = tokio::select! {
+        conducted = conduct(&mut cluster, request, &console) => Some(conducted),
+        _ = interrupt.recv() => None,
+        _ = terminate.recv() => None,
+    };
+    console.clear();
+    tokio::select! {
+        () = cluster.stop() => {}
+        // The second Ctrl-C: what was started dies with the cluster, at once.
+        _ = interrupt.recv() => {}
+    }
+    if let Payload::Files { output, .. } = &request.payload {
+        // What a killed PE left half written.
+        payload::sweep(output, id).context("cannot remove what was half written")?;
+    }
+    let (printed, code) = match conducted {
+        None => {
+            eprintln!(
+                "interrupted: every process was stopped; what had not fully arrived was removed"
+            );
+            (String::new(), ExitCode::from(INTERRUPTED))
+        }
+        Some(Ok(rounds)) => {
+            let outcome = Outcome::new(launching, rounds);
+            let printed = match request.format {
+                OutputFormat::Table => report::table(request, &outcome),
+                OutputFormat::Json => report::json(request, &outcome),
+            };
+            (printed, ExitCode::SUCCESS)
+        }
+        Some(Err(failure)) => {
+            eprintln!("error: {failure}");
+            let printed = match request.format {
+                OutputFormat::Table => String::new(),
+                OutputFormat::Json => report::failure_json(&failure),
+            };
+            (printed, ExitCode::from(FAILED))
+        }
+    };
+    std::io::stdout()
+        .write_all(printed.as_bytes())
+        .context("cannot print the result")?;
+    Ok(code)
+}
+
+fn play_node(args: NodeArgs) -> anyhow::Result<ExitCode> {
+    // If the launcher dies, even by SIGKILL, the end of its channel tells us; this
+    // tells us should that not come.
+    let signal_at_death = Some(rustix::process::Signal::TERM);
+    rustix::process::set_parent_process_death_signal(signal_at_death).context("prctl")?;
+    let runtime = runtime()?;
+    let result = runtime.block_on(async {
+        let shutdown = CancellationToken::new();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let cancel = shutdown.clone();
+        tokio::spawn(async move {
+            terminate.recv().await;
+            cancel.cancel();
+        });
+        let listener = TcpListener::bind(args.listen).await;
+        let listener = listener.with_context(|| format!("cannot listen on {}", args.listen))?;
+        let config = NodeConfig {
+            pe: PeId(args.pe),
+            coordinator: args.coordinator,
+            cluster: args.cluster,
+        };
+        anyhow::Ok(flitcast_node::run(config, listener, shutdown).await?)
+    });
+    runtime.shutdown_timeout(LAST_WRITES);
+    result.map(|()| ExitCode::SUCCESS)
+}

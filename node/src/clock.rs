@@ -28,9 +28,11 @@ impl Alarm {
     pub fn new() -> io::Result<Alarm> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        Ok(Alarm {
-            timer: AsyncFd::new(timer)?,
-        })
+        // What is unsound is a descriptor that changes under the registration; an
+        // `OwnedFd` does not.
+        #[expect(deprecated)]
+        let timer = AsyncFd::new(timer)?;
+        Ok(Alarm { timer })
     }
 
     /// Returns at `at`; at once if that has passed. Never, for `None`.

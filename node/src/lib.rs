@@ -1,3 +1,25 @@
-//! Plays one PE.
+//! Plays one PE over TCP: the only place that touches sockets, timers and files.
+//!
+//! [`run`] registers with the coordinator, connects to the neighbours and plays
+//! rounds. It asks the state machine of `flitcast-proto` what to do and moves the
+//! bytes; it knows nothing of algorithms.
 
+pub mod channel;
+mod clock;
+pub mod limits;
+mod link;
+mod neighbours;
 pub mod payload;
+mod probe;
+mod process;
+mod round;
+mod session;
+
+pub use round::RoundError;
+pub use session::{NodeConfig, NodeError, run};
+
+/// What a peer said, short enough for an error message.
+fn clipped(what: &dyn std::fmt::Debug) -> String {
+    const LONGEST: usize = 160;
+    format!("{what:?}").chars().take(LONGEST).collect()
+}

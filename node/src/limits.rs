@@ -12,6 +12,10 @@ pub const HANDSHAKE: Duration = Duration::from_secs(2);
 /// For all neighbours to be connected, once the PE knows them.
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
+/// Connections that are being asked who they are. Strangers above this wait in
+/// the kernel's queue; a PE's own children are let in as others are turned away.
+pub const GREETINGS: usize = 256;
+
 /// For a child to answer a probe: the longest burst is 1 MiB, which a link of
 /// 1 Mbit/s carries in 8 s.
 pub const PROBE: Duration = Duration::from_secs(20);

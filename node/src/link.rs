@@ -90,8 +90,9 @@ impl Link {
         self.peer
     }
 
-    /// Raises the bound on frames to a payload of `flit_bytes`, once that is known.
-    pub fn expect_flits_of(&mut self, flit_bytes: u32) {
+    /// The neighbour has said who it is: from now on it may send flits.
+    pub fn is_known_to_be(&mut self, peer: PeId, flit_bytes: u32) {
+        self.peer = peer;
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 

@@ -8,9 +8,53 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use flitcast_proto::PeId;
+
 use super::entry::Kind;
 use super::error::PayloadError;
 use super::scan::{Content, Found, examine, walk_below};
+
+/// What P0 scatters to `pes` PEs, itself counted: the entries of `input`, or all
+/// its files dealt.
+pub fn scatter_input(
+    input: &Path,
+    spread: bool,
+    pes: usize,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    if spread {
+        deal(input, pes).map_err(|fault| vec![fault])
+    } else {
+        read_input_dir(input, pes)
+    }
+}
+
+/// What `pe` sends in a gather: the entry of `input` that is named after it, or
+/// nothing if there is none.
+pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadError> {
+    let own = input.join(format!("p{}", pe.0));
+    match fs::symlink_metadata(&own) {
+        Ok(_) => Ok(Some(Content::Entry(own))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(PayloadError::io("read", &own)(error)),
+    }
+}
+
+/// How long the messages are; all that is wrong with them at once.
+pub fn measure_all(contents: &[Option<Content>]) -> Result<Vec<u64>, Vec<PayloadError>> {
+    let mut faults = Vec::new();
+    let mut sizes = vec![0; contents.len()];
+    for (size, content) in sizes.iter_mut().zip(contents) {
+        match content.as_ref().map_or(Ok(0), Content::measure) {
+            Ok(bytes) => *size = bytes,
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() {
+        Ok(sizes)
+    } else {
+        Err(faults)
+    }
+}
 
 /// Reads an input directory: its entry `p3`, a file or a directory, is M_3.
 /// `pes` counts P0 too; at index `i` of the result is what M_i is made of.

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! [`Content`] and the [`Packer`] walk the same way (`scan`), so that what was
-//! measured is what is sent. All here is synchronous; whoever plays a PE calls it
-//! from a blocking thread. Neither sockets nor flits belong here.
+//! measured is what is sent. All this is synchronous; [`Source`] and [`Sink`] run it
+//! on blocking threads, a block ahead of or behind the round that moves the flits.
+//! Sockets do not belong here.
 
 mod entry;
 mod error;
@@ -18,12 +19,17 @@ mod input;
 mod pack;
 mod scan;
 mod staging;
+mod stream;
+mod synthetic;
 mod unpack;
 
 pub use entry::Refusal;
 pub use error::PayloadError;
-pub use input::{deal, read_input_dir};
+pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input};
 pub use pack::Packer;
 pub use scan::Content;
 pub use staging::{is_staging_name, sweep};
+pub(crate) use stream::joined;
+pub use stream::{FileSink, FileSource, Sink, Source, destination};
+pub use synthetic::Synthetic;
 pub use unpack::Unpacker;

@@ -160,7 +160,17 @@ pub struct FileEntry {
 }
 /// Nested message and enum types in `FileEntry`.
 pub mod file_entry {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
     #[repr(i32)]
     pub enum Kind {
         Unspecified = 0,
@@ -439,7 +449,9 @@ impl Operation {
             Self::ScatterFdf => "OPERATION_SCATTER_FDF",
             Self::GatherShoulderTap => "OPERATION_GATHER_SHOULDER_TAP",
             Self::GatherCertificationSerial => "OPERATION_GATHER_CERTIFICATION_SERIAL",
-            Self::GatherCertificationPipelined => "OPERATION_GATHER_CERTIFICATION_PIPELINED",
+            Self::GatherCertificationPipelined => {
+                "OPERATION_GATHER_CERTIFICATION_PIPELINED"
+            }
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -448,8 +460,12 @@ impl Operation {
             "OPERATION_UNSPECIFIED" => Some(Self::Unspecified),
             "OPERATION_SCATTER_FDF" => Some(Self::ScatterFdf),
             "OPERATION_GATHER_SHOULDER_TAP" => Some(Self::GatherShoulderTap),
-            "OPERATION_GATHER_CERTIFICATION_SERIAL" => Some(Self::GatherCertificationSerial),
-            "OPERATION_GATHER_CERTIFICATION_PIPELINED" => Some(Self::GatherCertificationPipelined),
+            "OPERATION_GATHER_CERTIFICATION_SERIAL" => {
+                Some(Self::GatherCertificationSerial)
+            }
+            "OPERATION_GATHER_CERTIFICATION_PIPELINED" => {
+                Some(Self::GatherCertificationPipelined)
+            }
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ pub mod control;
 pub mod edge;
 pub mod flit;
 #[allow(missing_docs, clippy::all)]
+#[rustfmt::skip]
 mod generated;
 mod limits;
 

@@ -1,0 +1,161 @@
+//! The command line as it is typed. What it means, and whether that can be done,
+//! is `request`'s to say.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use flitcast_proto::tree::TreeSpec;
+
+use crate::units::parse_bytes;
+use crate::workload::Lengths;
+
+/// Scatter different messages to many processes, and gather them back, over a
+/// tree of TCP links.
+#[derive(Debug, Parser)]
+#[command(name = "flitcast", version, max_term_width = 100)]
+pub struct Cli {
+    /// Say more on stderr; twice, still more. RUST_LOG overrides it.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// How log lines look.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For eyes.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Send every PE its own message from P0.
+    Scatter(ScatterArgs),
+    /// Bring every PE's message to P0.
+    Gather(GatherArgs),
+    /// Play one PE of a cluster (the other commands start these themselves).
+    Node(NodeArgs),
+}
+
+/// Arguments of `flitcast scatter`.
+#[derive(Debug, Args)]
+pub struct ScatterArgs {
+    /// Arguments that both operations share.
+    #[command(flatten)]
+    pub round: RoundArgs,
+    /// Deal all files below the input over P1..Pn, balanced by size.
+    #[arg(long, requires = "input")]
+    pub spread: bool,
+}
+
+/// Arguments of `flitcast gather`.
+#[derive(Debug, Args)]
+pub struct GatherArgs {
+    /// Arguments that both operations share.
+    #[command(flatten)]
+    pub round: RoundArgs,
+    /// How to gather [default: shoulder-tap on a path, else certification].
+    #[arg(long, value_enum)]
+    pub algorithm: Option<GatherAlgorithm>,
+    /// How certification synchronises [default: pipelined].
+    #[arg(long, value_enum)]
+    pub sync: Option<SyncArg>,
+}
+
+/// How to gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GatherAlgorithm {
+    /// Shoulder-Tap: paths only.
+    ShoulderTap,
+    /// Transmission-Certification: any tree.
+    Certification,
+}
+
+/// How certification synchronises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SyncArg {
+    /// One child after the other, as the paper words it.
+    Serial,
+    /// All in twice the tree's broadcast time.
+    Pipelined,
+}
+
+/// Arguments that both operations share.
+#[derive(Debug, Args)]
+pub struct RoundArgs {
+    /// Who is connected to whom: path:N, star:N, kary:K:N, binomial:N,
+    /// random:N:SEED, parents:p1,p2,.. (of P1..Pn) or file:PATH (TOML). N counts
+    /// every PE, P0 included.
+    #[arg(long, value_name = "TREE")]
+    pub tree: TreeSpec,
+    /// Where the messages lie: entry p3, a file or a folder, is P3's.
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "output",
+        required_unless_present_any = ["size", "lengths"],
+        conflicts_with_all = ["size", "lengths"]
+    )]
+    pub input: Option<PathBuf>,
+    /// Where they arrive: P3's becomes visible as p3, whole or not at all.
+    #[arg(long, value_name = "DIR", requires = "input")]
+    pub output: Option<PathBuf>,
+    /// Let the output hold files already, and replace those that arrive anew.
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Synthetic messages of this size for everyone, like 1MiB.
+    #[arg(long, value_parser = parse_bytes, value_name = "SIZE", conflicts_with = "lengths")]
+    pub size: Option<u64>,
+    /// Synthetic messages: a list for P1..Pn (64KiB,0,3MiB), or equal:MEAN,
+    /// ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
+    #[arg(long, value_name = "LENGTHS")]
+    pub lengths: Option<Lengths>,
+    /// Payload of a flit, the unit that a relay holds.
+    #[arg(long, value_parser = parse_bytes, value_name = "SIZE", default_value = "64KiB")]
+    pub flit_size: u64,
+    /// How often to do it; the report gives median and spread.
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub rounds: u64,
+    /// How the result is printed on stdout.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub format: OutputFormat,
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For eyes.
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// Arguments of `flitcast node`.
+#[derive(Debug, Args)]
+pub struct NodeArgs {
+    /// Which PE to play.
+    #[arg(long, value_name = "I")]
+    pub pe: u32,
+    /// Where the coordinator listens.
+    #[arg(long, value_name = "ADDR")]
+    pub coordinator: SocketAddr,
+    /// Where the PE's children reach it.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Names the cluster; the launcher says it.
+    #[arg(long, env = "FLITCAST_CLUSTER", hide = true, value_parser = parse_cluster)]
+    pub cluster: u64,
+}
+
+fn parse_cluster(text: &str) -> Result<u64, std::num::ParseIntError> {
+    u64::from_str_radix(text, 16)
+}

@@ -1,0 +1,408 @@
+//! A local cluster: one process per PE, started, heard, and stopped. Nothing
+//! started here outlives the [`Cluster`].
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use flitcast_node::channel::{ChannelError, CoordinatorCodec};
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, Register, ToPe};
+use futures_util::{SinkExt as _, StreamExt as _};
+use thiserror::Error;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use crate::console::Console;
+
+/// For all processes to be started and to register: two cores start 64 in a
+/// second; ten times that for a thousand on a busy machine, and some.
+const LAUNCH: Duration = Duration::from_secs(30);
+/// For a new connection to register.
+const HANDSHAKE: Duration = Duration::from_secs(2);
+/// For a process that was told to stop to be gone; then it is killed.
+const STOP: Duration = Duration::from_secs(3);
+/// For the operating system to report a death that a neighbour already noticed.
+pub const DEATH_NOTICE: Duration = Duration::from_millis(500);
+/// Words of PEs that wait to be heard. P0 says most, a few each second.
+const EVENTS: usize = 4096;
+
+/// The environment variable that carries the cluster's name: unlike an argument,
+/// other users cannot read it.
+pub const CLUSTER_VARIABLE: &str = "FLITCAST_CLUSTER";
+
+/// Why a cluster did not come up.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// The operating system refused something.
+    #[error("{what}: {source}")]
+    Io {
+        /// What.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Not everybody registered in time.
+    #[error("after {} s there is still no word from {}", LAUNCH.as_secs(), names(.missing))]
+    Missing {
+        /// Who.
+        missing: Vec<PeId>,
+    },
+    /// A process ended before it registered.
+    #[error("{pe} {} before it registered{}", how(*.status), after(.last_words))]
+    Died {
+        /// Who.
+        pe: PeId,
+        /// How.
+        status: ExitStatus,
+        /// What it had said on stderr.
+        last_words: Vec<String>,
+    },
+}
+
+/// "P1, P2, P5".
+pub fn names(pes: &[PeId]) -> String {
+    pes.iter()
+        .map(PeId::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// How a process ended, for a sentence about it.
+pub fn how(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit status {code}"),
+        (_, Some(9)) => "was killed by signal 9 (SIGKILL)".to_owned(),
+        (_, Some(signal)) => format!("was killed by signal {signal}"),
+        _ => "ended".to_owned(),
+    }
+}
+
+fn after(last_words: &[String]) -> String {
+    match last_words.is_empty() {
+        true => String::new(),
+        false => format!(": {}", last_words.join(" / ")),
+    }
+}
+
+/// What is heard of a PE.
+#[derive(Debug)]
+pub enum Heard {
+    /// It says something.
+    Word(FromPe),
+    /// Its channel ended, or broke.
+    ChannelEnded(Option<ChannelError>),
+    /// Its process ended, having said this on stderr last.
+    Exited(ExitStatus, Vec<String>),
+}
+
+/// How child processes log.
+#[derive(Clone, Debug)]
+pub struct LogArgs {
+    /// Arguments for `flitcast node`.
+    pub args: Vec<String>,
+    /// Whether their lines are JSON, and so are passed on as they are.
+    pub json: bool,
+}
+
+/// One PE's process and its channel.
+#[derive(Debug)]
+struct Member {
+    pid: u32,
+    /// What it said of itself; `None` until it registers.
+    register: Option<Register>,
+    writer: Option<FramedWrite<OwnedWriteHalf, CoordinatorCodec>>,
+    exited: bool,
+    /// Owns the process: ending the task kills it.
+    keeper: JoinHandle<()>,
+}
+
+/// All processes of a cluster, registered.
+#[derive(Debug)]
+pub struct Cluster {
+    id: u64,
+    members: Vec<Member>,
+    events: mpsc::Receiver<(PeId, Heard)>,
+}
+
+impl Cluster {
+    /// Starts a process for each PE and waits until all have registered.
+    pub async fn launch(
+        pes: usize,
+        logs: &LogArgs,
+        console: &Console,
+    ) -> Result<Cluster, LaunchError> {
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |source| LaunchError::Io { what, source }
+        };
+        let id = random_id().map_err(io("cannot draw a name for the cluster"))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.map_err(io("cannot listen on 127.0.0.1"))?;
+        let address = listener
+            .local_addr()
+            .map_err(io("cannot listen on 127.0.0.1"))?;
+        let program = std::env::current_exe().map_err(io("cannot find the flitcast binary"))?;
+        let (heard, events) = mpsc::channel(EVENTS);
+        let mut members = Vec::with_capacity(pes);
+        for pe in (0..pes as u32).map(PeId) {
+            let child =
+                spawn(&program, pe, address, id, logs).map_err(io("cannot start a process"))?;
+            members.push(Member {
+                pid: child.id().unwrap_or(0),
+                register: None,
+                writer: None,
+                exited: false,
+                keeper: tokio::spawn(keep(pe, child, heard.clone(), console.clone(), logs.json)),
+            });
+        }
+        let mut cluster = Cluster {
+            id,
+            members,
+            events,
+        };
+        let registered = timeout(LAUNCH, cluster.register_all(&listener, &heard)).await;
+        match registered {
+            Ok(result) => result?,
+            Err(_) => {
+                let silent = |(_, member): &(u32, &Member)| member.writer.is_none();
+                let missing = (0..).zip(&cluster.members).filter(silent);
+                let missing = missing.map(|(pe, _)| PeId(pe)).collect();
+                return Err(LaunchError::Missing { missing });
+            }
+        }
+        Ok(cluster)
+    }
+
+    async fn register_all(
+        &mut self,
+        listener: &TcpListener,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) -> Result<(), LaunchError> {
+        let (greeted, mut greetings) = mpsc::channel(64);
+        let mut missing = self.members.len();
+        while missing > 0 {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, address)) => {
+                        let (greeted, id) = (greeted.clone(), self.id);
+                        tokio::spawn(async move {
+                            match timeout(HANDSHAKE, greet(stream, id)).await {
+                                Ok(Some(newcomer)) => drop(greeted.send(newcomer).await),
+                                _ => tracing::warn!(%address, "turned a connection away"),
+                            }
+                        });
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                },
+                Some((register, reader, writer)) = greetings.recv() => {
+                    let pe = register.pe;
+                    let Some(member) = self.members.get_mut(pe.index()) else { continue };
+                    if member.writer.is_some() {
+                        tracing::warn!(%pe, "registered twice");
+                        continue;
+                    }
+                    member.register = Some(register);
+                    member.writer = Some(writer);
+                    missing -= 1;
+                    tokio::spawn(listen(pe, reader, heard.clone()));
+                }
+                Some((pe, event)) = self.events.recv() => {
+                    if let Heard::Exited(status, last_words) = event {
+                        return Err(LaunchError::Died { pe, status, last_words });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the cluster, and the staging of its files.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The PEs.
+    pub fn pes(&self) -> impl Iterator<Item = PeId> + use<> {
+        (0..self.members.len() as u32).map(PeId)
+    }
+
+    /// What a PE said of itself.
+    pub fn register(&self, pe: PeId) -> Option<&Register> {
+        self.members[pe.index()].register.as_ref()
+    }
+
+    /// The process that plays a PE.
+    pub fn pid(&self, pe: PeId) -> u32 {
+        self.members[pe.index()].pid
+    }
+
+    /// Says something to a PE. If it is gone, that is heard soon.
+    pub async fn say(&mut self, pe: PeId, word: ToPe) {
+        if let Some(writer) = &mut self.members[pe.index()].writer
+            && let Err(error) = writer.send(word).await
+        {
+            tracing::debug!(%pe, %error, "cannot be told");
+        }
+    }
+
+    /// Says the same to all.
+    pub async fn say_to_all(&mut self, word: &ToPe) {
+        for pe in self.pes() {
+            self.say(pe, word.clone()).await;
+        }
+    }
+
+    /// What is heard next, from whomever; `None` at the deadline.
+    pub async fn hear(&mut self, deadline: Option<Instant>) -> Option<(PeId, Heard)> {
+        let heard = match deadline {
+            Some(deadline) => timeout_at(deadline, self.events.recv()).await.ok()?,
+            None => self.events.recv().await,
+        };
+        if let Some((pe, Heard::Exited(..))) = &heard {
+            self.members[pe.index()].exited = true;
+        }
+        heard
+    }
+
+    /// Whether the PE's process still runs, as far as is known.
+    pub fn is_alive(&self, pe: PeId) -> bool {
+        !self.members[pe.index()].exited
+    }
+
+    /// Tells every process to leave, and kills those that do not. When this
+    /// returns, none is left.
+    pub async fn stop(mut self) {
+        self.say_to_all(&ToPe::Stop).await;
+        let deadline = Instant::now() + STOP;
+        while self.members.iter().any(|member| !member.exited) {
+            if self.hear(Some(deadline)).await.is_none() {
+                break;
+            }
+        }
+        for member in &self.members {
+            if !member.exited {
+                tracing::warn!(pid = member.pid, "killed: it did not stop");
+            }
+            member.keeper.abort();
+        }
+        for member in self.members.drain(..) {
+            // Once the keeper is gone, so is the process.
+            let _ = member.keeper.await;
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for member in &self.members {
+            member.keeper.abort();
+        }
+    }
+}
+
+fn random_id() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+fn spawn(
+    program: &std::path::Path,
+    pe: PeId,
+    coordinator: SocketAddr,
+    cluster: u64,
+    logs: &LogArgs,
+) -> io::Result<Child> {
+    Command::new(program)
+        .args(&logs.args)
+        .args([
+            "node",
+            "--pe",
+            &pe.0.to_string(),
+            "--coordinator",
+            &coordinator.to_string(),
+        ])
+        .env(CLUSTER_VARIABLE, format!("{cluster:016x}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // The terminal's Ctrl-C is for the coordinator; it tells the others.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// Waits for a process to end, and passes on what it says on stderr.
+async fn keep(
+    pe: PeId,
+    mut child: Child,
+    heard: mpsc::Sender<(PeId, Heard)>,
+    console: Console,
+    json: bool,
+) {
+    const LAST_WORDS: usize = 3;
+    let mut last_words = std::collections::VecDeque::new();
+    if let Some(stderr) = child.stderr.take() {
+        let mut lines = BufReader::new(stderr).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            match json {
+                true => console.line(&line),
+                false => console.line(&format!("{pe}| {line}")),
+            }
+            last_words.push_back(line);
+            if last_words.len() > LAST_WORDS {
+                last_words.pop_front();
+            }
+        }
+    }
+    if let Ok(status) = child.wait().await {
+        let _ = heard
+            .send((pe, Heard::Exited(status, last_words.into())))
+            .await;
+    }
+}
+
+type Reader = FramedRead<OwnedReadHalf, CoordinatorCodec>;
+type Writer = FramedWrite<OwnedWriteHalf, CoordinatorCodec>;
+
+/// Waits for a newcomer to say who it is; `None` if it is none of ours.
+async fn greet(stream: TcpStream, id: u64) -> Option<(Register, Reader, Writer)> {
+    stream.set_nodelay(true).ok()?;
+    let (read, write) = stream.into_split();
+    let mut reader = FramedRead::new(read, CoordinatorCodec::default());
+    match reader.next().await {
+        Some(Ok(FromPe::Register(register))) if register.cluster == id => Some((
+            register,
+            reader,
+            FramedWrite::new(write, CoordinatorCodec::default()),
+        )),
+        _ => None,
+    }
+}
+
+async fn listen(pe: PeId, mut reader: Reader, heard: mpsc::Sender<(PeId, Heard)>) {
+    let end = loop {
+        match reader.next().await {
+            Some(Ok(word)) => {
+                if heard.send((pe, Heard::Word(word))).await.is_err() {
+                    return;
+                }
+            }
+            Some(Err(error)) => break Some(error),
+            None => break None,
+        }
+    };
+    let _ = heard.send((pe, Heard::ChannelEnded(end))).await;
+}

@@ -1,0 +1,62 @@
+//! What reaches the user's terminal beside the result: lines from the PEs, and a
+//! progress bar where there is a terminal to show it.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::units::{Bytes, Nanos};
+
+/// Stderr, shared.
+#[derive(Clone, Debug)]
+pub struct Console {
+    bar: ProgressBar,
+}
+
+impl Console {
+    /// With a bar for so many bytes in all, if stderr is a terminal.
+    pub fn new() -> Console {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(10));
+        bar.set_style(
+            ProgressStyle::with_template("{prefix} [{bar:30}] {msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .progress_chars("=> "),
+        );
+        Console { bar }
+    }
+
+    /// A line that must not tear the bar.
+    pub fn line(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
+    /// A round begins.
+    pub fn begin(&self, name: String, bytes: u64) {
+        self.bar.reset();
+        self.bar.set_length(bytes.max(1));
+        self.bar.set_prefix(name);
+    }
+
+    /// So many bytes have moved; the round is predicted to take so long in all.
+    pub fn moved(&self, moved: u64, elapsed: Duration, predicted_ns: u64) {
+        let total = self.bar.length().unwrap_or(1);
+        // The prediction holds until the round itself tells better.
+        let elapsed_ns = elapsed.as_nanos() as f64;
+        let by_rate = elapsed_ns * (total as f64 / moved.max(1) as f64);
+        let share = (moved as f64 / total as f64).clamp(0.0, 1.0);
+        let whole = share * by_rate + (1.0 - share) * predicted_ns as f64;
+        let left = (whole - elapsed_ns).max(0.0) as u64;
+        self.bar.set_position(moved);
+        self.bar.set_message(format!(
+            "{} of {}, {} left",
+            Bytes(moved),
+            Bytes(total),
+            Nanos(left)
+        ));
+    }
+
+    /// Nothing is under way any more.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

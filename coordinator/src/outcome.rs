@@ -1,0 +1,218 @@
+//! What a run came to: figures over its rounds, or a failure.
+
+use std::fmt;
+use std::time::Duration;
+
+use flitcast_proto::wire::control::Arrival;
+use flitcast_proto::{PeId, RoundId};
+
+use crate::cluster::names;
+use crate::conduct::Rounds;
+use crate::units::Bytes;
+
+/// The spread of one figure over the rounds, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The least.
+    pub min: u64,
+    /// The middle one; of an even number, the mean of the middle two.
+    pub median: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+impl Spread {
+    /// Of at least one value; `None` of none.
+    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<Spread> {
+        let mut values: Vec<u64> = values.into_iter().collect();
+        values.sort_unstable();
+        let (&min, &max) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            1 => values[middle],
+            _ => u64::midpoint(values[middle - 1], values[middle]),
+        };
+        Some(Spread { min, median, max })
+    }
+}
+
+/// One PE's part.
+#[derive(Clone, Debug)]
+pub struct PeOutcome {
+    /// Which PE.
+    pub pe: PeId,
+    /// Bytes of its message.
+    pub bytes: u64,
+    /// When its message was expected at its destination; `None` if it has none.
+    pub predicted_ns: Option<u64>,
+    /// When it arrived, over the rounds.
+    pub measured: Option<Spread>,
+    /// The process's largest resident set.
+    pub peak_resident_bytes: u64,
+}
+
+/// A run that ended well.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How long it took until all processes had registered.
+    pub launching: Duration,
+    /// All that was planned and measured.
+    pub rounds: Rounds,
+    /// P0..Pn.
+    pub pes: Vec<PeOutcome>,
+    /// Bytes of all messages.
+    pub bytes: u64,
+    /// Nonnull messages.
+    pub messages: u64,
+    /// What a round was expected to take.
+    pub predicted_ns: u64,
+    /// What it took: from P0's trigger to the last byte of the last message.
+    pub measured: Option<Spread>,
+    /// Flits that had to wait for a busy port, in the worst round.
+    pub collisions: u64,
+    /// Flits of passing messages in one PE's user memory, at most.
+    pub peak_buffered_flits: u64,
+}
+
+impl Outcome {
+    /// Works out the figures.
+    pub fn new(launching: Duration, rounds: Rounds) -> Outcome {
+        let started = |round: usize| rounds.reports[round][0].started_ns;
+        let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
+            .map(|round| {
+                let all = rounds.reports[round]
+                    .iter()
+                    .flat_map(|report| &report.arrivals);
+                all.map(|a| (*a, a.at_ns.saturating_sub(started(round))))
+                    .collect()
+            })
+            .collect();
+        let reports = || rounds.reports.iter().flatten();
+        let pes = (0..rounds.bytes.len())
+            .map(|i| {
+                let pe = PeId(i as u32);
+                let own = |round: &Vec<(Arrival, u64)>| {
+                    let own = round
+                        .iter()
+                        .find(|(a, _)| a.source.max(a.destination) == pe);
+                    own.map(|(_, ns)| *ns)
+                };
+                let resident = rounds
+                    .reports
+                    .iter()
+                    .map(|round| round[i].peak_resident_bytes);
+                PeOutcome {
+                    pe,
+                    bytes: rounds.bytes[i],
+                    predicted_ns: rounds.prediction.arrivals_ns[i],
+                    measured: Spread::of(arrivals.iter().filter_map(own)),
+                    peak_resident_bytes: resident.max().unwrap_or(0),
+                }
+            })
+            .collect();
+        let last = |round: &Vec<(Arrival, u64)>| round.iter().map(|(_, ns)| *ns).max();
+        Outcome {
+            launching,
+            pes,
+            bytes: rounds.bytes.iter().sum(),
+            messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
+            predicted_ns: rounds.prediction.round_ns(),
+            measured: Spread::of(arrivals.iter().filter_map(last)),
+            collisions: rounds
+                .reports
+                .iter()
+                .map(|round| round.iter().map(|report| report.collisions).sum())
+                .max()
+                .unwrap_or(0),
+            peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
+            rounds,
+        }
+    }
+
+    /// How far the prediction is from what was measured, in percent of the latter.
+    pub fn error_pct(&self) -> Option<f64> {
+        let measured = self.measured.filter(|spread| spread.median > 0)?.median as f64;
+        Some((self.predicted_ns as f64 - measured) / measured * 100.0)
+    }
+}
+
+/// A message that did not arrive.
+#[derive(Clone, Debug)]
+pub struct Lacking {
+    /// M_i's PE.
+    pub pe: PeId,
+    /// Its length.
+    pub bytes: u64,
+    /// How much of it came; `None` if nobody can tell.
+    pub received: Option<u64>,
+}
+
+/// A run that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// What failed first.
+    pub cause: String,
+    /// With whom.
+    pub pe: Option<PeId>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its parent in the tree.
+    pub parent: Option<PeId>,
+    /// In which round; `None` before the first.
+    pub round: Option<RoundId>,
+    /// Whether it was a scatter.
+    pub scatter: bool,
+    /// Whether what was delivered is there to be seen.
+    pub keeps_files: bool,
+    /// Whose messages were delivered.
+    pub delivered: Vec<PeId>,
+    /// Whose were not.
+    pub lacking: Vec<Lacking>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cause)?;
+        if let (Some(pe), Some(pid)) = (self.pe, self.pid) {
+            write!(f, "\n  where: {pe}, process {pid}")?;
+            if let Some(parent) = self.parent {
+                write!(f, ", child of {parent}")?;
+            }
+        }
+        let operation = if self.scatter { "scatter" } else { "gather" };
+        match self.round {
+            Some(round) => write!(f, "\n  when: round {round} of the {operation}")?,
+            None => return write!(f, "\n  when: before the first round; nothing was sent"),
+        }
+        match self.delivered.is_empty() {
+            true => write!(f, "\n  delivered: nothing")?,
+            false => {
+                let kept = if self.keeps_files { ", and kept" } else { "" };
+                write!(
+                    f,
+                    "\n  delivered: {} messages{kept}: {}",
+                    self.delivered.len(),
+                    names(&self.delivered)
+                )?;
+            }
+        }
+        let which = if self.scatter {
+            "left without"
+        } else {
+            "not gathered"
+        };
+        for lacking in &self.lacking {
+            let Lacking {
+                pe,
+                bytes,
+                received,
+            } = lacking;
+            write!(f, "\n  {which}: {pe}, ")?;
+            match received {
+                Some(received) => write!(f, "{} of {} arrived", Bytes(*received), Bytes(*bytes))?,
+                None => write!(f, "of {} an unknown part arrived", Bytes(*bytes))?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! The result on stdout: a table for eyes, or JSON for programs.
+
+use comfy_table::{CellAlignment, Table, presets};
+use flitcast_proto::pe::Operation;
+use flitcast_proto::predict::Link;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::wire::control::Payload;
+use serde_json::{Value, json};
+
+use crate::outcome::{Failure, Outcome, PeOutcome, Spread};
+use crate::request::Request;
+use crate::units::{Bytes, Nanos, Rate};
+
+/// "scatter" or "gather".
+fn operation_name(operation: Operation) -> &'static str {
+    if operation.is_scatter() {
+        "scatter"
+    } else {
+        "gather"
+    }
+}
+
+/// The algorithm, and for certification how it synchronises.
+fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static str>) {
+    match operation {
+        Operation::Scatter => ("fdf", None),
+        Operation::ShoulderTap => ("shoulder-tap", None),
+        Operation::Certification(Sync::Serial) => ("certification", Some("serial")),
+        Operation::Certification(Sync::Pipelined) => ("certification", Some("pipelined")),
+    }
+}
+
+/// The table and the summary under it.
+pub fn table(request: &Request, outcome: &Outcome) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let rounds = request.rounds > 1;
+    let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
+    if rounds {
+        header.extend(["min", "max"]);
+    }
+    header.push("peak memory");
+    table.set_header(header);
+    for pe in &outcome.pes {
+        table.add_row(row(request, pe, rounds));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        if column.index > 1 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut out = heading(request, outcome);
+    for line in table.lines() {
+        out.push_str("  ");
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out.push_str(&summary(request, outcome));
+    out
+}
+
+fn heading(request: &Request, outcome: &Outcome) -> String {
+    let (algorithm, sync) = algorithm_name(request.operation);
+    let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
+    format!(
+        "{} {}: {} PEs, {algorithm}{sync}; {} messages, {} in flits of {}\n\n",
+        operation_name(request.operation),
+        request.tree_spec,
+        request.tree.len(),
+        outcome.messages,
+        Bytes(outcome.bytes),
+        Bytes(request.flit_bytes.into()),
+    )
+}
+
+fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
+    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
+    let spread = |pick: fn(Spread) -> u64| nanos(pe.measured.map(pick));
+    let parent = request.tree.parent(pe.pe);
+    let mut row = vec![
+        pe.pe.to_string(),
+        parent.map_or("-".to_owned(), |parent| parent.to_string()),
+        request.tree.depth(pe.pe).to_string(),
+        if parent.is_some() {
+            Bytes(pe.bytes).to_string()
+        } else {
+            "-".to_owned()
+        },
+        nanos(pe.predicted_ns),
+        spread(|s| s.median),
+    ];
+    if rounds {
+        row.extend([spread(|s| s.min), spread(|s| s.max)]);
+    }
+    row.push(Bytes(pe.peak_resident_bytes).to_string());
+    row
+}
+
+fn summary(request: &Request, outcome: &Outcome) -> String {
+    let mut out = String::from("\n");
+    let Some(measured) = outcome.measured else {
+        out.push_str("  round        nothing to send: every message is null\n");
+        return out;
+    };
+    out.push_str(&format!(
+        "  round        predicted {}, measured {}",
+        Nanos(outcome.predicted_ns),
+        Nanos(measured.median)
+    ));
+    if request.rounds > 1 {
+        let (min, max) = (Nanos(measured.min), Nanos(measured.max));
+        out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
+    }
+    if let Some(error) = outcome.error_pct() {
+        let side = if error < 0.0 { "low" } else { "high" };
+        out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
+    }
+    out.push_str(&format!(
+        "\n  goodput      {}\n  collisions   {}\n  buffered     at most {} of a passing message in a PE\n",
+        Rate { bytes: outcome.bytes, nanos: measured.median },
+        counted(outcome.collisions, "flit that waited for a busy port", "flits that waited for a busy port"),
+        counted(outcome.peak_buffered_flits, "flit", "flits"),
+    ));
+    out.push_str(&format!(
+        "  before it    {} processes up in {}, edges measured in {}\n",
+        request.tree.len(),
+        Nanos(outcome.launching.as_nanos() as u64),
+        Nanos(outcome.rounds.probing.as_nanos() as u64),
+    ));
+    out.push_str(&match &request.payload {
+        Payload::Files { output, .. } => {
+            format!(
+                "  verified     every digest matched; files are in {}\n",
+                output.display()
+            )
+        }
+        Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),
+    });
+    out
+}
+
+fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn micros(ns: u64) -> Value {
+    json!(ns as f64 / 1000.0)
+}
+
+fn spread(spread: Option<Spread>) -> Value {
+    spread.map_or(
+        Value::Null,
+        |s| json!({ "min": micros(s.min), "median": micros(s.median), "max": micros(s.max) }),
+    )
+}
+
+/// One JSON object.
+pub fn json(request: &Request, outcome: &Outcome) -> String {
+    let tree = &request.tree;
+    let (algorithm, sync) = algorithm_name(request.operation);
+    let parents: Vec<_> = tree
+        .pes()
+        .map(|pe| tree.parent(pe).map(|parent| parent.0))
+        .collect();
+    let pes = outcome.pes.iter().map(|pe| {
+        json!({
+            "pe": pe.pe.0,
+            "parent": tree.parent(pe.pe).map(|parent| parent.0),
+            "depth": tree.depth(pe.pe),
+            "bytes": pe.bytes,
+            "predicted_us": pe.predicted_ns.map(micros),
+            "measured_us": spread(pe.measured),
+            "peak_resident_bytes": pe.peak_resident_bytes,
+        })
+    });
+    let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
+    let edges = tree.pes().skip(1).map(|pe| {
+        let edge = outcome.rounds.edges[pe.index()];
+        let parent = tree.parent(pe).map(|parent| parent.0);
+        json!({ "parent": parent, "child": pe.0, "down": link(edge.down), "up": link(edge.up) })
+    });
+    let goodput = outcome.measured.filter(|m| m.median > 0);
+    let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
+    let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
+    let result = json!({
+        "operation": operation_name(request.operation),
+        "algorithm": algorithm,
+        "sync": sync,
+        "tree": request.tree_spec.to_string(),
+        "parents": parents,
+        "flit_bytes": request.flit_bytes,
+        "rounds": request.rounds,
+        "pes": pes.collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
+        "round": {
+            "bytes": outcome.bytes,
+            "messages": outcome.messages,
+            "predicted_us": micros(outcome.predicted_ns),
+            "measured_us": spread(outcome.measured),
+            "error_pct": outcome.error_pct(),
+            "goodput_bytes_per_s": goodput,
+            "collisions": outcome.collisions,
+            "peak_buffered_flits": outcome.peak_buffered_flits,
+            "peak_resident_bytes": resident,
+        },
+        "launch_us": micros(outcome.launching.as_nanos() as u64),
+        "probe_us": micros(outcome.rounds.probing.as_nanos() as u64),
+    });
+    format!("{result:#}\n")
+}
+
+/// A failure as one JSON object.
+pub fn failure_json(failure: &Failure) -> String {
+    let lacking = failure.lacking.iter().map(|lacking| {
+        json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
+    });
+    let result = json!({
+        "error": {
+            "message": failure.cause,
+            "pe": failure.pe.map(|pe| pe.0),
+            "pid": failure.pid,
+            "parent": failure.parent.map(|parent| parent.0),
+            "round": failure.round.map(|round| round.0),
+            "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+            "left_without": lacking.collect::<Vec<_>>(),
+        }
+    });
+    format!("{result:#}\n")
+}

@@ -1,0 +1,361 @@
+//! A command line that has been understood: everything that can be known to be
+//! wrong is known here, all of it at once, before a socket is bound, a process
+//! started or a byte written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flitcast_node::payload::{self, PayloadError};
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::tree::{TreeFaults, TreeSpec};
+use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
+use rustix::fs::{Access, access};
+use thiserror::Error;
+
+use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
+use crate::tree_file::{self, TreeFileError};
+use crate::units::{Bytes, MAX_TOTAL_BYTES};
+use crate::workload::{DealError, Lengths};
+
+/// Processes on one machine. Each has some 6 MiB and a dozen descriptors; a
+/// thousand is past what a machine does well and before what hurts it.
+pub const MAX_LOCAL_PES: usize = 1024;
+
+/// Descriptors that the coordinator needs for a PE: its control connection, its
+/// stderr, its process.
+const DESCRIPTORS_PER_PE: u64 = 3;
+/// And for itself.
+const DESCRIPTORS_OWN: u64 = 32;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The tree, as it was named.
+    pub tree_spec: TreeSpec,
+    /// The tree.
+    pub tree: Arc<Tree>,
+    /// What the rounds do.
+    pub operation: Operation,
+    /// What the messages are made of.
+    pub payload: Payload,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// How many rounds.
+    pub rounds: u64,
+    /// How the result is printed.
+    pub format: OutputFormat,
+}
+
+/// Something that is wrong with a command line.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The tree is none.
+    #[error("--tree {spec}: {faults}")]
+    Tree {
+        /// As typed.
+        spec: String,
+        /// What is wrong.
+        faults: TreeFaults,
+    },
+    /// The tree file is none.
+    #[error("--tree: {0}")]
+    TreeFile(#[from] TreeFileError),
+    /// More processes than a machine is good for.
+    #[error(
+        "--tree {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
+    )]
+    TooManyPes {
+        /// As typed.
+        spec: String,
+        /// How many it has.
+        pes: usize,
+    },
+    /// More descriptors than the process may have.
+    #[error(
+        "{needed} file descriptors are needed for {pes} PEs, the limit is {have}: raise it with `ulimit -n {needed}`"
+    )]
+    TooFewDescriptors {
+        /// How many PEs.
+        pes: usize,
+        /// How many descriptors they need.
+        needed: u64,
+        /// How many there may be.
+        have: u64,
+    },
+    /// Shoulder-Tap asks for a path.
+    #[error(
+        "--algorithm shoulder-tap works on paths only, and in {spec} {pe} has {children} children: use --algorithm certification"
+    )]
+    NoPath {
+        /// The tree, as typed.
+        spec: String,
+        /// A PE with several children.
+        pe: PeId,
+        /// How many.
+        children: usize,
+    },
+    /// `--sync` without certification.
+    #[error("--sync belongs to --algorithm certification, not to shoulder-tap")]
+    SyncWithoutCertification,
+    /// Flits of this size are not sent.
+    #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
+    FlitSize(u64),
+    /// The lengths do not fit the tree.
+    #[error("{option}: {source}")]
+    Lengths {
+        /// `--size` or `--lengths`.
+        option: &'static str,
+        /// Why.
+        source: DealError,
+    },
+    /// The messages together are too long.
+    #[error("the messages below {} are longer than {} together", .0.display(), Bytes(MAX_TOTAL_BYTES))]
+    InputTooLong(PathBuf),
+    /// The input cannot be sent.
+    #[error("--input: {0}")]
+    Input(#[from] PayloadError),
+    /// The output cannot be written to.
+    #[error("--output {}: {why}", path.display())]
+    Output {
+        /// As typed.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl Request {
+    /// Understands `flitcast scatter`.
+    pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
+        let operation = |_: &Tree, _: &TreeSpec| Ok(Operation::Scatter);
+        Request::new(args.round, args.spread, operation)
+    }
+
+    /// Understands `flitcast gather`.
+    pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
+        let GatherArgs {
+            round,
+            algorithm,
+            sync,
+        } = args;
+        Request::new(round, false, |tree, spec| {
+            gather_operation(tree, spec, algorithm, sync)
+        })
+    }
+
+    fn new(
+        args: RoundArgs,
+        spread: bool,
+        operation: impl Fn(&Tree, &TreeSpec) -> Result<Operation, RequestError>,
+    ) -> Result<Request, Vec<RequestError>> {
+        let mut faults = Vec::new();
+        let tree = build_tree(&args.tree)
+            .map_err(|fault| faults.push(fault))
+            .ok();
+        // Without a tree there is still an operation to check the rest with.
+        let operation = match &tree {
+            Some(tree) => operation(tree, &args.tree)
+                .map_err(|fault| faults.push(fault))
+                .ok(),
+            None => None,
+        };
+        let flit_bytes = u32::try_from(args.flit_size).ok();
+        let flit_bytes = flit_bytes.filter(|n| (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(n));
+        if flit_bytes.is_none() {
+            faults.push(RequestError::FlitSize(args.flit_size));
+        }
+        if let Some(output) = &args.output {
+            faults.extend(output_fault(output, args.input.as_deref(), args.force));
+        }
+        let payload = match (&tree, operation) {
+            (Some(tree), Some(operation)) => payload_of(&args, spread, tree, operation)
+                .map_err(|f| faults.extend(f))
+                .ok(),
+            _ => None,
+        };
+        match (tree, operation, flit_bytes, payload) {
+            (Some(tree), Some(operation), Some(flit_bytes), Some(payload)) if faults.is_empty() => {
+                Ok(Request {
+                    tree_spec: args.tree,
+                    tree: Arc::new(tree),
+                    operation,
+                    payload,
+                    flit_bytes,
+                    rounds: args.rounds,
+                    format: args.format,
+                })
+            }
+            _ => Err(faults),
+        }
+    }
+}
+
+fn build_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
+    let tree = match spec {
+        TreeSpec::File(path) => tree_file::load(path)?,
+        named => named.build().map_err(|faults| RequestError::Tree {
+            spec: spec.to_string(),
+            faults,
+        })?,
+    };
+    let pes = tree.len();
+    if pes > MAX_LOCAL_PES {
+        return Err(RequestError::TooManyPes {
+            spec: spec.to_string(),
+            pes,
+        });
+    }
+    let needed = DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64;
+    let have = raise_descriptor_limit(needed);
+    if have < needed {
+        return Err(RequestError::TooFewDescriptors { pes, needed, have });
+    }
+    Ok(tree)
+}
+
+/// Raises the soft limit to `needed` if it is lower and the hard limit allows it;
+/// what it is then.
+fn raise_descriptor_limit(needed: u64) -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|soft| soft < needed) {
+        limit.current = Some(limit.maximum.map_or(needed, |hard| hard.min(needed)));
+        // Refused, the limit is what it was, and that is what is looked at.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+fn gather_operation(
+    tree: &Tree,
+    spec: &TreeSpec,
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, RequestError> {
+    let by_tree = match tree.is_path() && sync.is_none() {
+        true => GatherAlgorithm::ShoulderTap,
+        false => GatherAlgorithm::Certification,
+    };
+    match algorithm.unwrap_or(by_tree) {
+        GatherAlgorithm::ShoulderTap if sync.is_some() => {
+            Err(RequestError::SyncWithoutCertification)
+        }
+        GatherAlgorithm::ShoulderTap => match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
+            None => Ok(Operation::ShoulderTap),
+            Some(pe) => Err(RequestError::NoPath {
+                spec: spec.to_string(),
+                pe,
+                children: tree.children(pe).len(),
+            }),
+        },
+        GatherAlgorithm::Certification => Ok(Operation::Certification(match sync {
+            Some(SyncArg::Serial) => Sync::Serial,
+            Some(SyncArg::Pipelined) | None => Sync::Pipelined,
+        })),
+    }
+}
+
+fn payload_of(
+    args: &RoundArgs,
+    spread: bool,
+    tree: &Tree,
+    operation: Operation,
+) -> Result<Payload, Vec<RequestError>> {
+    if let (Some(input), Some(output)) = (&args.input, &args.output) {
+        check_input(input, spread, tree, operation)?;
+        return Ok(Payload::Files {
+            input: input.clone(),
+            spread,
+            output: output.clone(),
+            replace: args.force,
+        });
+    }
+    let (option, lengths) = match (args.size, &args.lengths) {
+        (Some(size), _) => ("--size", Lengths::of_size(size)),
+        (None, Some(lengths)) => ("--lengths", lengths.clone()),
+        // The command line asks for one of the three.
+        (None, None) => ("--size", Lengths::of_size(0)),
+    };
+    let lengths = lengths.deal(tree.len() - 1);
+    let lengths = lengths.map_err(|source| vec![RequestError::Lengths { option, source }])?;
+    Ok(Payload::Synthetic { lengths })
+}
+
+/// Reads the input as the PEs will: on one machine, what is wrong there is wrong
+/// here.
+fn check_input(
+    input: &Path,
+    spread: bool,
+    tree: &Tree,
+    operation: Operation,
+) -> Result<(), Vec<RequestError>> {
+    let all = |faults: Vec<PayloadError>| {
+        faults
+            .into_iter()
+            .map(RequestError::Input)
+            .collect::<Vec<_>>()
+    };
+    debug_assert!(!spread || operation.is_scatter());
+    let contents = payload::scatter_input(input, spread, tree.len()).map_err(all)?;
+    let sizes = payload::measure_all(&contents).map_err(all)?;
+    let total = sizes
+        .iter()
+        .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
+    match total {
+        Some(total) if total <= MAX_TOTAL_BYTES => Ok(()),
+        _ => Err(vec![RequestError::InputTooLong(input.to_owned())]),
+    }
+}
+
+/// What is wrong with an output directory, without writing to it.
+fn output_fault(output: &Path, input: Option<&Path>, force: bool) -> Option<RequestError> {
+    let fault = |why: String| {
+        Some(RequestError::Output {
+            path: output.to_owned(),
+            why,
+        })
+    };
+    let mut standing = output;
+    let metadata = loop {
+        match std::fs::metadata(standing) {
+            Ok(metadata) => break metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                standing = match standing.parent() {
+                    Some(above) if above.as_os_str().is_empty() => Path::new("."),
+                    Some(above) => above,
+                    None => return fault(error.to_string()),
+                };
+            }
+            Err(error) => return fault(error.to_string()),
+        }
+    };
+    if !metadata.is_dir() {
+        return fault(format!("{} is not a directory", standing.display()));
+    }
+    if let Err(error) = access(standing, Access::WRITE_OK | Access::EXEC_OK) {
+        return fault(format!("{} is not writable: {error}", standing.display()));
+    }
+    if standing == output {
+        match std::fs::read_dir(output).map(|mut entries| entries.next().is_some()) {
+            Ok(true) if !force => {
+                return fault(
+                    "it holds files already; --force replaces those that arrive anew".to_owned(),
+                );
+            }
+            Ok(_) => {}
+            Err(error) => return fault(error.to_string()),
+        }
+    }
+    // What is read must not be written to in the same run.
+    let inside =
+        input.and_then(|input| Some((input.canonicalize().ok()?, standing.canonicalize().ok()?)));
+    match inside {
+        Some((input, standing)) if standing.starts_with(&input) => {
+            fault("it lies inside the input".to_owned())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,73 @@
+//! A PE's connections: to its parent, and to its children in index order.
+
+use flitcast_proto::PeId;
+
+use crate::link::Link;
+
+/// All connections of a PE along the tree.
+#[derive(Debug)]
+pub struct Neighbours {
+    parent: Option<Link>,
+    children: Vec<Link>,
+}
+
+impl Neighbours {
+    /// Takes the connections; children in any order.
+    pub fn new(parent: Option<Link>, mut children: Vec<Link>) -> Neighbours {
+        children.sort_by_key(Link::peer);
+        Neighbours { parent, children }
+    }
+
+    /// The connection to the parent; P0 has none.
+    pub fn parent(&mut self) -> Option<&mut Link> {
+        self.parent.as_mut()
+    }
+
+    /// The connections to the children.
+    pub fn children(&self) -> &[Link] {
+        &self.children
+    }
+
+    /// All connections, the parent's first.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.parent.iter_mut().chain(&mut self.children)
+    }
+
+    /// The connection to a child.
+    pub fn child(&mut self, pe: PeId) -> Option<&mut Link> {
+        let place = self.children.binary_search_by_key(&pe, Link::peer).ok()?;
+        self.children.get_mut(place)
+    }
+
+    /// The connection to a neighbour.
+    ///
+    /// # Panics
+    ///
+    /// If `pe` is none: the state machine names only neighbours.
+    pub fn get(&mut self, pe: PeId) -> &mut Link {
+        if self.parent.as_ref().is_some_and(|link| link.peer() == pe) {
+            return self.parent.as_mut().expect("just looked at");
+        }
+        self.child(pe)
+            .unwrap_or_else(|| panic!("{pe} is no neighbour"))
+    }
+
+    /// The two connections of a relay: one of them is the parent's.
+    ///
+    /// # Panics
+    ///
+    /// If they are not a parent's and a child's: a message in a tree goes up or
+    /// down.
+    pub fn pair(&mut self, from: PeId, to: PeId) -> (&mut Link, &mut Link) {
+        let Neighbours { parent, children } = self;
+        let parent = parent.as_mut().expect("P0 relays nothing");
+        let below = if parent.peer() == from { to } else { from };
+        let child = children.binary_search_by_key(&below, Link::peer);
+        let child = &mut children[child.expect("a relay leads from or to a child")];
+        if parent.peer() == from {
+            (parent, child)
+        } else {
+            (child, parent)
+        }
+    }
+}

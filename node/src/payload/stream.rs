@@ -1,0 +1,176 @@
+//! Messages as the round reads and writes them: one flit at a time, the disk a
+//! block ahead or behind on another thread.
+
+use std::path::PathBuf;
+
+use flitcast_proto::PeId;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::synthetic::Synthetic;
+use super::{Content, Packer, PayloadError, Unpacker};
+use crate::limits::DISK_BLOCK_BYTES;
+
+/// Where the bytes of an outgoing message come from.
+pub enum Source {
+    /// Out of the pattern.
+    Synthetic(Synthetic),
+    /// From files.
+    Files(FileSource),
+}
+
+impl Source {
+    /// The next `len` bytes of the message, `len` a whole flit or what is left.
+    pub async fn next(&mut self, len: usize) -> Result<&[u8], PayloadError> {
+        match self {
+            Source::Synthetic(message) => Ok(message.next(len)),
+            Source::Files(files) => files.next(len).await,
+        }
+    }
+}
+
+/// A block that is being read, and who reads it.
+type Reading = JoinHandle<Result<(Packer, Vec<u8>), PayloadError>>;
+
+/// A message made of files, read one block ahead.
+pub struct FileSource {
+    /// The block in use, and how much of it is.
+    block: Vec<u8>,
+    used: usize,
+    reading: Reading,
+    left: u64,
+}
+
+impl FileSource {
+    /// Starts to read `content`, which was measured to have `bytes` bytes.
+    pub fn open(content: Content, bytes: u64, flit_bytes: u32) -> FileSource {
+        // Whole flits, so that each one lies in one block.
+        let flit = flit_bytes as usize;
+        let block = (DISK_BLOCK_BYTES / flit).max(1) * flit;
+        let reading = spawn_blocking(move || {
+            let packer = Packer::open(&content, bytes)?;
+            read_block(packer, vec![0; block])
+        });
+        FileSource {
+            block: vec![0; block],
+            used: block,
+            reading,
+            left: bytes,
+        }
+    }
+
+    async fn next(&mut self, len: usize) -> Result<&[u8], PayloadError> {
+        if self.used == self.block.len() {
+            let (packer, full) = joined((&mut self.reading).await)?;
+            let spare = std::mem::replace(&mut self.block, full);
+            self.used = 0;
+            self.left = self.left.saturating_sub(self.block.len() as u64);
+            if self.left > 0 {
+                self.reading = spawn_blocking(|| read_block(packer, spare));
+            } else {
+                // The end is asked for too: it is there that a file which has
+                // grown is noticed.
+                drop(spare);
+                joined(spawn_blocking(|| read_end(packer)).await)?;
+            }
+        }
+        let from = self.used;
+        self.used += len;
+        Ok(&self.block[from..self.used])
+    }
+}
+
+fn read_block(mut packer: Packer, mut block: Vec<u8>) -> Result<(Packer, Vec<u8>), PayloadError> {
+    let filled = packer.fill(&mut block)?;
+    block.truncate(filled);
+    Ok((packer, block))
+}
+
+fn read_end(mut packer: Packer) -> Result<(), PayloadError> {
+    packer.fill(&mut [0]).map(drop)
+}
+
+/// Where the bytes of an incoming message go.
+pub enum Sink {
+    /// Compared with the pattern.
+    Synthetic(Synthetic),
+    /// Into files.
+    Files(FileSink),
+}
+
+impl Sink {
+    /// Takes the next bytes; whether they are what they have to be, as far as
+    /// that can be told without the digest.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<bool, PayloadError> {
+        match self {
+            Sink::Synthetic(message) => Ok(message.next(bytes.len()) == bytes),
+            Sink::Files(files) => files.write(bytes).await.map(|()| true),
+        }
+    }
+}
+
+/// Blocks that are being written, and by whom.
+type Writing = JoinHandle<Result<(Unpacker, Vec<u8>), PayloadError>>;
+
+/// A message that becomes files, written one block behind.
+pub struct FileSink {
+    block: Vec<u8>,
+    writing: Writing,
+}
+
+impl FileSink {
+    /// Starts to stage a message for `destination`.
+    pub fn create(destination: PathBuf, replace: bool, nonce: u64) -> FileSink {
+        let writing = spawn_blocking(move || {
+            if let Some(output) = destination.parent() {
+                std::fs::create_dir_all(output).map_err(PayloadError::io("create", output))?;
+            }
+            let unpacker = Unpacker::create(destination, replace, nonce)?;
+            Ok((unpacker, Vec::new()))
+        });
+        FileSink {
+            block: Vec::new(),
+            writing,
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
+        if self.block.len() + bytes.len() > DISK_BLOCK_BYTES && !self.block.is_empty() {
+            let (mut unpacker, empty) = joined((&mut self.writing).await)?;
+            let mut full = std::mem::replace(&mut self.block, empty);
+            self.writing = spawn_blocking(move || {
+                unpacker.write(&full)?;
+                full.clear();
+                Ok((unpacker, full))
+            });
+        }
+        self.block.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The message is whole and its digest matched: makes it durable and visible.
+    pub async fn commit(self) -> Result<(), PayloadError> {
+        let (mut unpacker, _) = joined(self.writing.await)?;
+        let rest = self.block;
+        let committed = spawn_blocking(move || {
+            unpacker.write(&rest)?;
+            unpacker.commit()
+        });
+        joined(committed.await)
+    }
+}
+
+/// A file sink's destination for M_i.
+pub fn destination(output: &std::path::Path, pe: PeId) -> PathBuf {
+    output.join(format!("p{}", pe.0))
+}
+
+/// What a blocking task returned. It is never cancelled; if it panicked, so do we.
+pub(crate) fn joined<T>(result: Result<T, tokio::task::JoinError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => unreachable!("a blocking task was cancelled: {error}"),
+        },
+    }
+}

@@ -1,0 +1,469 @@
+//! One round of one PE: asks the state machine what to do, and moves the bytes.
+//!
+//! One thing at a time: an item goes out whole, a message comes in whole, before
+//! the next is looked at. What overlaps, overlaps in the sockets' buffers.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::task::Poll;
+
+use flitcast_proto::pe::{Message, Pe, Route, Transmit, Violation};
+use flitcast_proto::wire::control::{Arrival, Report};
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::flit::{self, Flit};
+use flitcast_proto::{PeId, RoundId, Time};
+use thiserror::Error;
+use tokio::task::JoinSet;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::clock::{self, Alarm};
+use crate::limits::COMMITS_UNDER_WAY;
+use crate::link::{Link, LinkError};
+use crate::neighbours::Neighbours;
+use crate::payload::{
+    Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
+};
+
+/// Why a round cannot go on.
+#[derive(Debug, Error)]
+pub enum RoundError {
+    /// A neighbour is gone, or speaks nonsense.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A neighbour broke the protocol.
+    #[error(transparent)]
+    Violation(#[from] Violation),
+    /// Files cannot be read or written.
+    #[error("the message of {}: {source}", message.pe())]
+    Payload {
+        /// Of which message.
+        message: Message,
+        /// Why.
+        source: PayloadError,
+    },
+    /// A message is not what its source sent.
+    #[error("the message of {} is damaged: {what}", message.pe())]
+    Damaged {
+        /// Which message.
+        message: Message,
+        /// How that shows.
+        what: String,
+    },
+    /// A frame that has no place in this round.
+    #[error("{from} sent {what} in round {round}")]
+    OutOfPlace {
+        /// The neighbour.
+        from: PeId,
+        /// What it sent.
+        what: String,
+        /// The round.
+        round: RoundId,
+    },
+    /// A neighbour gave the round up.
+    #[error("{from} gave the round up: {reason}")]
+    Aborted {
+        /// The neighbour.
+        from: PeId,
+        /// Its reason.
+        reason: String,
+    },
+    /// The clock failed.
+    #[error("the alarm clock failed: {0}")]
+    Alarm(#[from] std::io::Error),
+}
+
+impl RoundError {
+    /// The neighbour at fault, where there is one.
+    pub fn peer(&self) -> Option<PeId> {
+        match self {
+            RoundError::Link(
+                LinkError::Closed { peer, .. }
+                | LinkError::Truncated { peer, .. }
+                | LinkError::Io { peer, .. }
+                | LinkError::Wire { peer, .. },
+            ) => Some(*peer),
+            RoundError::OutOfPlace { from, .. } | RoundError::Aborted { from, .. } => Some(*from),
+            _ => None,
+        }
+    }
+}
+
+/// What the messages of a cluster are made of, as this PE sees it.
+pub struct Store {
+    /// The content of each M_i that this PE sends, by PE index; empty where
+    /// messages are synthetic.
+    pub contents: Option<Vec<Option<Content>>>,
+    /// Where messages for this PE become visible.
+    pub output: PathBuf,
+    /// Whether what stands there already is replaced.
+    pub replace: bool,
+    /// Names this run's staging.
+    pub nonce: u64,
+}
+
+impl Store {
+    fn source(&self, message: Message, flit_bytes: u32) -> Source {
+        let pe = message.pe();
+        match &self.contents {
+            None => Source::Synthetic(Synthetic::message_of(pe)),
+            Some(contents) => {
+                // A message with bytes was measured, so it has content.
+                let content = contents.get(pe.index()).cloned().flatten();
+                let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
+                Source::Files(FileSource::open(content, message.bytes, flit_bytes))
+            }
+        }
+    }
+
+    fn sink(&self, message: Message, round: RoundId) -> Sink {
+        let pe = message.pe();
+        match &self.contents {
+            None => Sink::Synthetic(Synthetic::message_of(pe)),
+            // A later round brings the same message again.
+            Some(_) => Sink::Files(FileSink::create(
+                destination(&self.output, pe),
+                self.replace || round > RoundId(1),
+                self.nonce,
+            )),
+        }
+    }
+}
+
+/// One round of one PE.
+pub struct Round<'a> {
+    /// Which one.
+    pub id: RoundId,
+    /// The state machine.
+    pub pe: Pe,
+    /// Whether data flows up the tree, where streams can meet.
+    pub gathers: bool,
+    /// The connections.
+    pub neighbours: &'a mut Neighbours,
+    /// The messages' content.
+    pub store: &'a Store,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// The alarm for what time alone brings.
+    pub alarm: &'a mut Alarm,
+    /// Bytes moved so far, for whoever shows progress.
+    pub progress: Rc<Cell<u64>>,
+    /// What is to be told of the round. Its arrivals are the messages expected.
+    pub report: Report,
+    /// Messages that are being made visible, by their place in the report.
+    pub commits: JoinSet<(usize, Result<(), PayloadError>)>,
+}
+
+impl Round<'_> {
+    /// Plays the round to its end. P0 begins when this is called.
+    pub async fn play(&mut self) -> Result<(), RoundError> {
+        if self.pe.id() == PeId::ROOT {
+            let now = clock::now();
+            self.report.started_ns = now.0;
+            self.pe.handle_trigger(now);
+        }
+        loop {
+            while let Some(transmit) = self.pe.poll_transmit(clock::now()) {
+                self.transmit(transmit).await?;
+            }
+            if self.pe.is_finished() {
+                self.report.complete = true;
+                return Ok(());
+            }
+            let due = self.pe.poll_timeout();
+            tokio::select! {
+                biased;
+                from = next_frame(&self.pe, self.neighbours) => self.take(from?).await?,
+                Some(commit) = self.commits.join_next() => self.committed(commit)?,
+                rung = self.alarm.wait(due), if due.is_some() => rung?,
+            }
+        }
+    }
+
+    async fn transmit(&mut self, transmit: Transmit) -> Result<(), RoundError> {
+        match transmit {
+            Transmit::Control { to, item } => {
+                tracing::trace!(%to, ?item, "send");
+                let frame = EdgeFrame::Control {
+                    round: self.id,
+                    item,
+                };
+                self.neighbours.get(to).send_control(&frame).await?;
+                self.pe.handle_sent();
+            }
+            Transmit::Message { to, message } => {
+                tracing::debug!(%to, of = %message.pe(), bytes = message.bytes, "send message");
+                self.send_message(to, message).await?;
+                self.pe.handle_sent();
+                self.count_collisions(None);
+            }
+        }
+        Ok(())
+    }
+
+    async fn send_message(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
+        let link = self.neighbours.get(to);
+        let mut source = self.store.source(message, self.flit_bytes);
+        let mut hash = Xxh3::new();
+        let mut prefix = Vec::new();
+        let mut head = Some((self.id, message));
+        let mut left = message.bytes;
+        while left > 0 {
+            let len = left.min(u64::from(self.flit_bytes));
+            let payload = source.next(len as usize).await;
+            let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
+            hash.update(payload);
+            left -= len;
+            let digest = (left == 0).then(|| hash.digest128().to_be_bytes());
+            prefix.clear();
+            flit::put_prefix(head.take(), digest.as_ref(), payload.len(), &mut prefix);
+            link.send_flit(&prefix, payload).await?;
+            self.progress.set(self.progress.get() + len);
+        }
+        Ok(())
+    }
+
+    /// Takes the frame that `from` has sent, and if it is a head, the whole message.
+    async fn take(&mut self, from: PeId) -> Result<(), RoundError> {
+        let link = self.neighbours.get(from);
+        if flit::is_flit(link.body()) {
+            let flit = flit::parse(link.body()).map_err(|e| link.wire(e))?;
+            return self.take_message(from, flit).await;
+        }
+        let frame = EdgeFrame::parse(link.body()).map_err(|e| link.wire(e))?;
+        link.consume();
+        match frame {
+            EdgeFrame::Control { round, item } if round == self.id => {
+                tracing::trace!(%from, ?item, "receive");
+                Ok(self.pe.handle_control(clock::now(), from, item)?)
+            }
+            EdgeFrame::Abort { reason, .. } => Err(RoundError::Aborted { from, reason }),
+            other => Err(self.out_of_place(from, &other)),
+        }
+    }
+
+    fn out_of_place(&self, from: PeId, what: &dyn std::fmt::Debug) -> RoundError {
+        let what = crate::clipped(what);
+        RoundError::OutOfPlace {
+            from,
+            what,
+            round: self.id,
+        }
+    }
+
+    async fn take_message(&mut self, from: PeId, first: Flit) -> Result<(), RoundError> {
+        let message = match first.head {
+            Some((round, message)) if round == self.id => message,
+            Some((round, _)) => {
+                return Err(self.out_of_place(from, &format_args!("a message of round {round}")));
+            }
+            None => return Err(self.out_of_place(from, &"a body flit without a head")),
+        };
+        let route = self.pe.handle_head(from, message)?;
+        tracing::debug!(%from, of = %message.pe(), bytes = message.bytes, ?route, "message");
+        match route {
+            Route::Relay { to } => {
+                self.relay(from, to, message, first).await?;
+                self.pe.handle_received();
+                self.pe.handle_sent();
+            }
+            Route::Deliver => {
+                self.deliver(from, message, first).await?;
+                self.pe.handle_received();
+            }
+        }
+        self.count_collisions(Some(from));
+        Ok(())
+    }
+
+    /// Passes a message on, frame by frame, each as it came.
+    async fn relay(
+        &mut self,
+        from: PeId,
+        to: PeId,
+        message: Message,
+        first: Flit,
+    ) -> Result<(), RoundError> {
+        let (source, sink) = self.neighbours.pair(from, to);
+        let mut flit = first;
+        let mut left = message.bytes;
+        loop {
+            left = flit_fits(source, message, &flit, left)?;
+            let held = flit.payload.len().div_ceil(self.flit_bytes as usize) as u64;
+            self.report.peak_buffered_flits = self.report.peak_buffered_flits.max(held);
+            sink.send_frame(source.frame()).await?;
+            source.consume();
+            if left == 0 {
+                return Ok(());
+            }
+            source.next_frame().await?;
+            flit = body_flit(source)?;
+        }
+    }
+
+    /// Takes a message for this PE.
+    async fn deliver(
+        &mut self,
+        from: PeId,
+        message: Message,
+        first: Flit,
+    ) -> Result<(), RoundError> {
+        let place = self.report.arrivals.iter().position(|arrival| {
+            (arrival.source, arrival.destination) == (message.source, message.destination)
+        });
+        let place = match place {
+            Some(place) if self.report.arrivals[place].bytes_total == message.bytes => place,
+            _ => return Err(self.out_of_place(from, &message)),
+        };
+        let link = self.neighbours.get(from);
+        let mut sink = self.store.sink(message, self.id);
+        let mut hash = Xxh3::new();
+        let mut flit = first;
+        let mut left = message.bytes;
+        let digest = loop {
+            left = flit_fits(link, message, &flit, left)?;
+            let payload = &link.body()[flit.payload.clone()];
+            hash.update(payload);
+            let as_expected = sink.write(payload).await;
+            let arrival = &mut self.report.arrivals[place];
+            if !as_expected.map_err(|source| RoundError::Payload { message, source })? {
+                let at = arrival.bytes_received;
+                let what = format!("not the expected bytes in the flit at byte {at}");
+                return Err(RoundError::Damaged { message, what });
+            }
+            arrival.bytes_received += payload.len() as u64;
+            self.progress
+                .set(self.progress.get() + payload.len() as u64);
+            let digest = flit.digest;
+            link.consume();
+            if left == 0 {
+                arrival.at_ns = clock::now().0;
+                break digest;
+            }
+            // Lets the coordinator's word in where the link never runs dry.
+            tokio::task::coop::consume_budget().await;
+            link.next_frame().await?;
+            flit = body_flit(link)?;
+        };
+        let ours = hash.digest128().to_be_bytes();
+        if digest != Some(ours) {
+            let theirs = digest.map_or("none".to_owned(), |d| {
+                format!("{:032x}", u128::from_be_bytes(d))
+            });
+            let what = format!(
+                "its digest is {:032x}, its source's {theirs}",
+                u128::from_be_bytes(ours)
+            );
+            return Err(RoundError::Damaged { message, what });
+        }
+        match sink {
+            Sink::Synthetic(_) => {
+                self.report.arrivals[place].delivered = true;
+                self.pe.handle_delivered();
+            }
+            Sink::Files(files) => {
+                while self.commits.len() >= COMMITS_UNDER_WAY {
+                    if let Some(commit) = self.commits.join_next().await {
+                        self.committed(commit)?;
+                    }
+                }
+                self.commits
+                    .spawn(async move { (place, files.commit().await) });
+            }
+        }
+        Ok(())
+    }
+
+    fn committed(
+        &mut self,
+        commit: Result<(usize, Result<(), PayloadError>), tokio::task::JoinError>,
+    ) -> Result<(), RoundError> {
+        let (place, result) = crate::payload::joined(commit);
+        let arrival = &mut self.report.arrivals[place];
+        let message = Message {
+            source: arrival.source,
+            destination: arrival.destination,
+            bytes: arrival.bytes_total,
+        };
+        result.map_err(|source| RoundError::Payload { message, source })?;
+        arrival.delivered = true;
+        self.pe.handle_delivered();
+        Ok(())
+    }
+
+    /// Given up: what was complete is made visible all the same, and told so.
+    pub async fn settle(&mut self) {
+        while let Some(commit) = self.commits.join_next().await {
+            // The round has its error already.
+            let _ = self.committed(commit);
+        }
+    }
+
+    /// The port has turned from `last` (or from an own message) to another
+    /// neighbour: what that one has sent already had to wait.
+    fn count_collisions(&mut self, last: Option<PeId>) {
+        if !self.gathers {
+            return;
+        }
+        let frame = u64::from(self.flit_bytes);
+        for link in self.neighbours.children() {
+            if Some(link.peer()) != last && self.pe.listens_to(link.peer()) {
+                self.report.collisions += link.waiting_bytes().div_ceil(frame);
+            }
+        }
+    }
+}
+
+/// Waits until a neighbour that the state machine listens to has a frame.
+async fn next_frame(pe: &Pe, neighbours: &mut Neighbours) -> Result<PeId, LinkError> {
+    std::future::poll_fn(|cx| {
+        for link in neighbours.all_mut() {
+            if pe.listens_to(link.peer())
+                && let Poll::Ready(result) = link.poll_frame(cx)
+            {
+                return Poll::Ready(result.map(|()| link.peer()));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// The frame that is there, as a flit in the middle of a message.
+fn body_flit(link: &Link) -> Result<Flit, RoundError> {
+    let flit = flit::parse(link.body()).map_err(|e| link.wire(e))?;
+    match flit.head {
+        None => Ok(flit),
+        Some((_, message)) => Err(Violation::Interrupted {
+            from: link.peer(),
+            message,
+        }
+        .into()),
+    }
+}
+
+/// What is left of a message after this flit.
+fn flit_fits(link: &Link, message: Message, flit: &Flit, left: u64) -> Result<u64, RoundError> {
+    let len = flit.payload.len() as u64;
+    match left.checked_sub(len) {
+        Some(left) if len > 0 => Ok(left),
+        _ => Err(Violation::Overrun {
+            from: link.peer(),
+            message,
+        }
+        .into()),
+    }
+}
+
+/// What a PE expects of a round, as the report begins.
+pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
+    Report {
+        round: id,
+        complete: false,
+        started_ns: Time(0).0,
+        arrivals,
+        collisions: 0,
+        peak_buffered_flits: 0,
+        peak_resident_bytes: 0,
+    }
+}

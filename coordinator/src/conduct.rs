@@ -117,10 +117,7 @@ impl Conductor<'_> {
         let began = Instant::now();
         let edges = self.probe().await?;
         let probing = began.elapsed();
-        let pace = Pace {
-            step: 0,
-            control_step: 0,
-        };
+        let pace = self.pace(&edges);
         let Request {
             tree,
             operation,
@@ -222,6 +219,20 @@ impl Conductor<'_> {
             }
         }
         Ok(edges)
+    }
+
+    /// How long a step of a gather lasts: what the largest flit that is really sent
+    /// takes on the fastest edge. On a slower one a stream then comes early and
+    /// waits in the network for its slot; no time is lost to a clock that runs slow.
+    fn pace(&self, edges: &[Edge]) -> Pace {
+        let largest = self.bytes.iter().copied().max().unwrap_or(0);
+        let largest = largest.min(self.request.flit_bytes.into());
+        let rates = edges.iter().skip(1).map(|edge| edge.up.ns_per_byte);
+        let fastest = rates.reduce(f64::min).unwrap_or(0.0);
+        Pace {
+            step: (fastest * largest as f64) as u64,
+            control_step: 0,
+        }
     }
 
     async fn prepare(&mut self, pace: Pace) -> Result<(), Trouble> {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use flitcast_proto::pe::{Message, Pe, Route, Transmit, Violation};
+use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::{self, Flit};
@@ -340,8 +341,6 @@ impl Round<'_> {
                 arrival.at_ns = clock::now().0;
                 break digest;
             }
-            // Lets the coordinator's word in where the link never runs dry.
-            tokio::task::coop::consume_budget().await;
             link.next_frame().await?;
             flit = body_flit(link)?;
         };
@@ -405,7 +404,7 @@ impl Round<'_> {
         if !self.gathers {
             return;
         }
-        let frame = u64::from(self.flit_bytes);
+        let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
         for link in self.neighbours.children() {
             if Some(link.peer()) != last && self.pe.listens_to(link.peer()) {
                 self.report.collisions += link.waiting_bytes().div_ceil(frame);

@@ -461,6 +461,7 @@ async fn open_store(
             replace,
         } => (input, spread, output, replace),
         Payload::Synthetic { lengths } => {
+            payload::Synthetic::warm_up();
             let sizes = match (scatter, pe == PeId::ROOT) {
                 (true, true) => lengths,
                 (false, false) => vec![lengths[pe.index() - 1]],

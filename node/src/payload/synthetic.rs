@@ -21,13 +21,14 @@ fn pattern() -> &'static [u8] {
     static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
     PATTERN.get_or_init(|| {
         let mut random = SplitMix64::new(0x666c_6974_6361_7374);
-        let mut bytes: Vec<u8> = std::iter::repeat_with(|| random.next_u64().to_le_bytes())
-            .flatten()
-            .take(PERIOD)
-            .collect();
-        bytes.reserve_exact(MAX_FLIT_BYTES as usize);
-        for at in 0..MAX_FLIT_BYTES as usize {
-            bytes.push(bytes[at]);
+        let longest = PERIOD + MAX_FLIT_BYTES as usize;
+        let mut bytes = Vec::with_capacity(longest);
+        while bytes.len() < PERIOD {
+            bytes.extend_from_slice(&random.next_u64().to_le_bytes());
+        }
+        bytes.truncate(PERIOD);
+        while bytes.len() < longest {
+            bytes.extend_from_within(..PERIOD.min(longest - bytes.len()));
         }
         bytes
     })
@@ -40,6 +41,11 @@ pub struct Synthetic {
 }
 
 impl Synthetic {
+    /// Makes the pattern, so that no round has to.
+    pub fn warm_up() {
+        pattern();
+    }
+
     /// M_i.
     pub fn message_of(pe: PeId) -> Synthetic {
         Synthetic {

@@ -102,7 +102,6 @@ pub struct RoundArgs {
         long,
         value_name = "DIR",
         requires = "output",
-        required_unless_present_any = ["size", "lengths"],
         conflicts_with_all = ["size", "lengths"]
     )]
     pub input: Option<PathBuf>,

@@ -64,11 +64,11 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
     let (algorithm, sync) = algorithm_name(request.operation);
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
     format!(
-        "{} {}: {} PEs, {algorithm}{sync}; {} messages, {} in flits of {}\n\n",
+        "{} {}: {}, {algorithm}{sync}; {}, {} in flits of {}\n\n",
         operation_name(request.operation),
         request.tree_spec,
-        request.tree.len(),
-        outcome.messages,
+        counted(request.tree.len() as u64, "PE", "PEs"),
+        counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
         Bytes(request.flit_bytes.into()),
     )
@@ -119,12 +119,16 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     out.push_str(&format!(
         "\n  goodput      {}\n  collisions   {}\n  buffered     at most {} of a passing message in a PE\n",
         Rate { bytes: outcome.bytes, nanos: measured.median },
-        counted(outcome.collisions, "flit that waited for a busy port", "flits that waited for a busy port"),
+        counted(
+            outcome.collisions,
+            "flit that waited for a busy port",
+            "flits that waited for a busy port"
+        ),
         counted(outcome.peak_buffered_flits, "flit", "flits"),
     ));
     out.push_str(&format!(
-        "  before it    {} processes up in {}, edges measured in {}\n",
-        request.tree.len(),
+        "  before it    {} up in {}, edges measured in {}\n",
+        counted(request.tree.len() as u64, "process", "processes"),
         Nanos(outcome.launching.as_nanos() as u64),
         Nanos(outcome.rounds.probing.as_nanos() as u64),
     ));

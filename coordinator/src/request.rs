@@ -100,6 +100,11 @@ pub enum RequestError {
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification, not to shoulder-tap")]
     SyncWithoutCertification,
+    /// Nothing says what the messages are.
+    #[error(
+        "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
+    )]
+    NoPayload,
     /// Flits of this size are not sent.
     #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
     FlitSize(u64),
@@ -276,8 +281,7 @@ fn payload_of(
     let (option, lengths) = match (args.size, &args.lengths) {
         (Some(size), _) => ("--size", Lengths::of_size(size)),
         (None, Some(lengths)) => ("--lengths", lengths.clone()),
-        // The command line asks for one of the three.
-        (None, None) => ("--size", Lengths::of_size(0)),
+        (None, None) => return Err(vec![RequestError::NoPayload]),
     };
     let lengths = lengths.deal(tree.len() - 1);
     let lengths = lengths.map_err(|source| vec![RequestError::Lengths { option, source }])?;

@@ -9,6 +9,8 @@
 //! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
 //! and seeds are passed in.
 
+#![deny(clippy::disallowed_types, clippy::disallowed_methods)]
+
 mod ids;
 pub mod pe;
 pub mod predict;

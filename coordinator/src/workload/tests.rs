@@ -58,7 +58,7 @@ fn a_size_is_equal_lengths() {
     assert_eq!(Lengths::of_size(1 << 20), "equal:1MiB".parse().unwrap());
     assert_eq!(deal("equal:1.5KiB", 3), [1536; 3]);
     assert_eq!(deal("equal:9007199254740993", 1), [(1 << 53) + 1]);
-    assert_eq!(deal("ramp:1MiB", 0), []);
+    assert!(deal("ramp:1MiB", 0).is_empty());
 }
 
 #[test]

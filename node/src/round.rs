@@ -4,7 +4,6 @@
 //! the next is looked at. What overlaps, overlaps in the sockets' buffers.
 
 use std::cell::Cell;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -22,9 +21,8 @@ use crate::clock::{self, Alarm};
 use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
-use crate::payload::{
-    Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
-};
+use crate::payload::{PayloadError, Sink};
+use crate::store::Store;
 
 /// Why a round cannot go on.
 #[derive(Debug, Error)]
@@ -86,47 +84,6 @@ impl RoundError {
             ) => Some(*peer),
             RoundError::OutOfPlace { from, .. } | RoundError::Aborted { from, .. } => Some(*from),
             _ => None,
-        }
-    }
-}
-
-/// What the messages of a cluster are made of, as this PE sees it.
-pub struct Store {
-    /// The content of each M_i that this PE sends, by PE index; empty where
-    /// messages are synthetic.
-    pub contents: Option<Vec<Option<Content>>>,
-    /// Where messages for this PE become visible.
-    pub output: PathBuf,
-    /// Whether what stands there already is replaced.
-    pub replace: bool,
-    /// Names this run's staging.
-    pub nonce: u64,
-}
-
-impl Store {
-    fn source(&self, message: Message, flit_bytes: u32) -> Source {
-        let pe = message.pe();
-        match &self.contents {
-            None => Source::Synthetic(Synthetic::message_of(pe)),
-            Some(contents) => {
-                // A message with bytes was measured, so it has content.
-                let content = contents.get(pe.index()).cloned().flatten();
-                let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
-                Source::Files(FileSource::open(content, message.bytes, flit_bytes))
-            }
-        }
-    }
-
-    fn sink(&self, message: Message, round: RoundId) -> Sink {
-        let pe = message.pe();
-        match &self.contents {
-            None => Sink::Synthetic(Synthetic::message_of(pe)),
-            // A later round brings the same message again.
-            Some(_) => Sink::Files(FileSink::create(
-                destination(&self.output, pe),
-                self.replace || round > RoundId(1),
-                self.nonce,
-            )),
         }
     }
 }

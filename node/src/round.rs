@@ -22,7 +22,7 @@ use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
 use crate::payload::{PayloadError, Sink};
-use crate::store::Store;
+use crate::store::{Outbox, Store};
 
 /// Why a round cannot go on.
 #[derive(Debug, Error)]
@@ -98,8 +98,10 @@ pub struct Round<'a> {
     pub gathers: bool,
     /// The connections.
     pub neighbours: &'a mut Neighbours,
-    /// The messages' content.
+    /// Where the messages for this PE go.
     pub store: &'a Store,
+    /// The messages that it sends.
+    pub outbox: Outbox<'a>,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// The alarm for what time alone brings.
@@ -161,7 +163,7 @@ impl Round<'_> {
 
     async fn send_message(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
         let link = self.neighbours.get(to);
-        let mut source = self.store.source(message, self.flit_bytes);
+        let mut source = self.outbox.take(message);
         let mut hash = Xxh3::new();
         let mut prefix = Vec::new();
         let mut head = Some((self.id, message));

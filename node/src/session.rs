@@ -24,7 +24,7 @@ use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::payload::PayloadError;
 use crate::round::{Round, RoundError, blank_report};
-use crate::store::Store;
+use crate::store::{Outbox, Store};
 use crate::{limits, probe, process};
 
 /// Who a PE is and whom it belongs to.
@@ -258,13 +258,36 @@ async fn work(
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
     }
     say(channel, FromPe::Prepared).await?;
+    play_rounds(
+        config.pe,
+        channel,
+        &mut neighbours,
+        &store,
+        &assignment,
+        &prepare,
+        round,
+    )
+    .await
+}
+
+async fn play_rounds(
+    pe: PeId,
+    channel: &mut Channel,
+    neighbours: &mut Neighbours,
+    store: &Store,
+    assignment: &Assignment,
+    prepare: &Prepare,
+    under_way: &mut RoundId,
+) -> Result<(), NodeError> {
     let mut alarm = Alarm::new().map_err(|source| NodeError::Io {
         what: "an alarm",
         source,
     })?;
     for id in (1..=prepare.rounds).map(RoundId) {
-        *round = id;
-        if config.pe == PeId::ROOT {
+        *under_way = id;
+        let brief = brief(pe, assignment, prepare);
+        let outbox = Outbox::new(store, brief.sends.clone(), assignment.flit_bytes);
+        if pe == PeId::ROOT {
             match next_word(channel).await? {
                 ToPe::Trigger { round } if round == id => {}
                 ToPe::Stop => return Ok(()),
@@ -272,21 +295,21 @@ async fn work(
                 other => return Err(unexpected(&other, "between rounds")),
             }
         }
-        let brief = brief(config.pe, &assignment, &prepare);
         let mut round = Round {
             id,
-            pe: Pe::new(assignment.tree.clone(), config.pe, brief),
+            pe: Pe::new(assignment.tree.clone(), pe, brief),
             gathers: !assignment.operation.is_scatter(),
-            neighbours: &mut neighbours,
-            store: &store,
+            neighbours: &mut *neighbours,
+            store,
+            outbox,
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
             progress: Rc::new(Cell::new(0)),
-            report: blank_report(id, expected(config.pe, assignment.operation, &prepare)),
+            report: blank_report(id, expected(pe, assignment.operation, prepare)),
             commits: JoinSet::new(),
         };
         let span = tracing::error_span!("round", round = %id);
-        let over = play(channel, &mut round, config.pe).instrument(span).await;
+        let over = play(channel, &mut round, pe).instrument(span).await;
         let gave_up = !matches!(over, Ok(Over::Played));
         if gave_up {
             round.settle().await;

@@ -1,6 +1,7 @@
 //! What the messages of a cluster are made of, as one PE sees it: where the bytes
 //! of those it sends come from, and where those for it go.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use flitcast_proto::pe::Message;
@@ -28,7 +29,7 @@ pub struct Store {
 
 impl Store {
     /// The bytes of a message that this PE sends.
-    pub fn source(&self, message: Message, flit_bytes: u32) -> Source {
+    fn source(&self, message: Message, flit_bytes: u32) -> Source {
         let pe = message.pe();
         match &self.contents {
             None => Source::Synthetic(Synthetic::message_of(pe)),
@@ -118,5 +119,44 @@ impl Store {
             },
             sent(sizes),
         ))
+    }
+}
+
+/// The messages that this PE sends in a round, the next one opened before its turn
+/// comes: a disk's first answer takes longer than a short message.
+pub struct Outbox<'a> {
+    store: &'a Store,
+    flit_bytes: u32,
+    rest: VecDeque<Message>,
+    ahead: Option<(Message, Source)>,
+}
+
+impl Outbox<'_> {
+    /// `sends` in the order in which they will go.
+    pub fn new(store: &Store, sends: Vec<Message>, flit_bytes: u32) -> Outbox<'_> {
+        let rest = sends.into();
+        let mut outbox = Outbox {
+            store,
+            flit_bytes,
+            rest,
+            ahead: None,
+        };
+        outbox.open_next();
+        outbox
+    }
+
+    fn open_next(&mut self) {
+        let next = self.rest.pop_front();
+        self.ahead = next.map(|message| (message, self.store.source(message, self.flit_bytes)));
+    }
+
+    /// The bytes of the message whose turn it is.
+    pub fn take(&mut self, message: Message) -> Source {
+        let opened = self.ahead.take().filter(|(ahead, _)| *ahead == message);
+        self.open_next();
+        opened.map_or_else(
+            || self.store.source(message, self.flit_bytes),
+            |(_, source)| source,
+        )
     }
 }

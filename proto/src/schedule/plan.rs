@@ -178,16 +178,13 @@ fn plan_certification(tree: &Arc<Tree>, sync: Sync, flits: &[u64]) -> Plan {
             PeId::ROOT => rules::root_orders(&children),
             _ => rules::orders(sync, after_steps, own, &children),
         };
-        for Slot {
-            pe: to,
-            after_steps,
-            ..
-        } in slots
-        {
-            let place = children
-                .iter()
-                .find(|child| child.pe == to)
-                .map_or(1, |c| c.place);
+        for slot in slots {
+            let Slot {
+                pe: to,
+                place,
+                after_steps,
+                ..
+            } = slot;
             let step = at + place;
             let item = Control::Order { after_steps };
             control.push(ControlPlan {

@@ -170,6 +170,15 @@ pub struct Failure {
     pub lacking: Vec<Lacking>,
 }
 
+impl Failure {
+    /// The messages of which no byte came.
+    fn nothing_of(&self) -> impl Iterator<Item = &Lacking> {
+        self.lacking
+            .iter()
+            .filter(|lacking| lacking.received == Some(0))
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cause)?;
@@ -201,7 +210,12 @@ impl fmt::Display for Failure {
         } else {
             "not gathered"
         };
-        for lacking in &self.lacking {
+        let nothing: Vec<PeId> = self.nothing_of().map(|lacking| lacking.pe).collect();
+        for lacking in self
+            .lacking
+            .iter()
+            .filter(|lacking| lacking.received != Some(0))
+        {
             let Lacking {
                 pe,
                 bytes,
@@ -212,6 +226,15 @@ impl fmt::Display for Failure {
                 Some(received) => write!(f, "{} of {} arrived", Bytes(*received), Bytes(*bytes))?,
                 None => write!(f, "of {} an unknown part arrived", Bytes(*bytes))?,
             }
+        }
+        if !nothing.is_empty() {
+            let bytes = self.nothing_of().map(|lacking| lacking.bytes).sum();
+            write!(
+                f,
+                "\n  {which}: {}, nothing of {} arrived",
+                names(&nothing),
+                Bytes(bytes)
+            )?;
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static str>) 
         Operation::ShoulderTap => ("shoulder-tap", None),
         Operation::Certification(Sync::Serial) => ("certification", Some("serial")),
         Operation::Certification(Sync::Pipelined) => ("certification", Some("pipelined")),
+        Operation::Certification(Sync::Parallel) => ("certification", Some("parallel")),
     }
 }
 

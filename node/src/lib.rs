@@ -6,6 +6,7 @@
 
 pub mod channel;
 mod clock;
+mod connect;
 pub mod limits;
 mod link;
 mod neighbours;
@@ -14,6 +15,7 @@ mod probe;
 mod process;
 mod round;
 mod session;
+mod store;
 
 pub use round::RoundError;
 pub use session::{NodeConfig, NodeError, run};

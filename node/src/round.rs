@@ -4,7 +4,6 @@
 //! the next is looked at. What overlaps, overlaps in the sockets' buffers.
 
 use std::cell::Cell;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -22,9 +21,8 @@ use crate::clock::{self, Alarm};
 use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
-use crate::payload::{
-    Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
-};
+use crate::payload::{PayloadError, Sink};
+use crate::store::{Outbox, Store};
 
 /// Why a round cannot go on.
 #[derive(Debug, Error)]
@@ -90,47 +88,6 @@ impl RoundError {
     }
 }
 
-/// What the messages of a cluster are made of, as this PE sees it.
-pub struct Store {
-    /// The content of each M_i that this PE sends, by PE index; empty where
-    /// messages are synthetic.
-    pub contents: Option<Vec<Option<Content>>>,
-    /// Where messages for this PE become visible.
-    pub output: PathBuf,
-    /// Whether what stands there already is replaced.
-    pub replace: bool,
-    /// Names this run's staging.
-    pub nonce: u64,
-}
-
-impl Store {
-    fn source(&self, message: Message, flit_bytes: u32) -> Source {
-        let pe = message.pe();
-        match &self.contents {
-            None => Source::Synthetic(Synthetic::message_of(pe)),
-            Some(contents) => {
-                // A message with bytes was measured, so it has content.
-                let content = contents.get(pe.index()).cloned().flatten();
-                let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
-                Source::Files(FileSource::open(content, message.bytes, flit_bytes))
-            }
-        }
-    }
-
-    fn sink(&self, message: Message, round: RoundId) -> Sink {
-        let pe = message.pe();
-        match &self.contents {
-            None => Sink::Synthetic(Synthetic::message_of(pe)),
-            // A later round brings the same message again.
-            Some(_) => Sink::Files(FileSink::create(
-                destination(&self.output, pe),
-                self.replace || round > RoundId(1),
-                self.nonce,
-            )),
-        }
-    }
-}
-
 /// One round of one PE.
 pub struct Round<'a> {
     /// Which one.
@@ -141,8 +98,10 @@ pub struct Round<'a> {
     pub gathers: bool,
     /// The connections.
     pub neighbours: &'a mut Neighbours,
-    /// The messages' content.
+    /// Where the messages for this PE go.
     pub store: &'a Store,
+    /// The messages that it sends.
+    pub outbox: Outbox<'a>,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// The alarm for what time alone brings.
@@ -204,7 +163,7 @@ impl Round<'_> {
 
     async fn send_message(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
         let link = self.neighbours.get(to);
-        let mut source = self.store.source(message, self.flit_bytes);
+        let mut source = self.outbox.take(message);
         let mut hash = Xxh3::new();
         let mut prefix = Vec::new();
         let mut head = Some((self.id, message));

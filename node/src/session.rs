@@ -4,18 +4,14 @@ use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
 
 use flitcast_proto::pe::{Brief, Operation, Pace, Pe};
-use flitcast_proto::wire::control::{
-    Arrival, Assignment, FromPe, Payload, Prepare, Register, Report, ToPe,
-};
-use flitcast_proto::wire::edge::{EdgeFrame, Hello};
-use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, WireError, negotiate};
+use flitcast_proto::wire::control::{Arrival, Assignment, FromPe, Prepare, Register, Report, ToPe};
+use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::codec::Framed;
 use tokio_util::sync::CancellationToken;
@@ -23,10 +19,12 @@ use tracing::Instrument as _;
 
 use crate::channel::{ChannelError, PeCodec};
 use crate::clock::Alarm;
-use crate::link::{Link, LinkError};
+use crate::connect::connect;
+use crate::link::LinkError;
 use crate::neighbours::Neighbours;
-use crate::payload::{self, PayloadError};
-use crate::round::{Round, RoundError, Store, blank_report};
+use crate::payload::PayloadError;
+use crate::round::{Round, RoundError, blank_report};
+use crate::store::{Outbox, Store};
 use crate::{limits, probe, process};
 
 /// Who a PE is and whom it belongs to.
@@ -141,7 +139,8 @@ pub async fn run(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), NodeError> {
-    let span = tracing::info_span!("pe", pe = %config.pe);
+    // At the level of errors, so that no filter takes PE and round out of a line.
+    let span = tracing::error_span!("pe", pe = %config.pe);
     let life = live(config, listener).instrument(span);
     tokio::select! {
         result = life => result,
@@ -235,7 +234,9 @@ async fn work(
     assignment: Assignment,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
-    let (store, sizes) = open_store(config, &assignment).await?;
+    let (store, sizes) = Store::open(config, &assignment)
+        .await
+        .map_err(NodeError::Payload)?;
     let mut neighbours = connect(config, listener, &assignment).await?;
     say(
         channel,
@@ -247,14 +248,46 @@ async fn work(
     let Some(prepare) = prepare(channel, &mut neighbours, assignment.flit_bytes).await? else {
         return Ok(());
     };
+    let needed = match config.pe == PeId::ROOT {
+        true => assignment.tree.len() - 1,
+        false => 0,
+    };
+    if prepare.lengths.len() != needed
+        || prepare.child_messages.len() != assignment.tree.children(config.pe).len()
+    {
+        return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
+    }
     say(channel, FromPe::Prepared).await?;
+    play_rounds(
+        config.pe,
+        channel,
+        &mut neighbours,
+        &store,
+        &assignment,
+        &prepare,
+        round,
+    )
+    .await
+}
+
+async fn play_rounds(
+    pe: PeId,
+    channel: &mut Channel,
+    neighbours: &mut Neighbours,
+    store: &Store,
+    assignment: &Assignment,
+    prepare: &Prepare,
+    under_way: &mut RoundId,
+) -> Result<(), NodeError> {
     let mut alarm = Alarm::new().map_err(|source| NodeError::Io {
         what: "an alarm",
         source,
     })?;
     for id in (1..=prepare.rounds).map(RoundId) {
-        *round = id;
-        if config.pe == PeId::ROOT {
+        *under_way = id;
+        let brief = brief(pe, assignment, prepare);
+        let outbox = Outbox::new(store, brief.sends.clone(), assignment.flit_bytes);
+        if pe == PeId::ROOT {
             match next_word(channel).await? {
                 ToPe::Trigger { round } if round == id => {}
                 ToPe::Stop => return Ok(()),
@@ -262,21 +295,21 @@ async fn work(
                 other => return Err(unexpected(&other, "between rounds")),
             }
         }
-        let brief = brief(config.pe, &assignment, &prepare);
         let mut round = Round {
             id,
-            pe: Pe::new(assignment.tree.clone(), config.pe, brief),
+            pe: Pe::new(assignment.tree.clone(), pe, brief),
             gathers: !assignment.operation.is_scatter(),
-            neighbours: &mut neighbours,
-            store: &store,
+            neighbours: &mut *neighbours,
+            store,
+            outbox,
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
             progress: Rc::new(Cell::new(0)),
-            report: blank_report(id, expected(config.pe, assignment.operation, &prepare)),
+            report: blank_report(id, expected(pe, assignment.operation, prepare)),
             commits: JoinSet::new(),
         };
-        let span = tracing::info_span!("round", round = %id);
-        let over = play(channel, &mut round, config.pe).instrument(span).await;
+        let span = tracing::error_span!("round", round = %id);
+        let over = play(channel, &mut round, pe).instrument(span).await;
         let gave_up = !matches!(over, Ok(Over::Played));
         if gave_up {
             round.settle().await;
@@ -444,202 +477,4 @@ async fn prepare(
             answered = parent => answered?,
         }
     }
-}
-
-/// What the messages are made of, and how long those are that this PE sends.
-async fn open_store(
-    config: &NodeConfig,
-    assignment: &Assignment,
-) -> Result<(Store, Vec<u64>), NodeError> {
-    let (pe, nonce) = (config.pe, config.cluster);
-    let scatter = assignment.operation.is_scatter();
-    let (input, spread, output, replace) = match assignment.payload.clone() {
-        Payload::Files {
-            input,
-            spread,
-            output,
-            replace,
-        } => (input, spread, output, replace),
-        Payload::Synthetic { lengths } => {
-            payload::Synthetic::warm_up();
-            let sizes = match (scatter, pe == PeId::ROOT) {
-                (true, true) => lengths,
-                (false, false) => vec![lengths[pe.index() - 1]],
-                _ => Vec::new(),
-            };
-            let store = Store {
-                contents: None,
-                output: Default::default(),
-                replace: false,
-                nonce,
-            };
-            return Ok((store, sizes));
-        }
-    };
-    let pes = assignment.tree.len();
-    let read = spawn_blocking(move || {
-        let contents = match (scatter, pe == PeId::ROOT) {
-            (true, true) => payload::scatter_input(&input, spread, pes)?,
-            (false, false) => {
-                let mut contents = vec![None; pes];
-                contents[pe.index()] = payload::gather_input(&input, pe).map_err(|e| vec![e])?;
-                contents
-            }
-            _ => Vec::new(),
-        };
-        let sizes = payload::measure_all(&contents)?;
-        Ok((contents, sizes))
-    });
-    let (contents, sizes) = payload::joined(read.await).map_err(NodeError::Payload)?;
-    let sizes = match (scatter, pe == PeId::ROOT) {
-        (true, true) => sizes[1..].to_vec(),
-        (false, false) => vec![sizes[pe.index()]],
-        _ => Vec::new(),
-    };
-    Ok((
-        Store {
-            contents: Some(contents),
-            output,
-            replace,
-            nonce,
-        },
-        sizes,
-    ))
-}
-
-/// Connects to the parent and waits for all children.
-async fn connect(
-    config: &NodeConfig,
-    listener: &TcpListener,
-    assignment: &Assignment,
-) -> Result<Neighbours, NodeError> {
-    let tree = &assignment.tree;
-    let to_parent = async {
-        match (tree.parent(config.pe), &assignment.parent_listen) {
-            (Some(parent), Some(addr)) => {
-                connect_to_parent(config, parent, addr, assignment.flit_bytes)
-                    .await
-                    .map(Some)
-            }
-            _ => Ok(None),
-        }
-    };
-    let children = accept_children(
-        config,
-        listener,
-        tree.children(config.pe),
-        assignment.flit_bytes,
-    );
-    let (parent, children) = tokio::try_join!(to_parent, children)?;
-    Ok(Neighbours::new(parent, children))
-}
-
-fn hello(config: &NodeConfig, min_version: u32, max_version: u32) -> EdgeFrame {
-    let (cluster, pe) = (config.cluster, config.pe);
-    EdgeFrame::Hello(Hello {
-        cluster,
-        pe,
-        min_version,
-        max_version,
-    })
-}
-
-async fn connect_to_parent(
-    config: &NodeConfig,
-    parent: PeId,
-    addr: &str,
-    flit_bytes: u32,
-) -> Result<Link, NodeError> {
-    let failed = |source| NodeError::Parent {
-        parent,
-        addr: addr.to_owned(),
-        source,
-    };
-    let stream = timeout(limits::CONNECT, TcpStream::connect(addr)).await;
-    let stream = stream
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)?;
-    let mut link = Link::new(parent, stream, flit_bytes).map_err(failed)?;
-    let shake = async {
-        link.send_control(&hello(config, MIN_VERSION, MAX_VERSION))
-            .await?;
-        match link.next_control().await? {
-            EdgeFrame::Hello(theirs) if theirs.pe == parent && theirs.cluster == config.cluster => {
-                negotiate(theirs.min_version, theirs.max_version).map_err(|e| link.wire(e))
-            }
-            _ => Err(link.wire(WireError::Malformed("no hello of the parent".to_owned()))),
-        }
-    };
-    timeout(limits::NEIGHBOURS, shake)
-        .await
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))??;
-    Ok(link)
-}
-
-/// Takes the children's connections. Whoever is no child of this cluster is turned
-/// away without a word, and holds nobody up: each is heard in a task of its own.
-async fn accept_children(
-    config: &NodeConfig,
-    listener: &TcpListener,
-    children: &[PeId],
-    flit_bytes: u32,
-) -> Result<Vec<Link>, NodeError> {
-    let mut missing = children.to_vec();
-    let mut links = Vec::with_capacity(children.len());
-    let mut greeting = JoinSet::new();
-    let deadline = tokio::time::Instant::now() + limits::NEIGHBOURS;
-    while !missing.is_empty() {
-        tokio::select! {
-            accepted = listener.accept(), if greeting.len() < limits::GREETINGS => match accepted {
-                Ok((stream, addr)) => {
-                    let config = config.clone();
-                    greeting.spawn(async move {
-                        let greeted = timeout(limits::HANDSHAKE, greet(&config, stream, flit_bytes));
-                        greeted.await.unwrap_or_else(|_| Err("it said nothing".to_owned()))
-                            .map_err(|why| (addr, why))
-                    });
-                }
-                // Out of descriptors, say: others may close some.
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-            Some(greeted) = greeting.join_next() => match payload::joined(greeted) {
-                Ok(link) => match missing.iter().position(|&child| child == link.peer()) {
-                    Some(place) => {
-                        missing.swap_remove(place);
-                        links.push(link);
-                    }
-                    None => tracing::warn!(peer = %link.peer(), "no child of ours, or twice"),
-                },
-                Err((addr, why)) => tracing::warn!(%addr, why, "turned a connection away"),
-            },
-            () = tokio::time::sleep_until(deadline) => {
-                return Err(NodeError::MissingChildren { missing });
-            }
-        }
-    }
-    Ok(links)
-}
-
-async fn greet(config: &NodeConfig, stream: TcpStream, flit_bytes: u32) -> Result<Link, String> {
-    // Who it is, it has yet to say; and until then it may send no more than that.
-    let io = |e: io::Error| e.to_string();
-    stream.set_nodelay(true).map_err(io)?;
-    let mut link = Link::new(config.pe, stream, 0).map_err(io)?;
-    let theirs = match link.next_control().await.map_err(|e| e.to_string())? {
-        EdgeFrame::Hello(hello) => hello,
-        _ => return Err("it did not say hello".to_owned()),
-    };
-    if theirs.cluster != config.cluster {
-        return Err("it is of another cluster".to_owned());
-    }
-    let version = negotiate(theirs.min_version, theirs.max_version).map_err(|e| e.to_string())?;
-    let answer = hello(config, version, version);
-    link.send_control(&answer)
-        .await
-        .map_err(|e| e.to_string())?;
-    link.is_known_to_be(theirs.pe, flit_bytes);
-    Ok(link)
 }

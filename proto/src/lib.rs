@@ -17,6 +17,7 @@ pub mod predict;
 pub mod schedule;
 pub mod seeded;
 pub mod sim;
+pub mod trace;
 pub mod tree;
 pub mod wire;
 

@@ -48,7 +48,7 @@ impl FileSource {
         let block = (DISK_BLOCK_BYTES / flit).max(1) * flit;
         let reading = spawn_blocking(move || {
             let packer = Packer::open(&content, bytes)?;
-            read_block(packer, vec![0; block])
+            read_block(packer, vec![0; block], bytes <= block as u64)
         });
         FileSource {
             block: vec![0; block],
@@ -65,12 +65,8 @@ impl FileSource {
             self.used = 0;
             self.left = self.left.saturating_sub(self.block.len() as u64);
             if self.left > 0 {
-                self.reading = spawn_blocking(|| read_block(packer, spare));
-            } else {
-                // The end is asked for too: it is there that a file which has
-                // grown is noticed.
-                drop(spare);
-                joined(spawn_blocking(|| read_end(packer)).await)?;
+                let last = self.left <= spare.len() as u64;
+                self.reading = spawn_blocking(move || read_block(packer, spare, last));
             }
         }
         let from = self.used;
@@ -79,14 +75,18 @@ impl FileSource {
     }
 }
 
-fn read_block(mut packer: Packer, mut block: Vec<u8>) -> Result<(Packer, Vec<u8>), PayloadError> {
+fn read_block(
+    mut packer: Packer,
+    mut block: Vec<u8>,
+    last: bool,
+) -> Result<(Packer, Vec<u8>), PayloadError> {
     let filled = packer.fill(&mut block)?;
     block.truncate(filled);
+    if last {
+        // Past the end there is nothing; a file that has grown is noticed there.
+        packer.fill(&mut [0])?;
+    }
     Ok((packer, block))
-}
-
-fn read_end(mut packer: Packer) -> Result<(), PayloadError> {
-    packer.fill(&mut [0]).map(drop)
 }
 
 /// Where the bytes of an incoming message go.

@@ -40,7 +40,7 @@ impl Certification {
         let is_root = place.is_root();
         let own = brief.sends.first().copied();
         let (order, certify_after) = match sync {
-            Sync::Serial => (place.children().to_vec(), 0),
+            Sync::Serial | Sync::Parallel => (place.children().to_vec(), 0),
             Sync::Pipelined => {
                 let broadcast = place.tree.token_broadcast();
                 (
@@ -202,7 +202,7 @@ impl Certification {
         if let Some(&(to, _)) = self.children.get(self.tokens_sent) {
             let asked = &self.children[..self.tokens_sent];
             let all_answered = asked.iter().all(|(_, certificate)| certificate.is_some());
-            if self.sync == Sync::Pipelined || all_answered {
+            if self.sync != Sync::Serial || all_answered {
                 return control(to, Control::Token);
             }
         }

@@ -16,6 +16,10 @@ pub enum Sync {
     /// Down and back up in 2B steps, B the tree's broadcast time; only subtrees
     /// that hold flits get an order.
     Pipelined,
+    /// With a port for each neighbour (paper 000, section IV, level one): down and
+    /// back up in 2H steps, H the tree's height, and all orders of a PE at once.
+    /// Streams still pass one at a time.
+    Parallel,
 }
 
 /// (c, n): `lag_steps` after its order, a PE's subtree can send `stream_flits`
@@ -58,7 +62,7 @@ pub fn places(sync: Sync, children: impl Iterator<Item = (PeId, Certificate)>) -
         .zip(1..)
         .map(|((pe, certificate), place)| Child {
             pe,
-            place,
+            place: if sync == Sync::Parallel { 1 } else { place },
             certificate,
         })
         .collect()
@@ -70,7 +74,7 @@ pub fn places(sync: Sync, children: impl Iterator<Item = (PeId, Certificate)>) -
 fn ready(sync: Sync, orders: usize, child: &Child) -> u64 {
     let ordered = match sync {
         Sync::Serial => orders as u64,
-        Sync::Pipelined => child.place,
+        Sync::Pipelined | Sync::Parallel => child.place,
     };
     ordered
         .saturating_add(child.certificate.lag_steps)
@@ -89,7 +93,9 @@ fn sequence(sync: Sync, children: &[Child]) -> Vec<Child> {
 /// order: own message first, the children's streams behind it without a gap, all
 /// as early as every one of them allows.
 pub fn certificate(sync: Sync, own_flits: u64, children: &[Child]) -> Certificate {
-    let mut lag = children.len() as u64 + 1;
+    // The send port is free when the last order is out.
+    let last_place = children.iter().map(|child| child.place).max().unwrap_or(0);
+    let mut lag = last_place + 1;
     let mut stream = own_flits;
     for child in sequence(sync, children) {
         if child.certificate.stream_flits > 0 {

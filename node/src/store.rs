@@ -1,0 +1,162 @@
+//! What the messages of a cluster are made of, as one PE sees it: where the bytes
+//! of those it sends come from, and where those for it go.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use flitcast_proto::pe::Message;
+use flitcast_proto::wire::control::{Assignment, Payload};
+use flitcast_proto::{PeId, RoundId};
+use tokio::task::spawn_blocking;
+
+use crate::payload::{
+    self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
+};
+use crate::session::NodeConfig;
+
+/// What the messages of a cluster are made of, as this PE sees it.
+pub struct Store {
+    /// What each M_i that this PE sends is made of, by PE index; `None` where
+    /// messages are synthetic.
+    contents: Option<Vec<Option<Content>>>,
+    /// Where messages for this PE become visible.
+    output: PathBuf,
+    /// Whether what stands there already is replaced.
+    replace: bool,
+    /// Names this run's staging.
+    nonce: u64,
+}
+
+impl Store {
+    /// The bytes of a message that this PE sends.
+    fn source(&self, message: Message, flit_bytes: u32) -> Source {
+        let pe = message.pe();
+        match &self.contents {
+            None => Source::Synthetic(Synthetic::message_of(pe)),
+            Some(contents) => {
+                // A message with bytes was measured, so it has content.
+                let content = contents.get(pe.index()).cloned().flatten();
+                let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
+                Source::Files(FileSource::open(content, message.bytes, flit_bytes))
+            }
+        }
+    }
+
+    /// Where a message for this PE goes.
+    pub fn sink(&self, message: Message, round: RoundId) -> Sink {
+        let pe = message.pe();
+        match &self.contents {
+            None => Sink::Synthetic(Synthetic::message_of(pe)),
+            // A later round brings the same message again.
+            Some(_) => Sink::Files(FileSink::create(
+                destination(&self.output, pe),
+                self.replace || round > RoundId(1),
+                self.nonce,
+            )),
+        }
+    }
+
+    /// Looks at the PE's part of the input; with it, how long those messages are
+    /// that this PE sends: M_1..M_n for P0 in a scatter, its own for another PE in a
+    /// gather, none otherwise.
+    pub async fn open(
+        config: &NodeConfig,
+        assignment: &Assignment,
+    ) -> Result<(Store, Vec<u64>), Vec<PayloadError>> {
+        let (pe, nonce) = (config.pe, config.cluster);
+        let pes = assignment.tree.len();
+        let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
+        let gathers = !assignment.operation.is_scatter() && pe != PeId::ROOT;
+        let sent = |sizes: Vec<u64>| match (scatters, gathers) {
+            (true, _) => sizes[1..].to_vec(),
+            (_, true) => vec![sizes[pe.index()]],
+            _ => Vec::new(),
+        };
+        let (input, spread, output, replace) = match assignment.payload.clone() {
+            Payload::Files {
+                input,
+                spread,
+                output,
+                replace,
+            } => (input, spread, output, replace),
+            Payload::Synthetic { lengths } => {
+                Synthetic::warm_up();
+                let by_index = std::iter::once(0).chain(lengths).collect();
+                let (contents, output) = (None, PathBuf::new());
+                return Ok((
+                    Store {
+                        contents,
+                        output,
+                        replace: false,
+                        nonce,
+                    },
+                    sent(by_index),
+                ));
+            }
+        };
+        let read = spawn_blocking(move || {
+            let contents = if scatters {
+                payload::scatter_input(&input, spread, pes)?
+            } else {
+                let mut contents = vec![None; pes];
+                if gathers {
+                    contents[pe.index()] =
+                        payload::gather_input(&input, pe).map_err(|fault| vec![fault])?;
+                }
+                contents
+            };
+            let sizes = payload::measure_all(&contents)?;
+            Ok::<_, Vec<PayloadError>>((contents, sizes))
+        });
+        let (contents, sizes) = payload::joined(read.await)?;
+        let contents = Some(contents);
+        Ok((
+            Store {
+                contents,
+                output,
+                replace,
+                nonce,
+            },
+            sent(sizes),
+        ))
+    }
+}
+
+/// The messages that this PE sends in a round, the next one opened before its turn
+/// comes: a disk's first answer takes longer than a short message.
+pub struct Outbox<'a> {
+    store: &'a Store,
+    flit_bytes: u32,
+    rest: VecDeque<Message>,
+    ahead: Option<(Message, Source)>,
+}
+
+impl Outbox<'_> {
+    /// `sends` in the order in which they will go.
+    pub fn new(store: &Store, sends: Vec<Message>, flit_bytes: u32) -> Outbox<'_> {
+        let rest = sends.into();
+        let mut outbox = Outbox {
+            store,
+            flit_bytes,
+            rest,
+            ahead: None,
+        };
+        outbox.open_next();
+        outbox
+    }
+
+    fn open_next(&mut self) {
+        let next = self.rest.pop_front();
+        self.ahead = next.map(|message| (message, self.store.source(message, self.flit_bytes)));
+    }
+
+    /// The bytes of the message whose turn it is.
+    pub fn take(&mut self, message: Message) -> Source {
+        let opened = self.ahead.take().filter(|(ahead, _)| *ahead == message);
+        self.open_next();
+        opened.map_or_else(
+            || self.store.source(message, self.flit_bytes),
+            |(_, source)| source,
+        )
+    }
+}

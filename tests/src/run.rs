@@ -16,7 +16,7 @@ use crate::processes::{MARK_VARIABLE, Process, eventually, marked};
 use crate::{Report, flitcast};
 
 /// Many times what the longest run takes.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A run that is over.
 #[derive(Debug)]

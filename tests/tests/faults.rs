@@ -93,8 +93,14 @@ impl Told {
             let pe = lacking["pe"].as_u64().expect("an index");
             let name = format!("P{pe}");
             let begin = format!("  {words}: ");
-            let said = self.finished.stderr.lines().filter_map(|line| line.strip_prefix(&begin));
-            let named = said.flat_map(|line| line.split(", ")).any(|word| word == name);
+            let said = self
+                .finished
+                .stderr
+                .lines()
+                .filter_map(|line| line.strip_prefix(&begin));
+            let named = said
+                .flat_map(|line| line.split(", "))
+                .any(|word| word == name);
             assert!(named, "{name} is not {words} in\n{}", self.finished.stderr);
             let received = &lacking["received_bytes"];
             assert!(received.is_null() || received.is_u64(), "{received}");

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flitcast_proto::tree::TreeSpec;
 
+use crate::plan::PlanArgs;
 use crate::units::parse_bytes;
 use crate::workload::Lengths;
 
@@ -42,6 +43,8 @@ pub enum Command {
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
+    /// Work out a round step by step, without running it.
+    Plan(PlanArgs),
     /// Play one PE of a cluster (the other commands start these themselves).
     Node(NodeArgs),
 }

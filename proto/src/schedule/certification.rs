@@ -48,6 +48,8 @@ pub struct Child {
 pub struct Slot {
     /// Whose stream it is.
     pub pe: PeId,
+    /// p_j, as in [`Child`].
+    pub place: u64,
     /// s_j: TRANSMIT AFTER s_j STEPS.
     pub after_steps: u64,
     /// n_j.
@@ -129,6 +131,7 @@ pub fn orders(sync: Sync, after_steps: u64, own_flits: u64, children: &[Child]) 
             relay_step = relay_step.saturating_add(stream_flits);
             Slot {
                 pe: child.pe,
+                place: child.place,
                 after_steps,
                 stream_flits,
             }
@@ -160,6 +163,7 @@ pub fn root_orders(children: &[Child]) -> Vec<Slot> {
             };
             Slot {
                 pe: child.pe,
+                place: child.place,
                 after_steps,
                 stream_flits,
             }

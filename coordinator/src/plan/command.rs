@@ -1,0 +1,259 @@
+//! Understands a `flitcast plan`, makes the plan and prints it.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::schedule::scatter;
+use flitcast_proto::{PeId, Tree};
+use thiserror::Error;
+
+use super::args::{Order, PlanArgs, PlanFormat, PlanOperation, PlanRoundArgs, Ports};
+use super::json;
+use crate::args::{GatherAlgorithm, SyncArg};
+use crate::request::{RequestError, build_tree, gather_operation};
+use crate::workload::{DealError, Lengths, LengthsError};
+
+/// Cells of a table that somebody could still read, or page through.
+const MAX_CELLS: u64 = 2_000_000;
+
+/// Something that is wrong with the command line of a plan.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// Something that could be wrong with a run as well.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The lengths are none.
+    #[error("--lengths: {0}")]
+    Lengths(#[from] LengthsError),
+    /// The lengths do not fit the tree.
+    #[error("--lengths: {0}")]
+    Deal(#[from] DealError),
+    /// Bytes where flits are counted.
+    #[error("--lengths {0}: a plan counts flits: write plain numbers, without a unit")]
+    Unit(String),
+    /// An order that is not one of the nonnull messages.
+    #[error("--order: {0}")]
+    Order(String),
+    /// `--ports multi` with something that it does not belong to.
+    #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
+    Ports(&'static str),
+    /// A table that nobody could read.
+    #[error(
+        "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
+    )]
+    TooLarge {
+        /// How many.
+        cells: u64,
+    },
+}
+
+/// A plan, and how to speak of it.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// L_i by PE index; `[0]` is 0.
+    pub flits: Vec<u64>,
+    /// The tree as it was named.
+    pub tree_name: String,
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// How certification synchronises.
+    pub sync: Option<&'static str>,
+    /// With `--ports multi`: what single ports would take.
+    pub single_port_steps: Option<u64>,
+}
+
+/// Plans and prints; all that is wrong with the command line, if something is.
+pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    let (planned, format, summary) = match args.operation {
+        PlanOperation::Scatter(args) => {
+            let (tree, flits) = tree_and_flits(&args.plan)?;
+            let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
+            let plan = plan_scatter(&tree, &flits, &order);
+            let tree_name = args.plan.tree.to_string();
+            let (sync, single_port_steps) = (None, None);
+            let planned = Planned {
+                plan,
+                flits,
+                tree_name,
+                algorithm,
+                sync,
+                single_port_steps,
+            };
+            (planned, args.plan.format, args.plan.summary)
+        }
+        PlanOperation::Gather(args) => {
+            let (tree, flits) = tree_and_flits(&args.plan)?;
+            let operation = match args.ports {
+                Ports::Single => {
+                    gather_operation(&tree, &args.plan.tree, args.algorithm, args.sync)
+                        .map_err(|e| vec![e.into()])?
+                }
+                Ports::Multi => multi_port(args.algorithm, args.sync).map_err(|e| vec![e])?,
+            };
+            let plan_of = |operation| plan(&tree, operation, &flits);
+            let single_port = Operation::Certification(Sync::Pipelined);
+            let single_port_steps =
+                (args.ports == Ports::Multi).then(|| plan_of(single_port).time_steps);
+            let plan = plan_of(operation);
+            let (algorithm, sync) = crate::report::algorithm_name(operation);
+            let tree_name = args.plan.tree.to_string();
+            let planned = Planned {
+                plan,
+                flits,
+                tree_name,
+                algorithm,
+                sync,
+                single_port_steps,
+            };
+            (planned, args.plan.format, args.plan.summary)
+        }
+    };
+    match (format, summary) {
+        (PlanFormat::Json, _) => Ok(json::write(&planned, summary, out)),
+        (PlanFormat::Table, true) => Ok(out.write_all(summary_of(&planned).as_bytes())),
+        (PlanFormat::Table, false) => {
+            let pes = planned.plan.tree.len() as u64;
+            let cells = planned.plan.time_steps.saturating_mul(pes);
+            let cells = cells.max(planned.plan.crossing_count());
+            if cells > MAX_CELLS {
+                return Err(vec![PlanError::TooLarge { cells }]);
+            }
+            let crossings = planned.plan.crossings();
+            let table = flitcast_proto::trace::table(&crossings, planned.plan.tree.len());
+            let printed = out.write_all(format!("{table}\n{}", summary_of(&planned)).as_bytes());
+            Ok(printed)
+        }
+        (PlanFormat::Svg, _) => todo!(),
+    }
+}
+
+/// The tree and the lengths; what is wrong with both, at once.
+fn tree_and_flits(args: &PlanRoundArgs) -> Result<(Arc<Tree>, Vec<u64>), Vec<PlanError>> {
+    let tree = build_tree(&args.tree).map_err(PlanError::from);
+    let lengths = lengths_in_flits(&args.lengths);
+    let (tree, lengths) = match (tree, lengths) {
+        (Ok(tree), Ok(lengths)) => (tree, lengths),
+        (tree, lengths) => return Err(tree.err().into_iter().chain(lengths.err()).collect()),
+    };
+    let dealt = lengths.deal(tree.len() - 1).map_err(|e| vec![e.into()])?;
+    let flits = std::iter::once(0).chain(dealt).collect();
+    Ok((Arc::new(tree), flits))
+}
+
+fn lengths_in_flits(text: &str) -> Result<Lengths, PlanError> {
+    let amounts = text.split_once(':').map_or(text, |(_, amounts)| amounts);
+    let lengths = text.parse::<Lengths>()?;
+    match amounts.contains(|c: char| c.is_alphabetic()) {
+        true => Err(PlanError::Unit(text.to_owned())),
+        false => Ok(lengths),
+    }
+}
+
+fn order_of(
+    tree: &Tree,
+    flits: &[u64],
+    order: &Order,
+) -> Result<(Vec<PeId>, &'static str), PlanError> {
+    let farthest = scatter::farthest_first(tree, flits);
+    match order {
+        Order::FarthestFirst => Ok((farthest, "fdf")),
+        Order::NearestFirst => {
+            let mut nearest = farthest;
+            nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
+            Ok((nearest, "nearest-first"))
+        }
+        Order::Given(given) => {
+            let mut faults = Vec::new();
+            let mut left: BTreeSet<PeId> = farthest.into_iter().collect();
+            for &pe in given {
+                if !tree.contains(pe) || pe == PeId::ROOT {
+                    faults.push(format!("{pe} is no PE with a message in this tree"));
+                } else if flits[pe.index()] == 0 {
+                    faults.push(format!("the message of {pe} is null"));
+                } else if !left.remove(&pe) {
+                    faults.push(format!("{pe} stands there twice"));
+                }
+            }
+            faults.extend(left.iter().map(|pe| format!("{pe} is missing")));
+            match faults.is_empty() {
+                true => Ok((given.clone(), "given")),
+                false => Err(PlanError::Order(faults.join("; "))),
+            }
+        }
+    }
+}
+
+fn multi_port(
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, PlanError> {
+    match (algorithm, sync) {
+        (Some(GatherAlgorithm::ShoulderTap), _) => {
+            Err(PlanError::Ports("--algorithm shoulder-tap"))
+        }
+        (_, Some(_)) => Err(PlanError::Ports("--sync")),
+        _ => Ok(Operation::Certification(Sync::Parallel)),
+    }
+}
+
+/// "gather on path:6 by certification, serial".
+fn title(planned: &Planned) -> String {
+    let Planned {
+        plan,
+        tree_name,
+        algorithm,
+        sync,
+        ..
+    } = planned;
+    let operation = crate::report::operation_name(plan.operation);
+    let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
+    format!("{operation} on {tree_name} by {algorithm}{sync}")
+}
+
+fn summary_of(planned: &Planned) -> String {
+    let plan = &planned.plan;
+    let total: u64 = planned.flits.iter().sum();
+    let over = match plan.lower_bound_steps {
+        0 => String::new(),
+        bound => format!(" ({:.3} times it)", plan.time_steps as f64 / bound as f64),
+    };
+    let by_the_paper = match plan.operation.is_scatter() && plan.time_steps > 0 {
+        true => format!(
+            " ({} by the paper's count, which begins at step 0)",
+            plan.time_steps + 1
+        ),
+        false => String::new(),
+    };
+    let mut out = format!(
+        "{}\n  PEs          {}, depth {}\n  messages     {} nonnull, {total} flits together\n  time         {} steps{by_the_paper}\n  lower bound  {} steps{over}\n",
+        title(planned),
+        plan.tree.len(),
+        plan.tree
+            .pes()
+            .map(|pe| plan.tree.depth(pe))
+            .max()
+            .unwrap_or(0),
+        plan.messages.len(),
+        plan.time_steps,
+        plan.lower_bound_steps,
+    );
+    if let Some(last) = plan.control.last() {
+        let items = plan.control.len();
+        out.push_str(&format!(
+            "  control      {items} items, the last in step {}\n",
+            last.step
+        ));
+    }
+    if let Some(single) = planned.single_port_steps {
+        let gain = single.saturating_sub(plan.time_steps);
+        out.push_str(&format!(
+            "  many ports   {gain} steps less than {single} with single ports, pipelined\n"
+        ));
+    }
+    out
+}

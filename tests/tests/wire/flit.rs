@@ -8,9 +8,11 @@ use flitcast_proto::{PeId, RoundId};
 use crate::body;
 use crate::reference::Reference;
 
+type Head = (RoundId, Message);
+
 const DIGEST: flit::Digest = *b"0123456789abcdef";
 
-fn head() -> (RoundId, Message) {
+fn head() -> Head {
     let message = Message {
         source: PeId(300),
         destination: PeId(5),
@@ -23,7 +25,7 @@ const HEAD: &str = "head { round: 9 source: 300 destination: 5 bytes: 1125899906
 const DIGEST_FIELD: &str = r#"digest: "0123456789abcdef""#;
 
 /// With and without head, with and without digest.
-fn all() -> Vec<(Option<(RoundId, Message)>, Option<flit::Digest>, String)> {
+fn all() -> Vec<(Option<Head>, Option<flit::Digest>, String)> {
     let text =
         |fields: &[&str]| format!(r#"flit {{ {} payload: "pay\000load" }}"#, fields.join(" "));
     vec![
@@ -34,11 +36,7 @@ fn all() -> Vec<(Option<(RoundId, Message)>, Option<flit::Digest>, String)> {
     ]
 }
 
-fn frame(
-    head: Option<(RoundId, Message)>,
-    digest: Option<flit::Digest>,
-    payload: &[u8],
-) -> Vec<u8> {
+fn frame(head: Option<Head>, digest: Option<flit::Digest>, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     flit::put_prefix(head, digest.as_ref(), payload.len(), &mut frame);
     frame.extend_from_slice(payload);

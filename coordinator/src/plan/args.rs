@@ -76,6 +76,10 @@ pub struct PlanRoundArgs {
     /// How the plan is printed on stdout.
     #[arg(long, value_enum, default_value_t = PlanFormat::Table)]
     pub format: PlanFormat,
+    /// Run one state machine per PE step by step as well, under all rules of the
+    /// model, and compare.
+    #[arg(long)]
+    pub simulate: bool,
     /// Leave out the messages and control items: the figures of the whole only.
     #[arg(long)]
     pub summary: bool,

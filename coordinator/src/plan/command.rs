@@ -1,17 +1,21 @@
 //! Understands a `flitcast plan`, makes the plan and prints it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use flitcast_proto::pe::Operation;
+use flitcast_proto::pe::{Brief, Operation, Pace};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
-use flitcast_proto::schedule::scatter;
+use flitcast_proto::schedule::scatter::farthest_first;
+use flitcast_proto::sim;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
-use super::args::{Order, PlanArgs, PlanFormat, PlanOperation, PlanRoundArgs, Ports};
+use super::args::{
+    Order, PlanArgs, PlanFormat, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs,
+    Ports,
+};
 use super::json;
 use crate::args::{GatherAlgorithm, SyncArg};
 use crate::request::{RequestError, build_tree, gather_operation};
@@ -19,6 +23,8 @@ use crate::workload::{DealError, Lengths, LengthsError};
 
 /// Cells of a table that somebody could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
+/// Crossings that a simulation keeps, at some 100 bytes each and twice.
+const MAX_SIMULATED: u64 = 20_000_000;
 
 /// Something that is wrong with the command line of a plan.
 #[derive(Debug, Error)]
@@ -41,6 +47,20 @@ pub enum PlanError {
     /// `--ports multi` with something that it does not belong to.
     #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
     Ports(&'static str),
+    /// A simulation that does not fit into memory.
+    #[error(
+        "--simulate: {items} crossings of edges are too many to keep, at most {MAX_SIMULATED} are"
+    )]
+    TooLong {
+        /// How many.
+        items: u64,
+    },
+    /// A rule of the model was broken: a bug of ours.
+    #[error("--simulate: {0}")]
+    Simulation(#[from] sim::Fault),
+    /// The machines did something else than was planned: a bug of ours.
+    #[error("--simulate: the state machines did not do what was planned; please report this")]
+    Differs,
     /// A table that nobody could read.
     #[error(
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
@@ -55,6 +75,8 @@ pub enum PlanError {
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
+    /// The order in which P0 scatters.
+    order: Vec<PeId>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
     /// The tree as it was named.
@@ -69,66 +91,99 @@ pub struct Planned {
 
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    let (planned, format, summary) = match args.operation {
-        PlanOperation::Scatter(args) => {
-            let (tree, flits) = tree_and_flits(&args.plan)?;
-            let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
-            let plan = plan_scatter(&tree, &flits, &order);
-            let tree_name = args.plan.tree.to_string();
-            let (sync, single_port_steps) = (None, None);
-            let planned = Planned {
-                plan,
-                flits,
-                tree_name,
-                algorithm,
-                sync,
-                single_port_steps,
-            };
-            (planned, args.plan.format, args.plan.summary)
-        }
-        PlanOperation::Gather(args) => {
-            let (tree, flits) = tree_and_flits(&args.plan)?;
-            let operation = match args.ports {
-                Ports::Single => {
-                    gather_operation(&tree, &args.plan.tree, args.algorithm, args.sync)
-                        .map_err(|e| vec![e.into()])?
-                }
-                Ports::Multi => multi_port(args.algorithm, args.sync).map_err(|e| vec![e])?,
-            };
-            let plan_of = |operation| plan(&tree, operation, &flits);
-            let single_port = Operation::Certification(Sync::Pipelined);
-            let single_port_steps =
-                (args.ports == Ports::Multi).then(|| plan_of(single_port).time_steps);
-            let plan = plan_of(operation);
-            let (algorithm, sync) = crate::report::algorithm_name(operation);
-            let tree_name = args.plan.tree.to_string();
-            let planned = Planned {
-                plan,
-                flits,
-                tree_name,
-                algorithm,
-                sync,
-                single_port_steps,
-            };
-            (planned, args.plan.format, args.plan.summary)
-        }
+    let (planned, args) = match args.operation {
+        PlanOperation::Scatter(args) => (scatter(&args)?, args.plan),
+        PlanOperation::Gather(args) => (gather(&args)?, args.plan),
     };
-    match (format, summary) {
-        (PlanFormat::Json, _) => Ok(json::write(&planned, summary, out)),
-        (PlanFormat::Table, true) => Ok(out.write_all(summary_of(&planned).as_bytes())),
-        (PlanFormat::Table, false) => {
-            let pes = planned.plan.tree.len() as u64;
-            let cells = planned.plan.time_steps.saturating_mul(pes);
-            let cells = cells.max(planned.plan.crossing_count());
-            if cells > MAX_CELLS {
-                return Err(vec![PlanError::TooLarge { cells }]);
-            }
-            let crossings = planned.plan.crossings();
-            let table = flitcast_proto::trace::table(&crossings, planned.plan.tree.len());
-            let printed = out.write_all(format!("{table}\n{}", summary_of(&planned)).as_bytes());
-            Ok(printed)
+    let simulated = match args.simulate {
+        true => {
+            simulate(&planned).map_err(|fault| vec![fault])?;
+            "  simulated    step by step, every item as planned\n"
         }
-        (PlanFormat::Svg, _) => todo!(),
+        false => "",
+    };
+    let summary = || summary_of(&planned) + simulated;
+    Ok(match (args.format, args.summary) {
+        (PlanFormat::Json, _) => json::write(&planned, args.summary, out),
+        (PlanFormat::Svg, _) => {
+            todo!()
+        }
+        (PlanFormat::Table, true) => out.write_all(summary().as_bytes()),
+        (PlanFormat::Table, false) => {
+            let table = table(&planned.plan).map_err(|fault| vec![fault])?;
+            out.write_all(format!("{table}\n{}", summary()).as_bytes())
+        }
+    })
+}
+
+fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
+    let (tree, flits) = tree_and_flits(&args.plan)?;
+    let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
+    Ok(Planned {
+        plan: plan_scatter(&tree, &flits, &order),
+        order,
+        flits,
+        tree_name: args.plan.tree.to_string(),
+        algorithm,
+        sync: None,
+        single_port_steps: None,
+    })
+}
+
+fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
+    let (tree, flits) = tree_and_flits(&args.plan)?;
+    let operation = match args.ports {
+        Ports::Single => gather_operation(&tree, &args.plan.tree, args.algorithm, args.sync)
+            .map_err(PlanError::from),
+        Ports::Multi => multi_port(args.algorithm, args.sync),
+    };
+    let operation = operation.map_err(|fault| vec![fault])?;
+    let single_port = Operation::Certification(Sync::Pipelined);
+    let single_port_steps =
+        (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);
+    let (algorithm, sync) = crate::report::algorithm_name(operation);
+    Ok(Planned {
+        plan: plan(&tree, operation, &flits),
+        order: Vec::new(),
+        flits,
+        tree_name: args.plan.tree.to_string(),
+        algorithm,
+        sync,
+        single_port_steps,
+    })
+}
+
+/// Runs the state machines and compares, item by item.
+fn simulate(planned: &Planned) -> Result<(), PlanError> {
+    let plan = &planned.plan;
+    let items = plan.crossing_count();
+    if items > MAX_SIMULATED {
+        return Err(PlanError::TooLong { items });
+    }
+    let (operation, flits) = (plan.operation, &planned.flits);
+    let mut briefs = Brief::all(&plan.tree, operation, flits, 1, Pace::LOCK_STEP);
+    if operation.is_scatter() {
+        let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
+        briefs[0]
+            .sends
+            .sort_by_key(|message| place.get(&message.destination));
+    }
+    let run = sim::run_briefs(&plan.tree, briefs)?;
+    let mut crossings = run.crossings;
+    crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
+    match crossings == plan.crossings() {
+        true => Ok(()),
+        false => Err(PlanError::Differs),
+    }
+}
+
+fn table(plan: &Plan) -> Result<String, PlanError> {
+    let pes = plan.tree.len();
+    let cells = plan.time_steps.saturating_mul(pes as u64);
+    let cells = cells.max(plan.crossing_count());
+    match cells > MAX_CELLS {
+        true => Err(PlanError::TooLarge { cells }),
+        false => Ok(flitcast_proto::trace::table(&plan.crossings(), pes)),
     }
 }
 
@@ -159,7 +214,7 @@ fn order_of(
     flits: &[u64],
     order: &Order,
 ) -> Result<(Vec<PeId>, &'static str), PlanError> {
-    let farthest = scatter::farthest_first(tree, flits);
+    let farthest = farthest_first(tree, flits);
     match order {
         Order::FarthestFirst => Ok((farthest, "fdf")),
         Order::NearestFirst => {

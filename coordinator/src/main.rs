@@ -6,6 +6,7 @@
 
 mod args;
 mod cluster;
+mod compare;
 mod conduct;
 mod console;
 mod outcome;
@@ -53,7 +54,8 @@ fn main() -> ExitCode {
     let logs = log_args(&cli);
     let result = match cli.command {
         Command::Node(args) => play_node(args),
-        Command::Plan(args) => print_plan(args),
+        Command::Plan(args) => print_with(|out| plan::run(args, out)),
+        Command::Compare(args) => print_with(|out| compare::run(args, out)),
         Command::Scatter(args) => understood(Request::scatter(args), logs),
         Command::Gather(args) => understood(Request::gather(args), logs),
     };
@@ -87,13 +89,16 @@ fn log_args(cli: &Cli) -> LogArgs {
     LogArgs { args, json }
 }
 
-fn print_plan(args: plan::PlanArgs) -> anyhow::Result<ExitCode> {
+/// Prints what a command works out, or says what is wrong with its command line.
+fn print_with<E: std::fmt::Display>(
+    command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Vec<E>>,
+) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    match plan::run(args, &mut out) {
+    match command(&mut out) {
         Ok(printed) => {
             printed
                 .and_then(|()| out.flush())
-                .context("cannot print the plan")?;
+                .context("cannot print the result")?;
             Ok(ExitCode::SUCCESS)
         }
         Err(faults) => Ok(refuse(&faults)),

@@ -11,6 +11,7 @@
 
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
+pub mod baseline;
 mod ids;
 pub mod pe;
 pub mod predict;

@@ -200,7 +200,8 @@ fn tree_and_flits(args: &PlanRoundArgs) -> Result<(Arc<Tree>, Vec<u64>), Vec<Pla
     Ok((Arc::new(tree), flits))
 }
 
-fn lengths_in_flits(text: &str) -> Result<Lengths, PlanError> {
+/// Lengths in flits: plain numbers.
+pub fn lengths_in_flits(text: &str) -> Result<Lengths, PlanError> {
     let amounts = text.split_once(':').map_or(text, |(_, amounts)| amounts);
     let lengths = text.parse::<Lengths>()?;
     match amounts.contains(|c: char| c.is_alphabetic()) {

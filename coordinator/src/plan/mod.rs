@@ -6,4 +6,4 @@ mod command;
 mod json;
 
 pub use args::PlanArgs;
-pub use command::run;
+pub use command::{PlanError, lengths_in_flits, run};

@@ -1,24 +1,30 @@
 //! What no gather can beat.
 
-use super::{flits_from_depth_down, shoulder_tap};
-use crate::Tree;
+use super::flits_from_depth_down;
+use crate::{PeId, Tree};
 
-/// A lower bound on the time of any gather, in steps; 0 if every message is null.
+/// A lower bound on the time of any gather in which a PE sends data only after word
+/// from P0 has reached it, in steps; 0 if every message is null. The greater of two:
 ///
-/// On any tree: no PE at depth D has word from P0 before step D, so none of its
-/// flits reaches P0 before step 2D, and P0 takes one in a step. So for every depth D
-/// that holds a nonnull message, 2D - 1 plus the flits at depth D and below.
+/// - For every depth D that holds a nonnull message, 2D - 1 plus the flits at depth D
+///   and below: no PE there has word from P0 before step D, so none of those flits
+///   reaches P0 before step 2D, and P0 takes one in a step.
+/// - For every PE whose subtree holds flits, at depth D, 2D - 1 plus its subtree's
+///   flits plus its children whose subtrees hold some: after step D its one send port
+///   has to pass an order to each of those and all of the flits up, a flit last, and
+///   that one has D - 1 edges to go.
 ///
-/// On a path the paper's bound (7) is tighter; it assumes that a PE passes its call
-/// on before it sends.
+/// On a path the second is the paper's bound (7), but for one step where the last PEs'
+/// messages are null: (7) has a PE pass its call on that nobody needs.
 pub fn gather_steps(tree: &Tree, flits: &[u64]) -> u64 {
-    if tree.is_path() {
-        let along: Vec<u64> = tree.top_down().iter().map(|pe| flits[pe.index()]).collect();
-        return shoulder_tap::bound_steps(&along);
-    }
-    let depths = flits_from_depth_down(tree, flits).into_iter();
-    depths
-        .map(|(depth, flits)| flits + 2 * depth - 1)
-        .max()
-        .unwrap_or(0)
+    let by_depth = flits_from_depth_down(tree, flits).into_iter();
+    let by_depth = by_depth.map(|(depth, below)| 2 * depth - 1 + below);
+
+    let below = tree.subtree_sums(|pe| flits[pe.index()]);
+    let holds_flits = |pe: &&PeId| below[pe.index()] > 0;
+    let by_port = tree.pes().skip(1).filter(|pe| holds_flits(&pe)).map(|pe| {
+        let orders = tree.children(pe).iter().filter(holds_flits).count() as u64;
+        2 * u64::from(tree.depth(pe)) - 1 + orders + below[pe.index()]
+    });
+    by_depth.chain(by_port).max().unwrap_or(0)
 }

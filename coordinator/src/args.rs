@@ -1,5 +1,6 @@
 //! The command line as it is typed. What it means, and whether that can be done,
-//! is `request`'s to say.
+//! is `request`'s to say: values are texts here, so that what is wrong with several of
+//! them is told at once.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,8 +10,6 @@ use flitcast_proto::tree::TreeSpec;
 
 use crate::compare::CompareArgs;
 use crate::plan::PlanArgs;
-use crate::units::parse_bytes;
-use crate::workload::Lengths;
 
 /// Scatter different messages to many processes, and gather them back, over a
 /// tree of TCP links.
@@ -18,10 +17,16 @@ use crate::workload::Lengths;
 #[command(name = "flitcast", version, max_term_width = 100)]
 pub struct Cli {
     /// Say more on stderr; twice, still more. RUST_LOG overrides it.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Logging")]
     pub verbose: u8,
     /// How log lines look.
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t = LogFormat::Text,
+        help_heading = "Logging"
+    )]
     pub log_format: LogFormat,
     /// What to do.
     #[command(subcommand)]
@@ -59,7 +64,7 @@ pub struct ScatterArgs {
     #[command(flatten)]
     pub round: RoundArgs,
     /// Deal all files below the input over P1..Pn, balanced by size.
-    #[arg(long, requires = "input")]
+    #[arg(long)]
     pub spread: bool,
 }
 
@@ -104,29 +109,24 @@ pub struct RoundArgs {
     #[arg(long, value_name = "TREE")]
     pub tree: TreeSpec,
     /// Where the messages lie: entry p3, a file or a folder, is P3's.
-    #[arg(
-        long,
-        value_name = "DIR",
-        requires = "output",
-        conflicts_with_all = ["size", "lengths"]
-    )]
+    #[arg(long, value_name = "DIR")]
     pub input: Option<PathBuf>,
     /// Where they arrive: P3's becomes visible as p3, whole or not at all.
-    #[arg(long, value_name = "DIR", requires = "input")]
+    #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Let the output hold files already, and replace those that arrive anew.
-    #[arg(long, requires = "output")]
+    #[arg(long)]
     pub force: bool,
     /// Synthetic messages of this size for everyone, like 1MiB.
-    #[arg(long, value_parser = parse_bytes, value_name = "SIZE", conflicts_with = "lengths")]
-    pub size: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<String>,
     /// Synthetic messages: a list for P1..Pn (64KiB,0,3MiB), or equal:MEAN,
     /// ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
-    pub lengths: Option<Lengths>,
+    pub lengths: Option<String>,
     /// Payload of a flit, the unit that a relay holds.
-    #[arg(long, value_parser = parse_bytes, value_name = "SIZE", default_value = "64KiB")]
-    pub flit_size: u64,
+    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
+    pub flit_size: String,
     /// How often to do it; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,

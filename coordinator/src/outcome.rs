@@ -223,6 +223,9 @@ impl fmt::Display for Failure {
             } = lacking;
             write!(f, "\n  {which}: {pe}, ")?;
             match received {
+                Some(received) if received == bytes => {
+                    write!(f, "all of {} arrived, but it is not visible", Bytes(*bytes))?
+                }
                 Some(received) => write!(f, "{} of {} arrived", Bytes(*received), Bytes(*bytes))?,
                 None => write!(f, "of {} an unknown part arrived", Bytes(*bytes))?,
             }

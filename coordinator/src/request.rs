@@ -17,8 +17,8 @@ use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
 use crate::tree_file::{self, TreeFileError};
-use crate::units::{Bytes, MAX_TOTAL_BYTES};
-use crate::workload::{DealError, Lengths};
+use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
+use crate::workload::{DealError, Lengths, LengthsError};
 
 /// Processes on one machine. Each has some 6 MiB and a dozen descriptors; a
 /// thousand is past what a machine does well and before what hurts it.
@@ -105,6 +105,28 @@ pub enum RequestError {
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
     )]
     NoPayload,
+    /// Files and synthetic messages, or two kinds of synthetic ones.
+    #[error("{0} says what the messages are, and so does {1}: choose one")]
+    TwoPayloads(&'static str, &'static str),
+    /// Something that only goes with something else.
+    #[error("{option} goes with {needs}, which is not there")]
+    Alone {
+        /// What was given.
+        option: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// A value that is no size.
+    #[error("{option}: {source}")]
+    Size {
+        /// `--size` or `--flit-size`.
+        option: &'static str,
+        /// Why not.
+        source: UnitError,
+    },
+    /// A value that gives no lengths.
+    #[error("--lengths: {0}")]
+    NoLengths(#[from] LengthsError),
     /// Flits of this size are not sent.
     #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
     FlitSize(u64),
@@ -167,20 +189,29 @@ impl Request {
                 .ok(),
             None => None,
         };
-        let flit_bytes = u32::try_from(args.flit_size).ok();
-        let flit_bytes = flit_bytes.filter(|n| (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(n));
-        if flit_bytes.is_none() {
-            faults.push(RequestError::FlitSize(args.flit_size));
-        }
+        let flit_bytes = flit_size(&args.flit_size)
+            .map_err(|fault| faults.push(fault))
+            .ok();
+        let asked = Asked::of(&args, spread)
+            .map_err(|all| faults.extend(all))
+            .ok();
         if let Some(output) = &args.output {
             faults.extend(output_fault(output, args.input.as_deref(), args.force));
         }
-        let payload = match (&tree, operation) {
-            (Some(tree), Some(operation)) => payload_of(&args, spread, tree, operation)
-                .map_err(|f| faults.extend(f))
-                .ok(),
+        let payload = match (&tree, asked) {
+            (Some(tree), Some(asked)) => {
+                let payload = asked.for_tree(tree, spread, args.force);
+                payload.map_err(|all| faults.extend(all)).ok()
+            }
             _ => None,
         };
+        // Last of all, and the first thing that is written.
+        if let (true, Some(output)) = (faults.is_empty(), &args.output)
+            && let Err(error) = std::fs::create_dir_all(output)
+        {
+            let (path, why) = (output.clone(), format!("cannot be created: {error}"));
+            faults.push(RequestError::Output { path, why });
+        }
         match (tree, operation, flit_bytes, payload) {
             (Some(tree), Some(operation), Some(flit_bytes), Some(payload)) if faults.is_empty() => {
                 Ok(Request {
@@ -270,46 +301,126 @@ pub fn gather_operation(
     }
 }
 
-fn payload_of(
-    args: &RoundArgs,
-    spread: bool,
-    tree: &Tree,
-    operation: Operation,
-) -> Result<Payload, Vec<RequestError>> {
-    if let (Some(input), Some(output)) = (&args.input, &args.output) {
-        check_input(input, spread, tree, operation)?;
-        return Ok(Payload::Files {
-            input: input.clone(),
-            spread,
-            output: output.clone(),
-            replace: args.force,
-        });
+fn flit_size(text: &str) -> Result<u32, RequestError> {
+    let option = "--flit-size";
+    let bytes = parse_bytes(text).map_err(|source| RequestError::Size { option, source })?;
+    match u32::try_from(bytes) {
+        Ok(fits) if (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&fits) => Ok(fits),
+        _ => Err(RequestError::FlitSize(bytes)),
     }
-    let (option, lengths) = match (args.size, &args.lengths) {
-        (Some(size), _) => ("--size", Lengths::of_size(size)),
-        (None, Some(lengths)) => ("--lengths", lengths.clone()),
-        (None, None) => return Err(vec![RequestError::NoPayload]),
-    };
-    let lengths = lengths.deal(tree.len() - 1);
-    let lengths = lengths.map_err(|source| vec![RequestError::Lengths { option, source }])?;
-    Ok(Payload::Synthetic { lengths })
+}
+
+/// What the messages are to be made of, whatever the tree.
+enum Asked {
+    Files {
+        input: PathBuf,
+        output: PathBuf,
+    },
+    Synthetic {
+        option: &'static str,
+        lengths: Lengths,
+    },
+}
+
+impl Asked {
+    fn of(args: &RoundArgs, spread: bool) -> Result<Asked, Vec<RequestError>> {
+        let mut faults = Vec::new();
+        let kinds = [
+            ("--input", args.input.is_some()),
+            ("--size", args.size.is_some()),
+            ("--lengths", args.lengths.is_some()),
+        ];
+        let given: Vec<_> = kinds
+            .iter()
+            .filter(|(_, given)| *given)
+            .map(|(kind, _)| *kind)
+            .collect();
+        for pair in given.windows(2) {
+            faults.push(RequestError::TwoPayloads(pair[0], pair[1]));
+        }
+        let (input, output) = ("--input", "--output");
+        for (option, is_given, needs, is_there) in [
+            (input, args.input.is_some(), output, args.output.is_some()),
+            (output, args.output.is_some(), input, args.input.is_some()),
+            ("--spread", spread, input, args.input.is_some()),
+            ("--force", args.force, output, args.output.is_some()),
+        ] {
+            if is_given && !is_there {
+                faults.push(RequestError::Alone { option, needs });
+            }
+        }
+        let asked = if let (Some(input), Some(output)) = (&args.input, &args.output) {
+            Some(Asked::Files {
+                input: input.clone(),
+                output: output.clone(),
+            })
+        } else if let Some(size) = &args.size {
+            let option = "--size";
+            match parse_bytes(size) {
+                Ok(size) => Some(Asked::Synthetic {
+                    option,
+                    lengths: Lengths::of_size(size),
+                }),
+                Err(source) => {
+                    faults.push(RequestError::Size { option, source });
+                    None
+                }
+            }
+        } else if let Some(lengths) = &args.lengths {
+            match lengths.parse() {
+                Ok(lengths) => Some(Asked::Synthetic {
+                    option: "--lengths",
+                    lengths,
+                }),
+                Err(error) => {
+                    faults.push(RequestError::NoLengths(error));
+                    None
+                }
+            }
+        } else {
+            if given.is_empty() {
+                faults.push(RequestError::NoPayload);
+            }
+            None
+        };
+        match asked {
+            Some(asked) if faults.is_empty() => Ok(asked),
+            _ => Err(faults),
+        }
+    }
+
+    /// The messages of a certain tree.
+    fn for_tree(
+        self,
+        tree: &Tree,
+        spread: bool,
+        replace: bool,
+    ) -> Result<Payload, Vec<RequestError>> {
+        match self {
+            Asked::Files { input, output } => {
+                check_input(&input, spread, tree)?;
+                Ok(Payload::Files {
+                    input,
+                    spread,
+                    output,
+                    replace,
+                })
+            }
+            Asked::Synthetic { option, lengths } => match lengths.deal(tree.len() - 1) {
+                Ok(lengths) => Ok(Payload::Synthetic { lengths }),
+                Err(source) => Err(vec![RequestError::Lengths { option, source }]),
+            },
+        }
+    }
 }
 
 /// Reads the input as the PEs will: on one machine, what is wrong there is wrong
 /// here.
-fn check_input(
-    input: &Path,
-    spread: bool,
-    tree: &Tree,
-    operation: Operation,
-) -> Result<(), Vec<RequestError>> {
+fn check_input(input: &Path, spread: bool, tree: &Tree) -> Result<(), Vec<RequestError>> {
     let all = |faults: Vec<PayloadError>| {
-        faults
-            .into_iter()
-            .map(RequestError::Input)
-            .collect::<Vec<_>>()
+        let faults = faults.into_iter().map(RequestError::Input);
+        faults.collect::<Vec<_>>()
     };
-    debug_assert!(!spread || operation.is_scatter());
     let contents = payload::scatter_input(input, spread, tree.len()).map_err(all)?;
     let sizes = payload::measure_all(&contents).map_err(all)?;
     let total = sizes

@@ -47,13 +47,13 @@ pub enum PayloadError {
         last_pe: usize,
     },
     /// The input directory holds something for P0.
-    #[error("`p0` is the root of the tree, where no message begins or ends; {}", tree(*.last_pe))]
+    #[error("`p0` is the root of the tree and has no message of its own; {}", tree(*.last_pe))]
     NamesRoot {
         /// The tree's last PE.
         last_pe: usize,
     },
     /// The input directory cannot belong to this tree.
-    #[error("{} has {entries} entries, one too many at least; {}", shown(.dir), tree(*.last_pe))]
+    #[error("{} has {entries} entries for {last_pe} PEs; {}", shown(.dir), tree(*.last_pe))]
     TooManyEntries {
         /// The input directory.
         dir: PathBuf,

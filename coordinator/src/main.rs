@@ -9,6 +9,8 @@ mod cluster;
 mod conduct;
 mod console;
 mod outcome;
+#[allow(dead_code)] // Until the command that draws it is here.
+mod plan;
 mod report;
 mod request;
 mod tree_file;

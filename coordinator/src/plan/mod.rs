@@ -1,0 +1,3 @@
+//! What is drawn and printed of a plan.
+
+pub mod svg;

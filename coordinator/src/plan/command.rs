@@ -106,7 +106,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     Ok(match (args.format, args.summary) {
         (PlanFormat::Json, _) => json::write(&planned, args.summary, out),
         (PlanFormat::Svg, _) => {
-            todo!()
+            let drawing = super::svg::svg(&planned.plan, &title(&planned));
+            out.write_all(drawing.as_bytes())
         }
         (PlanFormat::Table, true) => out.write_all(summary().as_bytes()),
         (PlanFormat::Table, false) => {

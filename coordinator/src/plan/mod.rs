@@ -4,6 +4,7 @@
 mod args;
 mod command;
 mod json;
+mod svg;
 
 pub use args::PlanArgs;
 pub use command::{PlanError, lengths_in_flits, run};

@@ -1,0 +1,164 @@
+//! SVG text: numbers, escaping, and the few elements that the picture is made of.
+//! What the picture shows, and where, is not decided here.
+
+use std::fmt::{self, Write as _};
+
+/// A coordinate: at most two decimals, and no zeros that say nothing.
+#[derive(Clone, Copy)]
+pub struct Num(pub f64);
+
+impl fmt::Display for Num {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.2}", self.0);
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        f.write_str(if text == "-0" { "0" } else { text })
+    }
+}
+
+/// A text with what XML would take for markup, or not take at all, replaced.
+pub struct Escaped<'a>(pub &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\n' | '\r' | '\t' => f.write_char(' ')?,
+                '\u{fffe}' | '\u{ffff}' => f.write_char(char::REPLACEMENT_CHARACTER)?,
+                c if c.is_control() => f.write_char(char::REPLACEMENT_CHARACTER)?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which point of a text its place names.
+#[derive(Clone, Copy)]
+pub enum Anchor {
+    /// Where it begins.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Where it ends.
+    End,
+}
+
+impl Anchor {
+    fn name(self) -> &'static str {
+        match self {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        }
+    }
+}
+
+/// The document as it grows.
+pub struct Canvas {
+    out: String,
+}
+
+impl Canvas {
+    /// A white sheet with a title that viewers show.
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
+        let mut canvas = Canvas { out: String::new() };
+        let (w, h) = (Num(width), Num(height));
+        canvas.put(format_args!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" \
+             viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" fill=\"#222\">\n\
+             <title>{}</title>\n\
+             <rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>\n",
+            Escaped(title)
+        ));
+        canvas
+    }
+
+    /// Anything, as it is.
+    pub fn put(&mut self, text: fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.out.write_fmt(text);
+    }
+
+    /// Opens a group with these attributes.
+    pub fn open(&mut self, attributes: fmt::Arguments<'_>) {
+        self.put(format_args!("<g {attributes}>\n"));
+    }
+
+    /// Closes the last group.
+    pub fn close(&mut self) {
+        self.out.push_str("</g>\n");
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.put(format_args!(
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n",
+            Num(from.0),
+            Num(from.1),
+            Num(to.0),
+            Num(to.1)
+        ));
+    }
+
+    /// A text whose baseline is at `at`; its size is the group's.
+    pub fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
+        self.put(format_args!(
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n",
+            Num(at.0),
+            Num(at.1),
+            anchor.name(),
+            Escaped(text)
+        ));
+    }
+
+    /// The document.
+    pub fn finish(mut self) -> String {
+        self.out.push_str("</svg>\n");
+        self.out
+    }
+}
+
+/// Rather more than the width of a text: which font a viewer takes is not known,
+/// and DejaVu Sans is the widest of the usual ones.
+pub fn text_width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.63
+}
+
+/// The places of texts and marks, so that none is put on another.
+#[derive(Default)]
+pub struct Taken {
+    boxes: Vec<[f64; 4]>,
+}
+
+impl Taken {
+    /// Takes the rectangle of this centre and size, whatever is there.
+    pub fn take(&mut self, centre: (f64, f64), width: f64, height: f64) {
+        self.boxes.push(around(centre, width, height));
+    }
+
+    /// Takes it if it is free.
+    pub fn try_take(&mut self, centre: (f64, f64), width: f64, height: f64) -> bool {
+        let [left, top, right, bottom] = around(centre, width, height);
+        let free = self
+            .boxes
+            .iter()
+            .all(|&[l, t, r, b]| right <= l || r <= left || bottom <= t || b <= top);
+        if free {
+            self.take(centre, width, height);
+        }
+        free
+    }
+}
+
+fn around((x, y): (f64, f64), width: f64, height: f64) -> [f64; 4] {
+    [
+        x - width / 2.0,
+        y - height / 2.0,
+        x + width / 2.0,
+        y + height / 2.0,
+    ]
+}

@@ -1,0 +1,279 @@
+//! What stands around the bands: head, rows with the tree at their side, step
+//! axis, marker lines, legend.
+
+use flitcast_proto::pe::Control;
+use flitcast_proto::schedule::plan::Plan;
+
+use super::canvas::{Anchor, Canvas, Num, text_width};
+use super::layout::{Layout, MARGIN};
+use super::mark;
+
+/// The height of title, summary and the labels of the marker lines.
+pub const HEAD: f64 = 98.0;
+/// The height of the numbers below the plot.
+const AXIS: f64 = 34.0;
+const LEGEND_LINE: f64 = 20.0;
+const LEGEND_SIZE: f64 = 11.0;
+/// Letters are narrower than the digits that [`text_width`] reckons with.
+const LETTERS: f64 = 0.86;
+const TICK_SIZE: f64 = 11.0;
+
+/// A white rim, so that a text can be read on a band.
+pub const HALO: &str = "stroke=\"#fff\" stroke-opacity=\"0.85\" stroke-width=\"2.5\" \
+                        stroke-linejoin=\"round\" paint-order=\"stroke\"";
+
+/// Kind, ink and legend of the control items.
+pub const MARKS: [(&str, &str, &str); 4] = [
+    ("token", "#333333", "token"),
+    ("certificate", "#3b2a7a", "certificate, with its lag"),
+    ("order", "#b3201c", "order, with its s"),
+    ("wakeup", "#b3201c", "wakeup call, with its s"),
+];
+
+const BAND_LEGEND: &str = "message Mi: bars at the PEs it passes, slanted where it crosses";
+
+/// Half the width of a mark.
+pub fn mark_size(layout: &Layout) -> f64 {
+    let room = (layout.row_height * 0.2).min(layout.step_width * 0.45);
+    room.clamp(0.4, 5.0)
+}
+
+/// The sheet with all that lies behind the bands.
+pub fn sheet(plan: &Plan, layout: &Layout, title: &str) -> Canvas {
+    let lines = legend_places(plan, layout)
+        .last()
+        .map_or(1.0, |&(line, _)| line + 1.0);
+    let height = layout.bottom + AXIS + lines * LEGEND_LINE + MARGIN;
+    let mut canvas = Canvas::new(layout.width, height, title);
+    head(&mut canvas, plan, layout, title);
+    axis(&mut canvas, layout);
+    tree(&mut canvas, plan, layout);
+    names(&mut canvas, layout);
+    canvas
+}
+
+fn head(canvas: &mut Canvas, plan: &Plan, layout: &Layout, title: &str) {
+    let room = layout.width - 2.0 * MARGIN;
+    let size = (18.0 * room / text_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
+    let fit = (room / text_width("M", size)) as usize;
+    let title = match title.chars().count() {
+        count if count > fit => title.chars().take(fit.max(1) - 1).collect::<String>() + "…",
+        _ => title.to_owned(),
+    };
+    canvas.open(format_args!(
+        "font-size=\"{}\" font-weight=\"bold\"",
+        Num(size)
+    ));
+    canvas.text((MARGIN, 32.0), Anchor::Start, &title);
+    canvas.close();
+    let flits: u128 = plan.messages.iter().map(|m| u128::from(m.flits)).sum();
+    let pes = counted(plan.tree.len() as u128, "PE");
+    let mut summary = match plan.messages.len() {
+        0 => format!("{pes}, nothing to send"),
+        messages => format!(
+            "{pes}, {}, {}",
+            counted(messages as u128, "message"),
+            counted(flits, "flit"),
+        ),
+    };
+    if !plan.control.is_empty() {
+        let items = counted(plan.control.len() as u128, "control item");
+        summary = format!("{summary}, {items}");
+    }
+    canvas.open(format_args!("font-size=\"12\" fill=\"#555\""));
+    canvas.text((MARGIN, 51.0), Anchor::Start, &summary);
+    canvas.close();
+}
+
+/// A number of things, in words.
+pub fn counted(count: u128, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+fn axis(canvas: &mut Canvas, layout: &Layout) {
+    let middle = |step: u64| layout.x(step as f64 + 0.5);
+    canvas.open(format_args!("stroke=\"#e4e4e4\" stroke-width=\"0.8\""));
+    for step in layout.ticks(TICK_SIZE) {
+        let x = middle(step);
+        canvas.line((x, layout.top), (x, layout.bottom + 4.0));
+    }
+    canvas.close();
+    canvas.open(format_args!("font-size=\"{TICK_SIZE}\" fill=\"#444\""));
+    let y = layout.bottom + 17.0;
+    for step in layout.ticks(TICK_SIZE) {
+        let number = step.to_string();
+        let half = text_width(&number, TICK_SIZE) / 2.0;
+        if middle(step) + half < layout.width {
+            canvas.text((middle(step), y), Anchor::Middle, &number);
+        }
+    }
+    canvas.text((layout.left - 9.0, y), Anchor::End, "step");
+    canvas.close();
+}
+
+/// The tree, turned so that every PE stands at its row.
+fn tree(canvas: &mut Canvas, plan: &Plan, layout: &Layout) {
+    let tree = &plan.tree;
+    let place = |pe| (layout.tree_x(tree.depth(pe)), layout.y(pe));
+    let thin = layout.row_height < 6.0;
+    let width = if thin { 0.5 } else { 1.0 };
+    canvas.open(format_args!(
+        "fill=\"none\" stroke=\"#9a9a9a\" stroke-width=\"{width}\""
+    ));
+    for &pe in &layout.rows {
+        let (x, y) = place(pe);
+        let last = tree
+            .children(pe)
+            .iter()
+            .max_by_key(|&&child| layout.row(child));
+        if let Some(&last) = last {
+            canvas.line((x, y), (x, place(last).1));
+        }
+        if let Some(parent) = tree.parent(pe) {
+            canvas.line((place(parent).0, y), (x, y));
+        }
+    }
+    canvas.close();
+    if !thin {
+        canvas.open(format_args!("fill=\"#666\""));
+        let radius = (layout.row_height * 0.12).clamp(1.0, 2.5);
+        let radius = radius.min(layout.level_width * 0.3).max(0.8);
+        for &pe in &layout.rows {
+            let (x, y) = place(pe);
+            let (x, y, radius) = (Num(x), Num(y), Num(radius));
+            canvas.put(format_args!(
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\n"
+            ));
+        }
+        canvas.close();
+    }
+}
+
+fn names(canvas: &mut Canvas, layout: &Layout) {
+    let every = layout.named_rows();
+    canvas.open(format_args!("stroke=\"#d4d4d4\" stroke-width=\"0.8\""));
+    for &pe in layout.rows.iter().step_by(every) {
+        let y = layout.y(pe);
+        canvas.line((layout.left - 4.0, y), (layout.right, y));
+    }
+    canvas.close();
+    canvas.open(format_args!("font-size=\"{}\"", Num(layout.name_size)));
+    for &pe in layout.rows.iter().step_by(every) {
+        let y = layout.y(pe) + layout.name_size * 0.36;
+        canvas.text((layout.left - 8.0, y), Anchor::End, &pe.to_string());
+    }
+    canvas.close();
+}
+
+/// The time of the operation and the lower bound: lines at the ends of their steps.
+pub fn markers(canvas: &mut Canvas, layout: &Layout, plan: &Plan) {
+    let (time, bound) = (plan.time_steps, plan.lower_bound_steps);
+    let mut all = Vec::new();
+    if time > 0 && time == bound {
+        all.push((
+            time,
+            format!("time {time} = lower bound"),
+            HEAD - 24.0,
+            "none",
+        ));
+    } else if time > 0 {
+        all.push((time, format!("time {time}"), HEAD - 24.0, "none"));
+        all.push((bound, format!("lower bound {bound}"), HEAD - 9.0, "5 3"));
+    }
+    for (step, label, y, dashes) in all {
+        let x = layout.x(step as f64 + 1.0);
+        canvas.open(format_args!(
+            "stroke=\"#111\" stroke-width=\"1.2\" stroke-dasharray=\"{dashes}\""
+        ));
+        canvas.line((x, y - 9.0), (x, layout.bottom));
+        canvas.close();
+        let (x, anchor) = match x - 5.0 - text_width(&label, 12.0) > MARGIN {
+            true => (x - 5.0, Anchor::End),
+            false => (x + 5.0, Anchor::Start),
+        };
+        canvas.open(format_args!("font-size=\"12\""));
+        canvas.text((x, y), anchor, &label);
+        canvas.close();
+    }
+}
+
+/// The marks at their size, around the origin.
+pub fn define_marks(canvas: &mut Canvas, size: f64) {
+    canvas.put(format_args!("<defs>\n{}</defs>\n", marks(size, "")));
+}
+
+fn marks(size: f64, prefix: &str) -> String {
+    let [token, certificate, order, wakeup] = MARKS;
+    let rim = Num((size * 0.25).clamp(0.1, 1.0));
+    let (r, d, t) = (Num(size * 0.75), size * 1.05, size);
+    let [d, minus_d] = [Num(d), Num(-d)];
+    let [t, minus_t, base] = [Num(t), Num(-t), Num(-t * 0.75)];
+    let [minus_s, side] = [Num(-size * 0.8), Num(size * 1.6)];
+    let ring = Num((size * 0.4).max(0.2));
+    format!(
+        "<circle id=\"{prefix}{}\" r=\"{r}\" fill=\"#fff\" stroke=\"{}\" stroke-width=\"{ring}\"/>\n\
+         <path id=\"{prefix}{}\" d=\"M0,{minus_d}L{d},0L0,{d}L{minus_d},0Z\" fill=\"{}\" \
+         stroke=\"#fff\" stroke-width=\"{rim}\"/>\n\
+         <path id=\"{prefix}{}\" d=\"M{base},{minus_t}L{t},0L{base},{t}Z\" fill=\"{}\" \
+         stroke=\"#fff\" stroke-width=\"{rim}\"/>\n\
+         <rect id=\"{prefix}{}\" x=\"{minus_s}\" y=\"{minus_s}\" width=\"{side}\" \
+         height=\"{side}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"{rim}\"/>\n",
+        token.0, token.1, certificate.0, certificate.1, order.0, order.1, wakeup.0, wakeup.1,
+    )
+}
+
+/// What the legend explains, with the room for each icon: the bands, then the kinds
+/// of control items, as far as the plan has them.
+fn entries(plan: &Plan) -> Vec<(Option<&'static str>, f64, &'static str)> {
+    let bands = (!plan.messages.is_empty()).then_some((None, 44.0, BAND_LEGEND));
+    let kinds = MARKS.into_iter().filter_map(|(kind, _, text)| {
+        let has = |item: Control| mark(item) == Some(kind);
+        let shown = plan.control.iter().any(|control| has(control.item));
+        shown.then_some((Some(kind), 14.0, text))
+    });
+    bands.into_iter().chain(kinds).collect()
+}
+
+/// Line and x of each entry.
+fn legend_places(plan: &Plan, layout: &Layout) -> Vec<(f64, f64)> {
+    let mut places = Vec::new();
+    let (mut line, mut x) = (0.0, MARGIN);
+    for (_, icon, text) in entries(plan) {
+        let width = icon + text_width(text, LEGEND_SIZE) * LETTERS;
+        if x > MARGIN && x + width > layout.width - MARGIN {
+            line += 1.0;
+            x = MARGIN;
+        }
+        places.push((line, x));
+        x += width + 18.0;
+    }
+    places
+}
+
+/// What bands and marks mean.
+pub fn legend(canvas: &mut Canvas, layout: &Layout, plan: &Plan) {
+    canvas.put(format_args!("<defs>\n{}</defs>\n", marks(4.5, "key-")));
+    canvas.open(format_args!("font-size=\"{LEGEND_SIZE}\" fill=\"#333\""));
+    for ((kind, icon, text), (line, x)) in
+        entries(plan).into_iter().zip(legend_places(plan, layout))
+    {
+        let y = layout.bottom + AXIS + (line + 0.5) * LEGEND_LINE;
+        match kind {
+            None => canvas.put(format_args!(
+                "<g transform=\"translate({},{})\" stroke=\"#2b4f76\">\
+                 <path d=\"M0,-5L22,-5L36,5L14,5Z\" fill=\"#4477aa\" fill-opacity=\"0.4\" \
+                 stroke-width=\"0.8\"/><path d=\"M0,-5h22M14,5h22\" stroke-width=\"3\"/></g>\n",
+                Num(x),
+                Num(y)
+            )),
+            Some(kind) => canvas.put(format_args!(
+                "<use href=\"#key-{kind}\" x=\"{}\" y=\"{}\"/>\n",
+                Num(x + 5.0),
+                Num(y)
+            )),
+        }
+        canvas.text((x + icon, y + 4.0), Anchor::Start, text);
+    }
+    canvas.close();
+}

@@ -1,0 +1,203 @@
+//! Where things stand in the picture: a row for each PE, a column for each step.
+//! Nothing is drawn here.
+
+use flitcast_proto::schedule::plan::Plan;
+use flitcast_proto::{PeId, Tree};
+
+use super::canvas::text_width;
+
+/// A row is not taller: beyond it the bands get steep without telling more.
+const MAX_ROW: f64 = 52.0;
+/// A row with a readable name.
+const NAMED_ROW: f64 = 16.0;
+/// How tall the rows become together while they may still shrink.
+const GOOD_HEIGHT: f64 = 1000.0;
+/// The most they may take: about what a large printed page still resolves.
+const MAX_HEIGHT: f64 = 1600.0;
+
+/// The same for columns; a message of one flit is still to be seen in 6.
+const MAX_COLUMN: f64 = 40.0;
+const GOOD_COLUMN: f64 = 6.0;
+const GOOD_WIDTH: f64 = 1100.0;
+const MAX_WIDTH: f64 = 2000.0;
+
+/// Room for the legend beside few steps.
+const MIN_SHEET: f64 = 620.0;
+/// The tree at the side.
+const MAX_TREE_WIDTH: f64 = 110.0;
+const TREE_LEVEL: f64 = 12.0;
+
+/// Of the sheet.
+pub const MARGIN: f64 = 20.0;
+
+/// The measures of a picture, in its own units (pixels at 100%).
+pub struct Layout {
+    /// The PEs from top to bottom.
+    pub rows: Vec<PeId>,
+    /// In which row a PE is, by index.
+    row_of: Vec<usize>,
+    /// Of a row.
+    pub row_height: f64,
+    /// Of a step.
+    pub step_width: f64,
+    /// The last step that is shown; the first is 0, in which the sources hold what
+    /// they send in step 1.
+    pub last_step: u64,
+    /// Where the plot begins and ends.
+    pub left: f64,
+    /// Its right edge.
+    pub right: f64,
+    /// Its upper edge.
+    pub top: f64,
+    /// Its lower edge.
+    pub bottom: f64,
+    /// Of the whole sheet.
+    pub width: f64,
+    /// How much further right a level of the tree at the side is.
+    pub level_width: f64,
+    /// Of the PEs' names.
+    pub name_size: f64,
+}
+
+impl Layout {
+    /// Measures a plan; `top` is what the head of the sheet takes.
+    pub fn new(plan: &Plan, top: f64) -> Self {
+        let rows = depth_first(&plan.tree);
+        let mut row_of = vec![0; rows.len()];
+        for (row, pe) in rows.iter().enumerate() {
+            row_of[pe.index()] = row;
+        }
+        let control = plan.control.iter().map(|item| item.step).max().unwrap_or(0);
+        let last_step = plan.time_steps.max(plan.lower_bound_steps).max(control);
+
+        let count = rows.len() as f64;
+        let row_height = (GOOD_HEIGHT / count).clamp(NAMED_ROW, MAX_ROW);
+        let row_height = row_height.min(MAX_HEIGHT / count);
+        let steps = last_step as f64 + 1.0;
+        let step_width = (GOOD_WIDTH / steps).clamp(GOOD_COLUMN, MAX_COLUMN);
+        let step_width = step_width.min(MAX_WIDTH / steps);
+
+        let height = plan.tree.pes().map(|pe| plan.tree.depth(pe)).max();
+        let levels = f64::from(height.unwrap_or(0).max(1));
+        let level_width = (MAX_TREE_WIDTH / levels).min(TREE_LEVEL);
+        let name_size = (row_height - 4.0).clamp(8.0, 12.0);
+        let longest = PeId(rows.len() as u32 - 1).to_string();
+        let names = text_width(&longest, name_size).max(text_width("step", 11.0));
+        let left = MARGIN + levels * level_width + 10.0 + names + 8.0;
+        let right = left + steps * step_width;
+        Layout {
+            row_of,
+            row_height,
+            step_width,
+            last_step,
+            left,
+            right,
+            top,
+            bottom: top + count * row_height,
+            width: (right + MARGIN + 8.0).max(MIN_SHEET),
+            level_width,
+            name_size,
+            rows,
+        }
+    }
+
+    /// The left edge of a step's column.
+    pub fn x(&self, step: f64) -> f64 {
+        self.left + step * self.step_width
+    }
+
+    /// The middle of a PE's row.
+    pub fn y(&self, pe: PeId) -> f64 {
+        self.top + (self.row(pe) as f64 + 0.5) * self.row_height
+    }
+
+    /// The PE's row, counted from the top.
+    pub fn row(&self, pe: PeId) -> usize {
+        self.row_of[pe.index()]
+    }
+
+    /// Where a PE of this depth stands in the tree at the side.
+    pub fn tree_x(&self, depth: u32) -> f64 {
+        MARGIN + f64::from(depth) * self.level_width
+    }
+
+    /// Whether there is room for texts between two rows.
+    pub fn is_roomy(&self) -> bool {
+        self.row_height >= 13.0
+    }
+
+    /// The steps that get a number: every 1st, 2nd, 5th, 10th and so on.
+    pub fn ticks(&self, size: f64) -> impl Iterator<Item = u64> + use<> {
+        let label = text_width(&self.last_step.to_string(), size);
+        let apart = nice((label + 10.0) / self.step_width);
+        (0..=self.last_step / apart).map(move |k| k * apart)
+    }
+
+    /// Every how many rows a name fits.
+    pub fn named_rows(&self) -> usize {
+        nice((self.name_size + 1.0) / self.row_height) as usize
+    }
+}
+
+/// The least of 1, 2, 5, 10, 20, 50 ... that is not below `least`.
+fn nice(least: f64) -> u64 {
+    let mut decade = 1u64;
+    loop {
+        for factor in [1, 2, 5] {
+            let candidate = decade.saturating_mul(factor);
+            if candidate as f64 >= least || candidate == u64::MAX {
+                return candidate;
+            }
+        }
+        decade = decade.saturating_mul(10);
+    }
+}
+
+/// All PEs, every subtree in one piece. The smaller subtrees stand nearer to their
+/// root: what lies between a PE and its parent is then no subtree larger than its
+/// own, so that most hops go to a near row.
+fn depth_first(tree: &Tree) -> Vec<PeId> {
+    let sizes = tree.subtree_sums(|_| 1);
+    let mut rows = Vec::with_capacity(tree.len());
+    let mut open = vec![PeId::ROOT];
+    while let Some(pe) = open.pop() {
+        rows.push(pe);
+        let first = open.len();
+        open.extend_from_slice(tree.children(pe));
+        let children = &mut open[first..];
+        children.sort_by_key(|child| (sizes[child.index()], child.0));
+        children.reverse();
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+
+    #[test]
+    fn small_subtrees_come_first_and_all_are_in_one_piece() {
+        let tree: TreeSpec = "parents:0,0,1,3,2,0".parse().unwrap();
+        let rows = depth_first(&tree.build().unwrap());
+        let rows: Vec<u32> = rows.into_iter().map(|pe| pe.0).collect();
+        assert_eq!(rows, [0, 6, 2, 5, 1, 3, 4]);
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let cases = [
+            (0.1, 1),
+            (1.0, 1),
+            (1.2, 2),
+            (3.0, 5),
+            (6.0, 10),
+            (51.0, 100),
+        ];
+        for (least, expected) in cases {
+            assert_eq!(nice(least), expected);
+        }
+        assert_eq!(nice(1e30), u64::MAX);
+    }
+}

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flitcast_proto::tree::TreeSpec;
 
+use crate::compare::CompareArgs;
+use crate::plan::PlanArgs;
 use crate::units::parse_bytes;
 use crate::workload::Lengths;
 
@@ -42,6 +44,10 @@ pub enum Command {
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
+    /// Work out a round step by step, without running it.
+    Plan(PlanArgs),
+    /// Compare the algorithms, and what users know, on a tree.
+    Compare(CompareArgs),
     /// Play one PE of a cluster (the other commands start these themselves).
     Node(NodeArgs),
 }

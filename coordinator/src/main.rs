@@ -6,9 +6,11 @@
 
 mod args;
 mod cluster;
+mod compare;
 mod conduct;
 mod console;
 mod outcome;
+mod plan;
 mod report;
 mod request;
 mod tree_file;
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
     let logs = log_args(&cli);
     let result = match cli.command {
         Command::Node(args) => play_node(args),
+        Command::Plan(args) => print_with(|out| plan::run(args, out)),
+        Command::Compare(args) => print_with(|out| compare::run(args, out)),
         Command::Scatter(args) => understood(Request::scatter(args), logs),
         Command::Gather(args) => understood(Request::gather(args), logs),
     };
@@ -85,18 +89,37 @@ fn log_args(cli: &Cli) -> LogArgs {
     LogArgs { args, json }
 }
 
+/// Prints what a command works out, or says what is wrong with its command line.
+fn print_with<E: std::fmt::Display>(
+    command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Vec<E>>,
+) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match command(&mut out) {
+        Ok(printed) => {
+            printed
+                .and_then(|()| out.flush())
+                .context("cannot print the result")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(faults) => Ok(refuse(&faults)),
+    }
+}
+
+/// Says all that is wrong with a command line.
+fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
+    for fault in faults {
+        eprintln!("error: {fault}");
+    }
+    ExitCode::from(REFUSED)
+}
+
 fn understood(
     request: Result<Request, Vec<RequestError>>,
     logs: LogArgs,
 ) -> anyhow::Result<ExitCode> {
     match request {
         Ok(request) => runtime()?.block_on(run(&request, &logs)),
-        Err(faults) => {
-            for fault in faults {
-                eprintln!("error: {fault}");
-            }
-            Ok(ExitCode::from(REFUSED))
-        }
+        Err(faults) => Ok(refuse(&faults)),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::request::Request;
 use crate::units::{Bytes, Nanos, Rate};
 
 /// "scatter" or "gather".
-fn operation_name(operation: Operation) -> &'static str {
+pub fn operation_name(operation: Operation) -> &'static str {
     if operation.is_scatter() {
         "scatter"
     } else {
@@ -21,12 +21,13 @@ fn operation_name(operation: Operation) -> &'static str {
 }
 
 /// The algorithm, and for certification how it synchronises.
-fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static str>) {
+pub fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static str>) {
     match operation {
         Operation::Scatter => ("fdf", None),
         Operation::ShoulderTap => ("shoulder-tap", None),
         Operation::Certification(Sync::Serial) => ("certification", Some("serial")),
         Operation::Certification(Sync::Pipelined) => ("certification", Some("pipelined")),
+        Operation::Certification(Sync::Parallel) => ("certification", Some("parallel")),
     }
 }
 

@@ -157,7 +157,7 @@ impl Request {
         operation: impl Fn(&Tree, &TreeSpec) -> Result<Operation, RequestError>,
     ) -> Result<Request, Vec<RequestError>> {
         let mut faults = Vec::new();
-        let tree = build_tree(&args.tree)
+        let tree = build_local_tree(&args.tree)
             .map_err(|fault| faults.push(fault))
             .ok();
         // Without a tree there is still an operation to check the rest with.
@@ -198,14 +198,20 @@ impl Request {
     }
 }
 
-fn build_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
-    let tree = match spec {
-        TreeSpec::File(path) => tree_file::load(path)?,
+/// The tree that is asked for, of whatever size.
+pub fn build_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
+    match spec {
+        TreeSpec::File(path) => Ok(tree_file::load(path)?),
         named => named.build().map_err(|faults| RequestError::Tree {
             spec: spec.to_string(),
             faults,
-        })?,
-    };
+        }),
+    }
+}
+
+/// A tree of which each PE can be a process on this machine.
+fn build_local_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
+    let tree = build_tree(spec)?;
     let pes = tree.len();
     if pes > MAX_LOCAL_PES {
         return Err(RequestError::TooManyPes {
@@ -234,7 +240,8 @@ fn raise_descriptor_limit(needed: u64) -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-fn gather_operation(
+/// How to gather on a tree.
+pub fn gather_operation(
     tree: &Tree,
     spec: &TreeSpec,
     algorithm: Option<GatherAlgorithm>,

@@ -12,6 +12,7 @@
 
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
+pub mod baseline;
 mod ids;
 mod names;
 pub mod network;
@@ -20,6 +21,7 @@ pub mod predict;
 pub mod schedule;
 pub mod seeded;
 pub mod sim;
+pub mod trace;
 pub mod tree;
 pub mod wire;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use flitcast_proto::pe::{Brief, Operation, Pace};
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::sim::{self, Crossing, Item, Run};
+use flitcast_proto::sim::{self, Run};
+use flitcast_proto::trace::{Crossing, Item, table};
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 
@@ -16,7 +17,7 @@ fn path_of_6() -> Arc<Tree> {
 fn assert_prints(run: &Run, figure: &str) {
     let path = format!("{}/golden/{figure}.txt", env!("CARGO_MANIFEST_DIR"));
     let printed = std::fs::read_to_string(&path).unwrap();
-    let ours = sim::table(run);
+    let ours = table(&run.crossings, run.arrival_steps.len());
     assert!(
         ours == printed,
         "{figure}, ours:\n{ours}\nthe paper's:\n{printed}"
@@ -88,5 +89,5 @@ fn an_order_and_an_own_flit_can_share_a_cell() {
     let tree = Arc::new("path:2".parse::<TreeSpec>().unwrap().build().unwrap());
     let run = sim::run(&tree, Operation::ShoulderTap, &[0, 2]).unwrap();
     let expected = "Step  P0    P1\n   1        (1) m1,1\n   2  m1,1  m1,2\n   3  m1,2\n";
-    assert_eq!(sim::table(&run), expected);
+    assert_eq!(table(&run.crossings, 2), expected);
 }

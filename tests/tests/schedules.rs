@@ -3,52 +3,16 @@
 //! their own. The simulator itself fails on any collision, torn message, early
 //! send or stall.
 
-use std::sync::Arc;
+mod support;
 
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::{scatter, shoulder_tap};
-use flitcast_proto::sim::{self, Item, Run};
+use flitcast_proto::sim::{self, Run};
+use flitcast_proto::trace::Item;
 use flitcast_proto::{PeId, Tree};
 use proptest::prelude::*;
-
-/// A tree of up to `max` PEs, each below any earlier one, and a length for each.
-fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
-    (1..=max).prop_flat_map(|len| {
-        let parents = (1..len).map(|i| (0..i as u32).boxed()).collect::<Vec<_>>();
-        (parents, lengths(len)).prop_map(|(parents, flits)| {
-            let parents = std::iter::once(None).chain(parents.into_iter().map(|p| Some(PeId(p))));
-            (
-                Arc::new(Tree::from_parents(parents.collect()).unwrap()),
-                flits,
-            )
-        })
-    })
-}
-
-/// A path whose PEs are numbered in any order, and a length for each.
-fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
-    (1..=max).prop_flat_map(|len| {
-        let order = Just((1..len as u32).collect::<Vec<_>>()).prop_shuffle();
-        (order, lengths(len)).prop_map(|(order, flits)| {
-            let mut parents = vec![None; flits.len()];
-            let mut above = PeId::ROOT;
-            for pe in order {
-                parents[pe as usize] = Some(above);
-                above = PeId(pe);
-            }
-            (Arc::new(Tree::from_parents(parents).unwrap()), flits)
-        })
-    })
-}
-
-fn lengths(len: usize) -> impl Strategy<Value = Vec<u64>> {
-    let one = prop_oneof![2 => Just(0u64), 3 => 1..4u64, 1 => 1..40u64];
-    prop::collection::vec(one, len).prop_map(|mut flits| {
-        flits[0] = 0;
-        flits
-    })
-}
+use support::{path_and_flits, tree_and_flits};
 
 /// Every message arrives, in one piece, no earlier than its way allows.
 fn assert_complete(tree: &Tree, flits: &[u64], run: &Run) {
@@ -84,19 +48,22 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     /// (place, c, n) of the children that get an order.
     fn promises(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> Vec<(u64, u64, u64)> {
         let order = match sync {
-            Sync::Serial => tree.children(pe).to_vec(),
+            Sync::Serial | Sync::Parallel => tree.children(pe).to_vec(),
             Sync::Pipelined => token_order(tree, pe),
         };
         let certificates = order.iter().map(|&c| certificate(tree, flits, sync, c));
         let ordered = certificates.filter(|&(_, n)| sync == Sync::Serial || n > 0);
         ordered
             .zip(1..)
-            .map(|((c, n), place)| (place, c, n))
+            .map(|((c, n), place)| (if sync == Sync::Parallel { 1 } else { place }, c, n))
             .collect()
     }
     fn certificate(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> (u64, u64) {
         let mut promised = promises(tree, flits, sync, pe);
-        let orders = promised.len() as u64;
+        let orders = match sync {
+            Sync::Parallel => promised.len().min(1),
+            _ => promised.len(),
+        } as u64;
         let mut lag = orders + 1;
         let mut off = flits[pe.index()];
         let wait = |place: u64| if sync == Sync::Serial { orders } else { place };
@@ -112,6 +79,13 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     let certified = match sync {
         Sync::Serial => 2 * (tree.len() as u64 - 1),
         Sync::Pipelined => 2 * b(tree, PeId::ROOT),
+        Sync::Parallel => {
+            2 * tree
+                .pes()
+                .map(|pe| u64::from(tree.depth(pe)))
+                .max()
+                .unwrap()
+        }
     };
     let mut streams = promises(tree, flits, sync, PeId::ROOT);
     streams.retain(|&(_, _, n)| n > 0);
@@ -158,6 +132,13 @@ proptest! {
         let run = sim::run(&tree, Operation::Certification(Sync::Serial), &flits).unwrap();
         assert_complete(&tree, &flits, &run);
         prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Serial));
+    }
+
+    #[test]
+    fn with_ports_enough_synchronising_takes_twice_the_height((tree, flits) in tree_and_flits(30)) {
+        let run = sim::run(&tree, Operation::Certification(Sync::Parallel), &flits).unwrap();
+        assert_complete(&tree, &flits, &run);
+        prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Parallel));
     }
 
     #[test]

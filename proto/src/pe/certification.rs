@@ -18,6 +18,8 @@ pub(super) struct Certification {
     /// Children in the token's order, with what they certified.
     children: Vec<(PeId, Option<Certificate>)>,
     tokens_sent: usize,
+    /// Children whose certificate is in.
+    certified: usize,
     token_at: Option<Time>,
     /// Pipelined: the certificate crosses so many steps after the token came.
     certify_after: u64,
@@ -40,7 +42,7 @@ impl Certification {
         let is_root = place.is_root();
         let own = brief.sends.first().copied();
         let (order, certify_after) = match sync {
-            Sync::Serial => (place.children().to_vec(), 0),
+            Sync::Serial | Sync::Parallel => (place.children().to_vec(), 0),
             Sync::Pipelined => {
                 let broadcast = place.tree.token_broadcast();
                 (
@@ -58,6 +60,7 @@ impl Certification {
             own_flits: own.map_or(0, |own| flits_of(own.bytes, brief.flit_bytes)),
             children: order.into_iter().map(|pe| (pe, None)).collect(),
             tokens_sent: 0,
+            certified: 0,
             token_at: None,
             certify_after,
             owes_certificate: !is_root,
@@ -92,6 +95,7 @@ impl Certification {
             Control::Certificate(certificate) if self.awaits_certificate(from) => {
                 if let Some((_, slot)) = self.children.iter_mut().find(|(pe, _)| *pe == from) {
                     *slot = Some(certificate);
+                    self.certified += 1;
                 }
                 if place.is_root() && self.all_certified() {
                     let slots = rules::root_orders(&self.promises());
@@ -123,9 +127,7 @@ impl Certification {
     }
 
     fn all_certified(&self) -> bool {
-        self.children
-            .iter()
-            .all(|(_, certificate)| certificate.is_some())
+        self.certified == self.children.len()
     }
 
     /// The children that get an order, once all have certified.
@@ -137,11 +139,10 @@ impl Certification {
     }
 
     fn give_orders(&mut self, now: Time, after_steps: u64, slots: Vec<Slot>) {
-        let order_of = |child: &Child| {
-            let slot = slots.iter().find(|slot| slot.pe == child.pe);
-            slot.map(|slot| (child.pe, slot.after_steps))
-        };
-        self.orders = self.promises().iter().filter_map(order_of).collect();
+        let mut by_place = slots.clone();
+        by_place.sort_by_key(|slot| (slot.place, slot.pe));
+        let order = |slot: Slot| (slot.pe, slot.after_steps);
+        self.orders = by_place.into_iter().map(order).collect();
         self.streams = slots
             .into_iter()
             .filter(|slot| slot.stream_flits > 0)
@@ -199,12 +200,10 @@ impl Certification {
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });
-        if let Some(&(to, _)) = self.children.get(self.tokens_sent) {
-            let asked = &self.children[..self.tokens_sent];
-            let all_answered = asked.iter().all(|(_, certificate)| certificate.is_some());
-            if self.sync == Sync::Pipelined || all_answered {
-                return control(to, Control::Token);
-            }
+        if let Some(&(to, _)) = self.children.get(self.tokens_sent)
+            && (self.sync != Sync::Serial || self.certified == self.tokens_sent)
+        {
+            return control(to, Control::Token);
         }
         let parent = place.parent();
         if let (Some(due), Some(to)) = (self.certificate_due(), parent) {

@@ -16,6 +16,10 @@ pub enum Sync {
     /// Down and back up in 2B steps, B the tree's broadcast time; only subtrees
     /// that hold flits get an order.
     Pipelined,
+    /// With a port for each neighbour (paper 000, section IV, level one): down and
+    /// back up in 2H steps, H the tree's height, and all orders of a PE at once.
+    /// Streams still pass one at a time.
+    Parallel,
 }
 
 /// (c, n): `lag_steps` after its order, a PE's subtree can send `stream_flits`
@@ -44,6 +48,8 @@ pub struct Child {
 pub struct Slot {
     /// Whose stream it is.
     pub pe: PeId,
+    /// p_j, as in [`Child`].
+    pub place: u64,
     /// s_j: TRANSMIT AFTER s_j STEPS.
     pub after_steps: u64,
     /// n_j.
@@ -58,7 +64,7 @@ pub fn places(sync: Sync, children: impl Iterator<Item = (PeId, Certificate)>) -
         .zip(1..)
         .map(|((pe, certificate), place)| Child {
             pe,
-            place,
+            place: if sync == Sync::Parallel { 1 } else { place },
             certificate,
         })
         .collect()
@@ -70,7 +76,7 @@ pub fn places(sync: Sync, children: impl Iterator<Item = (PeId, Certificate)>) -
 fn ready(sync: Sync, orders: usize, child: &Child) -> u64 {
     let ordered = match sync {
         Sync::Serial => orders as u64,
-        Sync::Pipelined => child.place,
+        Sync::Pipelined | Sync::Parallel => child.place,
     };
     ordered
         .saturating_add(child.certificate.lag_steps)
@@ -89,7 +95,9 @@ fn sequence(sync: Sync, children: &[Child]) -> Vec<Child> {
 /// order: own message first, the children's streams behind it without a gap, all
 /// as early as every one of them allows.
 pub fn certificate(sync: Sync, own_flits: u64, children: &[Child]) -> Certificate {
-    let mut lag = children.len() as u64 + 1;
+    // The send port is free when the last order is out.
+    let last_place = children.iter().map(|child| child.place).max().unwrap_or(0);
+    let mut lag = last_place + 1;
     let mut stream = own_flits;
     for child in sequence(sync, children) {
         if child.certificate.stream_flits > 0 {
@@ -123,6 +131,7 @@ pub fn orders(sync: Sync, after_steps: u64, own_flits: u64, children: &[Child]) 
             relay_step = relay_step.saturating_add(stream_flits);
             Slot {
                 pe: child.pe,
+                place: child.place,
                 after_steps,
                 stream_flits,
             }
@@ -154,6 +163,7 @@ pub fn root_orders(children: &[Child]) -> Vec<Slot> {
             };
             Slot {
                 pe: child.pe,
+                place: child.place,
                 after_steps,
                 stream_flits,
             }

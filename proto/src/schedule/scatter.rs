@@ -28,18 +28,9 @@ pub fn arrival_steps(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<u64> {
 /// The least time of any scatter, in steps: the maximum, over the depths D that
 /// hold a nonnull message, of the flits at depth D and below, plus D - 1.
 pub fn optimal_steps(tree: &Tree, flits: &[u64]) -> u64 {
-    let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
-    let mut at_depth = vec![0; deepest as usize + 1];
-    for pe in tree.pes() {
-        at_depth[tree.depth(pe) as usize] += flits[pe.index()];
-    }
-    let mut from_here_down = 0;
-    let mut time = 0;
-    for (depth, &flits) in at_depth.iter().enumerate().rev() {
-        from_here_down += flits;
-        if flits > 0 {
-            time = time.max(from_here_down + depth as u64 - 1);
-        }
-    }
-    time
+    let depths = super::flits_from_depth_down(tree, flits).into_iter();
+    depths
+        .map(|(depth, flits)| flits + depth - 1)
+        .max()
+        .unwrap_or(0)
 }

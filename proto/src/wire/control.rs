@@ -211,6 +211,9 @@ fn parse_operation(value: i32) -> Result<Operation, WireError> {
         Ok(pb::Operation::GatherCertificationPipelined) => {
             Ok(Operation::Certification(Sync::Pipelined))
         }
+        Ok(pb::Operation::GatherCertificationParallel) => {
+            Ok(Operation::Certification(Sync::Parallel))
+        }
         Ok(pb::Operation::Unspecified) | Err(_) => {
             Err(WireError::malformed(format!("{value} is no operation")))
         }
@@ -223,6 +226,7 @@ fn operation_code(operation: Operation) -> i32 {
         Operation::ShoulderTap => pb::Operation::GatherShoulderTap,
         Operation::Certification(Sync::Serial) => pb::Operation::GatherCertificationSerial,
         Operation::Certification(Sync::Pipelined) => pb::Operation::GatherCertificationPipelined,
+        Operation::Certification(Sync::Parallel) => pb::Operation::GatherCertificationParallel,
     };
     code as i32
 }

@@ -437,6 +437,7 @@ pub enum Operation {
     GatherShoulderTap = 2,
     GatherCertificationSerial = 3,
     GatherCertificationPipelined = 4,
+    GatherCertificationParallel = 5,
 }
 impl Operation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -452,6 +453,9 @@ impl Operation {
             Self::GatherCertificationPipelined => {
                 "OPERATION_GATHER_CERTIFICATION_PIPELINED"
             }
+            Self::GatherCertificationParallel => {
+                "OPERATION_GATHER_CERTIFICATION_PARALLEL"
+            }
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -465,6 +469,9 @@ impl Operation {
             }
             "OPERATION_GATHER_CERTIFICATION_PIPELINED" => {
                 Some(Self::GatherCertificationPipelined)
+            }
+            "OPERATION_GATHER_CERTIFICATION_PARALLEL" => {
+                Some(Self::GatherCertificationParallel)
             }
             _ => None,
         }

@@ -1,17 +1,44 @@
-//! A run as the papers' figures print it: one row per step, one column per PE.
+//! What crosses the edges of a tree in a round, step by step, and how the papers'
+//! figures print it: one row per step, one column per PE.
 
 use std::fmt::Write;
 
-use super::{Item, Run};
-use crate::pe::Control;
+use crate::PeId;
+use crate::pe::{Control, Message};
+
+/// Something that crossed an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// The step in which it crossed.
+    pub step: u64,
+    /// The sender.
+    pub from: PeId,
+    /// The receiver.
+    pub to: PeId,
+    /// What it was.
+    pub item: Item,
+}
+
+/// What crosses an edge in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A control item.
+    Control(Control),
+    /// Flit `index` (from 1) of a message.
+    Flit {
+        /// The message.
+        message: Message,
+        /// 1 for the head flit.
+        index: u64,
+    },
+}
 
 /// The network traffic of a run, cell by cell. A cell shows what its PE receives
 /// in its step; a message's source shows each flit one step before the neighbour
 /// has it, so a scatter's table begins at step 0. `(s)` is an order or wakeup
 /// call, `[*]` the token, `<c>` a certificate, `m4,1` the first flit of M_4.
-pub fn table(run: &Run) -> String {
-    let pes = run.arrival_steps.len();
-    let mut rows: Vec<Vec<String>> = vec![vec![String::new(); pes]; run.time_steps() as usize + 1];
+pub fn table(crossings: &[Crossing], pes: usize) -> String {
+    let mut rows: Vec<Vec<String>> = vec![vec![String::new(); pes]];
     let mut put = |step: u64, pe: usize, text: &str| {
         let step = step as usize;
         if rows.len() <= step {
@@ -23,7 +50,7 @@ pub fn table(run: &Run) -> String {
         }
         cell.push_str(text);
     };
-    for crossing in &run.crossings {
+    for crossing in crossings {
         let text = match crossing.item {
             Item::Control(Control::Token) => "[*]".to_owned(),
             Item::Control(Control::Certificate(certificate)) => {

@@ -5,44 +5,15 @@
 //! t+1; a message's flits stay together. The simulator checks each of these and
 //! fails loudly. Receipts follow the data outside the model: they take no step.
 
-mod table;
-
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use crate::pe::{Brief, Control, Message, Operation, Pace, Pe, Route, Transmit, Violation};
+use crate::schedule::certification::Sync;
+use crate::trace::{Crossing, Item};
 use crate::{PeId, Time, Tree};
-
-pub use table::table;
-
-/// Something that crossed an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crossing {
-    /// The step in which it crossed.
-    pub step: u64,
-    /// The sender.
-    pub from: PeId,
-    /// The receiver.
-    pub to: PeId,
-    /// What it was.
-    pub item: Item,
-}
-
-/// What crosses an edge in one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
-    /// A control item.
-    Control(Control),
-    /// Flit `index` (from 1) of a message.
-    Flit {
-        /// The message.
-        message: Message,
-        /// 1 for the head flit.
-        index: u64,
-    },
-}
 
 /// A finished simulation.
 #[derive(Debug)]
@@ -151,6 +122,9 @@ struct Station {
     incoming: Option<(Message, u64, Route)>,
     /// When the PE got its order or wakeup call.
     ordered: Option<u64>,
+    /// When it last received, and from whom.
+    heard: (u64, PeId),
+    finished: bool,
 }
 
 /// Runs one round, `flits[i]` being L_i, to its end.
@@ -160,46 +134,31 @@ pub fn run(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Result<Run,
 
 /// Runs one round of the given briefs, flits of one byte and steps of one tick.
 pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
-    let scatter = briefs.iter().any(|brief| brief.operation.is_scatter());
-    let sent = briefs.iter().flat_map(|brief| &brief.sends);
-    let total: u64 = sent.map(|message| message.bytes).sum();
+    let operation = briefs.first().map(|brief| brief.operation);
     let stations = tree.pes().zip(briefs).map(|(id, brief)| Station {
         pe: Pe::new(tree.clone(), id, brief),
         outgoing: None,
         held: None,
         incoming: None,
         ordered: None,
+        heard: (0, id),
+        finished: false,
     });
     let mut simulation = Simulation {
         stations: stations.collect(),
-        scatter,
+        scatter: operation == Some(Operation::Scatter),
+        multi_port: operation == Some(Operation::Certification(Sync::Parallel)),
         step: 0,
+        unfinished: tree.len(),
+        agenda: BTreeMap::from([(1, tree.pes().map(PeId::index).collect())]),
         run: Run {
             crossings: Vec::new(),
             arrival_steps: vec![0; tree.len()],
         },
     };
     simulation.stations[0].pe.handle_trigger(Time(0));
-    // Nothing in flight and no step of the schedule outstanding for this long
-    // means that nothing will ever come: no wait is longer than all the flits
-    // and all the control items one after the other.
-    let patience = 2 * total + 8 * tree.len() as u64 + 8;
-    let mut quiet = 0;
-    while simulation
-        .stations
-        .iter()
-        .any(|station| !station.pe.is_finished())
-    {
-        let moved = simulation.advance()?;
-        quiet = if moved { 0 } else { quiet + 1 };
-        if quiet > patience {
-            let stuck = simulation.stations.iter().filter(|s| !s.pe.is_finished());
-            let unfinished = stuck.map(|s| s.pe.id()).collect();
-            return Err(Fault::Stalled {
-                step: simulation.step,
-                unfinished,
-            });
-        }
+    while simulation.unfinished > 0 {
+        simulation.advance()?;
     }
     Ok(simulation.run)
 }
@@ -207,41 +166,30 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
 struct Simulation {
     stations: Vec<Station>,
     scatter: bool,
+    /// Control items of any number may be sent and received in a step.
+    multi_port: bool,
     step: u64,
+    unfinished: usize,
+    /// By step, the stations that may have something to send in it: nothing else
+    /// is looked at.
+    agenda: BTreeMap<u64, BTreeSet<usize>>,
     run: Run,
 }
 
 impl Simulation {
-    /// One step; whether anything moved in it.
-    fn advance(&mut self) -> Result<bool, Fault> {
-        // A step begins at the tick before it and ends at its own.
-        let start = Time(self.step);
-        self.step += 1;
-        let mut receipts = VecDeque::new();
+    /// The next step in which something can happen.
+    fn advance(&mut self) -> Result<(), Fault> {
+        let Some((step, busy)) = self.agenda.pop_first() else {
+            let stuck = self.stations.iter().filter(|station| !station.finished);
+            let unfinished = stuck.map(|station| station.pe.id()).collect();
+            let step = self.step;
+            return Err(Fault::Stalled { step, unfinished });
+        };
+        self.step = step;
+        let mut receipts = Vec::new();
         let mut crossings = Vec::new();
-        for at in 0..self.stations.len() {
-            if let Some((to, item)) = self.send(at, start, &mut receipts)? {
-                let from = self.stations[at].pe.id();
-                crossings.push(Crossing {
-                    step: self.step,
-                    from,
-                    to,
-                    item,
-                });
-            }
-        }
-        let moved = !crossings.is_empty() || !receipts.is_empty();
-        let mut heard: Vec<Option<PeId>> = vec![None; self.stations.len()];
-        for crossing in &crossings {
-            let Crossing { from, to: pe, .. } = *crossing;
-            if let Some(first) = heard[pe.index()].replace(from) {
-                return Err(Fault::ReceiveCollision {
-                    step: self.step,
-                    pe,
-                    first,
-                    second: from,
-                });
-            }
+        for &at in &busy {
+            self.send(at, &mut crossings, &mut receipts)?;
         }
         for crossing in &crossings {
             self.receive(crossing)?;
@@ -250,7 +198,29 @@ impl Simulation {
             self.control(from, to, Control::Receipt)?;
         }
         self.run.crossings.append(&mut crossings);
-        Ok(moved)
+        for at in busy {
+            self.look_ahead(at);
+        }
+        Ok(())
+    }
+
+    /// When a station has to be looked at again after this step.
+    fn look_ahead(&mut self, at: usize) {
+        let station = &mut self.stations[at];
+        if !station.finished && station.pe.is_finished() {
+            station.finished = true;
+            self.unfinished -= 1;
+        }
+        if station.held.is_some() || station.outgoing.is_some() {
+            self.wake(at, self.step + 1);
+        } else if let Some(Time(due)) = station.pe.poll_timeout() {
+            // What is due at a tick goes in the step that begins there.
+            self.wake(at, (due + 1).max(self.step + 1));
+        }
+    }
+
+    fn wake(&mut self, at: usize, step: u64) {
+        self.agenda.entry(step).or_default().insert(at);
     }
 
     /// What a station sends in this step. A port is free again at its end, before
@@ -258,52 +228,70 @@ impl Simulation {
     fn send(
         &mut self,
         at: usize,
-        start: Time,
-        receipts: &mut VecDeque<(PeId, PeId)>,
-    ) -> Result<Option<(PeId, Item)>, Fault> {
+        crossings: &mut Vec<Crossing>,
+        receipts: &mut Vec<(PeId, PeId)>,
+    ) -> Result<(), Fault> {
         let step = self.step;
+        // A step begins at the tick before it and ends at its own.
+        let start = Time(step - 1);
         let station = &mut self.stations[at];
-        let id = station.pe.id();
+        let from = station.pe.id();
+        let mut cross = |to, item| {
+            crossings.push(Crossing {
+                step,
+                from,
+                to,
+                item,
+            });
+        };
         if let Some((to, message, index)) = station.held.take() {
             if station.outgoing.is_some() {
-                return Err(Fault::SendCollision { step, pe: id });
+                return Err(Fault::SendCollision { step, pe: from });
             }
             if index == message.bytes {
                 station.pe.handle_sent();
+                // The port is free for the next step.
+                self.wake(at, step + 1);
             }
-            return Ok(Some((to, Item::Flit { message, index })));
+            cross(to, Item::Flit { message, index });
+            return Ok(());
         }
         while station.outgoing.is_none() {
             match station.pe.poll_transmit(start) {
-                None => return Ok(None),
+                None => return Ok(()),
                 Some(Transmit::Control {
                     to,
                     item: Control::Receipt,
                 }) => {
-                    receipts.push_back((id, to));
+                    receipts.push((from, to));
                     station.pe.handle_sent();
                 }
                 Some(Transmit::Control { to, item }) => {
                     station.pe.handle_sent();
-                    return Ok(Some((to, Item::Control(item))));
+                    cross(to, Item::Control(item));
+                    if !self.multi_port {
+                        self.wake(at, step + 1);
+                        return Ok(());
+                    }
                 }
                 Some(Transmit::Message { to, message }) => {
                     if !self.scatter && station.ordered.is_none_or(|ordered| ordered >= step) {
-                        return Err(Fault::Early { step, pe: id });
+                        return Err(Fault::Early { step, pe: from });
                     }
                     station.outgoing = Some((to, message, 1));
                 }
             }
         }
-        let Some((to, message, index)) = station.outgoing.take() else {
-            return Ok(None);
-        };
-        if index == message.bytes {
-            station.pe.handle_sent();
-        } else {
-            station.outgoing = Some((to, message, index + 1));
+        if let Some((to, message, index)) = station.outgoing.take() {
+            if index == message.bytes {
+                station.pe.handle_sent();
+                self.wake(at, step + 1);
+            } else {
+                station.outgoing = Some((to, message, index + 1));
+            }
+            cross(to, Item::Flit { message, index });
         }
-        Ok(Some((to, Item::Flit { message, index })))
+        Ok(())
     }
 
     fn receive(&mut self, crossing: &Crossing) -> Result<(), Fault> {
@@ -313,11 +301,21 @@ impl Simulation {
             to,
             item,
         } = *crossing;
+        let station = &mut self.stations[to.index()];
+        let (last, first) = std::mem::replace(&mut station.heard, (step, from));
+        let ports_are_enough = self.multi_port && matches!(item, Item::Control(_));
+        if last == step && !ports_are_enough {
+            return Err(Fault::ReceiveCollision {
+                step,
+                pe: to,
+                first,
+                second: from,
+            });
+        }
         let (message, index) = match item {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
-        let station = &mut self.stations[to.index()];
         let route = match station.incoming {
             None if index == 1 => {
                 let refused = |violation| Fault::Violation {
@@ -353,6 +351,7 @@ impl Simulation {
                 self.run.arrival_steps[message.pe().index()] = step;
             }
         }
+        self.wake(to.index(), step + 1);
         Ok(())
     }
 
@@ -367,9 +366,8 @@ impl Simulation {
             pe: to,
             violation,
         };
-        station
-            .pe
-            .handle_control(Time(step), from, item)
-            .map_err(refused)
+        let handled = station.pe.handle_control(Time(step), from, item);
+        self.wake(to.index(), step + 1);
+        handled.map_err(refused)
     }
 }

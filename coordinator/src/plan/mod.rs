@@ -1,0 +1,9 @@
+//! `flitcast plan`: what will happen, step by step, from the schedule that a real
+//! run uses, without a network.
+
+mod args;
+mod command;
+mod json;
+
+pub use args::PlanArgs;
+pub use command::{PlanError, lengths_in_flits, run};

@@ -1,0 +1,65 @@
+//! The planner against the simulator: every flit and every control item, step by
+//! step, of random trees and lengths.
+
+mod support;
+
+use std::sync::Arc;
+
+use flitcast_proto::pe::{Brief, Operation, Pace};
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::schedule::scatter;
+use flitcast_proto::sim::{self, Run};
+use flitcast_proto::{PeId, Tree};
+use proptest::prelude::*;
+use support::{path_and_flits, tree_and_flits};
+
+fn assert_agree(plan: &Plan, run: &Run) {
+    let mut crossings = run.crossings.clone();
+    crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
+    assert_eq!(plan.crossings(), crossings);
+    assert_eq!(plan.crossing_count(), crossings.len() as u64);
+    assert_eq!(plan.time_steps, run.time_steps());
+    let first = run.first_steps();
+    for message in &plan.messages {
+        assert_eq!(message.first_step, first[message.pe.index()]);
+        assert_eq!(message.arrival_step, run.arrival_steps[message.pe.index()]);
+    }
+    assert!(plan.lower_bound_steps <= plan.time_steps, "{plan:?}");
+}
+
+fn assert_simulates(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
+    let run = sim::run(tree, operation, flits).unwrap();
+    assert_agree(&plan(tree, operation, flits), &run);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn a_scatter_is_simulated_as_planned((tree, flits) in tree_and_flits(30)) {
+        assert_simulates(&tree, Operation::Scatter, &flits);
+    }
+
+    #[test]
+    fn so_is_one_in_any_order((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
+        let mut order = scatter::farthest_first(&tree, &flits);
+        order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
+        let mut briefs = Brief::all(&tree, Operation::Scatter, &flits, 1, Pace::LOCK_STEP);
+        briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.destination));
+        let run = sim::run_briefs(&tree, briefs).unwrap();
+        assert_agree(&plan_scatter(&tree, &flits, &order), &run);
+    }
+
+    #[test]
+    fn shoulder_tap_is_simulated_as_planned((tree, flits) in path_and_flits(30)) {
+        assert_simulates(&tree, Operation::ShoulderTap, &flits);
+    }
+
+    #[test]
+    fn certification_is_simulated_as_planned((tree, flits) in tree_and_flits(30)) {
+        for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
+            assert_simulates(&tree, Operation::Certification(sync), &flits);
+        }
+    }
+}

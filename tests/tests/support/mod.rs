@@ -1,0 +1,44 @@
+//! Random trees and lengths.
+
+use std::sync::Arc;
+
+use flitcast_proto::{PeId, Tree};
+use proptest::prelude::*;
+
+/// A tree of up to `max` PEs, each below any earlier one, and a length for each.
+pub fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    (1..=max).prop_flat_map(|len| {
+        let parents = (1..len).map(|i| (0..i as u32).boxed()).collect::<Vec<_>>();
+        (parents, lengths(len)).prop_map(|(parents, flits)| {
+            let parents = std::iter::once(None).chain(parents.into_iter().map(|p| Some(PeId(p))));
+            (
+                Arc::new(Tree::from_parents(parents.collect()).unwrap()),
+                flits,
+            )
+        })
+    })
+}
+
+/// A path whose PEs are numbered in any order, and a length for each.
+pub fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    (1..=max).prop_flat_map(|len| {
+        let order = Just((1..len as u32).collect::<Vec<_>>()).prop_shuffle();
+        (order, lengths(len)).prop_map(|(order, flits)| {
+            let mut parents = vec![None; flits.len()];
+            let mut above = PeId::ROOT;
+            for pe in order {
+                parents[pe as usize] = Some(above);
+                above = PeId(pe);
+            }
+            (Arc::new(Tree::from_parents(parents).unwrap()), flits)
+        })
+    })
+}
+
+fn lengths(len: usize) -> impl Strategy<Value = Vec<u64>> {
+    let one = prop_oneof![2 => Just(0u64), 3 => 1..4u64, 1 => 1..40u64];
+    prop::collection::vec(one, len).prop_map(|mut flits| {
+        flits[0] = 0;
+        flits
+    })
+}

@@ -1,1 +1,12 @@
-//! What the whole-system tests share: building the binary, running it, comparing trees of files.
+//! What the tests of the whole share: the `flitcast` binary, its runs and their
+//! reports, its processes, and trees of files. No test lives here.
+
+pub mod binary;
+pub mod files;
+pub mod processes;
+pub mod report;
+pub mod run;
+
+pub use binary::{flitcast, scratch};
+pub use report::Report;
+pub use run::{Finished, Running, run, start};

@@ -1,0 +1,50 @@
+//! The `flitcast` binary, and where the tests put their files.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use escargot::CargoBuild;
+use tempfile::TempDir;
+
+/// The `flitcast` binary, built from the sources as they are, in the profile and the
+/// target directory of the test that asks. It is built once in a test process.
+///
+/// # Panics
+///
+/// If it cannot be built: a test of a binary that is not there, or is an old one,
+/// says nothing.
+pub fn flitcast() -> &'static Path {
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let build = CargoBuild::new()
+            .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
+            .package("flitcast-coordinator")
+            .bin("flitcast")
+            .current_release()
+            .target_dir(target_dir());
+        match build.run() {
+            Ok(built) => built.path().to_owned(),
+            Err(error) => panic!("flitcast cannot be built: {error}"),
+        }
+    });
+    &BINARY
+}
+
+/// An empty directory, removed at the end. It is in the target directory, since what
+/// is at `/tmp` may be in memory, and some tests write much.
+pub fn scratch() -> TempDir {
+    let parent = target_dir().join("tmp");
+    std::fs::create_dir_all(&parent).expect("the target directory can be written to");
+    let dir = tempfile::Builder::new()
+        .prefix("flitcast-")
+        .tempdir_in(parent);
+    dir.expect("the target directory can be written to")
+}
+
+/// A test is `TARGET/PROFILE/deps/NAME`.
+fn target_dir() -> PathBuf {
+    let test = std::env::current_exe().expect("the system knows the running program");
+    let target = test.ancestors().nth(3);
+    target
+        .expect("cargo puts tests three levels down")
+        .to_owned()
+}

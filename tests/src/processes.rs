@@ -1,0 +1,99 @@
+//! Finds processes, by what `/proc` says of them.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable that marks a run's processes. The coordinator gets it from the test
+/// and hands it down with the rest of its environment.
+pub const MARK_VARIABLE: &str = "FLITCAST_TEST_RUN";
+
+/// What is gone soon is gone by then.
+const SOON: Duration = Duration::from_secs(30);
+
+/// A process of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// Its parent's id.
+    pub parent: i32,
+    /// Its command line.
+    pub arguments: Vec<String>,
+}
+
+impl Process {
+    /// Which PE it plays, if it is a `flitcast node --pe I`.
+    pub fn pe(&self) -> Option<u32> {
+        let node = self.arguments.iter().position(|word| word == "node")?;
+        match &self.arguments[node + 1..] {
+            [flag, index, ..] if flag == "--pe" => index.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Sends it a signal; it may be gone already.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid).expect("process ids are above 0");
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// The processes that carry a run's mark. Those that have ended and only wait for
+/// their parent to take notice are not among them.
+pub fn marked(mark: &str) -> Vec<Process> {
+    let assignment = format!("{MARK_VARIABLE}={mark}").into_bytes();
+    let all = fs::read_dir("/proc").expect("/proc is there");
+    let mut processes: Vec<Process> = all
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            // Whatever cannot be read has just ended, or is none of ours.
+            let environment = fs::read(entry.path().join("environ")).ok()?;
+            let is_marked = environment
+                .split(|&byte| byte == 0)
+                .any(|v| v == assignment);
+            is_marked.then(|| examine(pid, &entry.path())).flatten()
+        })
+        .collect();
+    processes.sort_by_key(|process| process.pid);
+    processes
+}
+
+fn examine(pid: i32, directory: &Path) -> Option<Process> {
+    let line = fs::read(directory.join("cmdline")).ok()?;
+    let stat = fs::read_to_string(directory.join("stat")).ok()?;
+    // Behind the name, which is in parentheses and may hold anything.
+    let (_, behind) = stat.rsplit_once(')')?;
+    let mut fields = behind.split_whitespace();
+    let (state, parent) = (fields.next()?, fields.next()?);
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    let words = line.split(|&byte| byte == 0);
+    let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
+    Some(Process {
+        pid,
+        parent: parent.parse().ok()?,
+        arguments: words.collect(),
+    })
+}
+
+/// Waits until something is there.
+///
+/// # Panics
+///
+/// If it is not there soon; `what` says what it was.
+#[track_caller]
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + SOON;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "not within {SOON:?}: {what}");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,225 @@
+//! Runs of the `flitcast` command. Every run has a time limit, after which its
+//! processes are killed and the test fails; and after every run that is waited for,
+//! no process may be left.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::processes::{MARK_VARIABLE, Process, eventually, marked};
+use crate::{Report, flitcast};
+
+/// Many times what the longest run takes.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit status; `None` after a signal.
+    pub code: Option<i32>,
+    /// All of stdout.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// That it went well, without a complaint.
+    #[track_caller]
+    pub fn ok(self) -> Finished {
+        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// What `--format json` printed.
+    #[track_caller]
+    pub fn report(&self) -> Report {
+        Report::parse(&self.stdout)
+    }
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Running {
+    command: String,
+    mark: String,
+    deadline: Instant,
+    child: Child,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Receiver<String>,
+    seen: String,
+}
+
+/// Runs `flitcast` with these arguments to its end.
+#[track_caller]
+pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Finished {
+    start(arguments).finish()
+}
+
+/// Starts `flitcast` with these arguments.
+#[track_caller]
+pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Running {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let number = RUNS.fetch_add(1, Ordering::Relaxed);
+    let mark = format!("{}-{number}", std::process::id());
+    let mut command = Command::new(flitcast());
+    command.args(arguments);
+    let shown = format!("{command:?}");
+    command
+        .env_remove("RUST_LOG")
+        .env(MARK_VARIABLE, &mark)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("flitcast was built");
+    let mut out = child.stdout.take().expect("it is piped");
+    let err = BufReader::new(child.stderr.take().expect("it is piped"));
+    let (say, stderr) = mpsc::channel();
+    thread::spawn(move || {
+        for line in err.split(b'\n').map_while(Result::ok) {
+            // Nobody listens any more once the run was given up.
+            let _ = say.send(String::from_utf8_lossy(&line).into_owned());
+        }
+    });
+    let stdout = thread::spawn(move || {
+        let mut text = String::new();
+        out.read_to_string(&mut text).expect("stdout is UTF-8");
+        text
+    });
+    Running {
+        command: shown,
+        mark,
+        deadline: Instant::now() + TIME_LIMIT,
+        child,
+        stdout: Some(stdout),
+        stderr,
+        seen: String::new(),
+    }
+}
+
+impl Running {
+    /// Waits for a line on stderr that holds all of `words`, and returns it.
+    #[track_caller]
+    pub fn wait_for(&mut self, words: &[&str]) -> String {
+        let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+        if let Some(line) = self.seen.lines().find(|line| is_it(line)) {
+            return line.to_owned();
+        }
+        loop {
+            match self.next_line() {
+                Some(line) if is_it(&line) => return line,
+                Some(_) => {}
+                None => panic!("{} never said {words:?}:\n{}", self.command, self.seen),
+            }
+        }
+    }
+
+    /// Waits for the end, and that no process is left then.
+    #[track_caller]
+    pub fn finish(mut self) -> Finished {
+        let code = self.end().code();
+        // Whoever launched it has waited for it.
+        let left = marked(&self.mark);
+        assert!(left.is_empty(), "{} has left {left:?}", self.command);
+        self.finished(code)
+    }
+
+    /// Kills the coordinator, which can do nothing about it, and waits until its
+    /// processes are gone as well.
+    #[track_caller]
+    pub fn kill(mut self) -> Finished {
+        self.signal(Signal::KILL);
+        let code = self.end().code();
+        eventually("the PEs of a killed coordinator are gone", || {
+            marked(&self.mark).is_empty().then_some(())
+        });
+        self.finished(code)
+    }
+
+    /// Sends the coordinator a signal.
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("nobody has waited for it yet");
+    }
+
+    /// The processes of the PEs, each a child of the coordinator.
+    pub fn pes(&self) -> Vec<Process> {
+        let coordinator = self.child.id() as i32;
+        let mut all = marked(&self.mark);
+        all.retain(|process| process.parent == coordinator && process.pe().is_some());
+        all
+    }
+
+    /// The process that plays one PE.
+    #[track_caller]
+    pub fn pe(&self, pe: u32) -> Process {
+        let mut all = self.pes();
+        let place = all.iter().position(|process| process.pe() == Some(pe));
+        match place {
+            Some(place) => all.swap_remove(place),
+            None => panic!("nobody plays P{pe}, only {all:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn next_line(&mut self) -> Option<String> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.stderr.recv_timeout(left) {
+            Ok(line) => {
+                self.seen.push_str(&line);
+                self.seen.push('\n');
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!(
+                    "{} takes longer than {TIME_LIMIT:?}:\n{}",
+                    self.command, self.seen
+                )
+            }
+        }
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> ExitStatus {
+        while self.next_line().is_some() {}
+        loop {
+            match self.child.try_wait().expect("it is our child") {
+                Some(status) => return status,
+                None => assert!(
+                    Instant::now() < self.deadline,
+                    "{} closed its stderr and did not end",
+                    self.command
+                ),
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn finished(&mut self, code: Option<i32>) -> Finished {
+        let stdout = self.stdout.take().expect("taken once");
+        Finished {
+            code,
+            stdout: stdout.join().expect("stdout could be read"),
+            stderr: std::mem::take(&mut self.seen),
+        }
+    }
+}
+
+impl Drop for Running {
+    /// Leaves no process to the tests that follow, however this one went.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for process in marked(&self.mark) {
+            process.signal(Signal::KILL);
+        }
+    }
+}

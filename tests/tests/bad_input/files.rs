@@ -1,0 +1,128 @@
+//! Inputs that cannot be sent, and outputs that cannot be written to.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use flitcast_tests::files::fill;
+
+use crate::{TO_OUTPUT, refused_in, with_input};
+
+#[test]
+fn entries_that_belong_to_no_pe() {
+    for operation in ["scatter", "gather"] {
+        let dir = with_input();
+        let line = format!("{operation} --tree path:3 {TO_OUTPUT}");
+        refused_in(
+            dir.path(),
+            &line,
+            &["input", "3 entries", "this tree has p1..p2"],
+        );
+        for name in ["p0", "p9", "p01", "P1", "q3", "notes.txt"] {
+            fill(&dir.path().join("input").join(name), 1);
+        }
+        fs::remove_dir_all(dir.path().join("input/p1")).expect("it is there");
+        let line = format!("{operation} --tree path:20 {TO_OUTPUT}");
+        let all = [
+            "`p0` is the root",
+            "`p01`",
+            "`P1`",
+            "`q3`",
+            "`notes.txt`",
+            "p1..p19",
+        ];
+        refused_in(dir.path(), &line, &all);
+    }
+}
+
+#[test]
+fn an_input_that_is_not_there_or_no_directory() {
+    for operation in ["scatter", "gather"] {
+        let dir = with_input();
+        let line = format!("{operation} --tree path:4 --input @/none --output @/output");
+        refused_in(dir.path(), &line, &["--input", "/none", "No such file"]);
+        let line = format!("{operation} --tree path:4 --input @/input/p1/file --output @/output");
+        refused_in(
+            dir.path(),
+            &line,
+            &["--input", "/input/p1/file", "Not a directory"],
+        );
+    }
+}
+
+/// Not even root can send these.
+#[test]
+fn an_input_that_cannot_be_sent() {
+    for operation in ["scatter", "gather"] {
+        let dir = with_input();
+        let input = dir.path().join("input");
+        let _socket = UnixListener::bind(input.join("p1/socket")).expect("it can be made");
+        symlink("/etc/passwd", input.join("p2/absolute")).expect("it can be made");
+        fs::remove_dir_all(input.join("p3")).expect("it is there");
+        symlink("p1", input.join("p3")).expect("it can be made");
+        let line = format!("{operation} --tree path:4 {TO_OUTPUT}");
+        refused_in(
+            dir.path(),
+            &line,
+            &["/input/p3", "cannot be a symlink itself"],
+        );
+        fs::remove_file(input.join("p3")).expect("it is there");
+        let all = [
+            "/p1/socket",
+            "it is a socket",
+            "/p2/absolute",
+            "/etc/passwd",
+        ];
+        refused_in(dir.path(), &line, &all);
+    }
+    let dir = with_input();
+    symlink("../../../p1", dir.path().join("input/p2/up")).expect("it can be made");
+    let line = format!("scatter --spread --tree path:4 {TO_OUTPUT}");
+    refused_in(dir.path(), &line, &["/up", "leaves the message"]);
+}
+
+#[test]
+fn files_for_nobody() {
+    let dir = with_input();
+    let line = format!("scatter --spread --tree path:1 {TO_OUTPUT}");
+    refused_in(dir.path(), &line, &["dealt to nobody", "no PE but P0"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_to() {
+    for operation in ["scatter", "gather"] {
+        let dir = with_input();
+        fill(&dir.path().join("full/notes.txt"), 1);
+        fill(&dir.path().join("a-file"), 1);
+        let line =
+            |output: &str| format!("{operation} --tree path:4 --input @/input --output @/{output}");
+        refused_in(
+            dir.path(),
+            &line("full"),
+            &["/full", "holds files already", "--force"],
+        );
+        refused_in(
+            dir.path(),
+            &line("a-file"),
+            &["--output", "/a-file", "not a directory"],
+        );
+        let below = &["--output", "/a-file", "ot a directory"];
+        refused_in(dir.path(), &line("a-file/x/y"), below);
+        refused_in(dir.path(), &line("a-file/x/y --force"), below);
+        refused_in(dir.path(), &line("input/output"), &["inside the input"]);
+        refused_in(
+            dir.path(),
+            &line("input/p1/x/output --force"),
+            &["inside the input"],
+        );
+        refused_in(dir.path(), &line("input --force"), &["inside the input"]);
+    }
+}
+
+/// What even root cannot write to, and what only a look at the bits would allow.
+#[test]
+fn an_output_that_nobody_may_write_to() {
+    let dir = with_input();
+    let line = "scatter --tree path:4 --input @/input --output /proc/flitcast/output";
+    refused_in(dir.path(), line, &["--output", "/proc"]);
+}

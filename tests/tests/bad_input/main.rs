@@ -1,0 +1,100 @@
+//! A command that cannot be carried out is refused with exit status 2: stderr names
+//! every cause, stdout stays empty, and nothing was launched or written.
+
+mod files;
+mod tree;
+mod values;
+
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same, fill, snapshot};
+use flitcast_tests::{Finished, run, scratch};
+use tempfile::TempDir;
+
+/// The words of a command line. `@` stands for the scratch directory.
+fn words(dir: &Path, line: &str) -> Vec<String> {
+    let dir = dir.to_str().expect("scratch paths are UTF-8");
+    line.split_whitespace()
+        .map(|word| word.replace('@', dir))
+        .collect()
+}
+
+fn run_loudly(dir: &Path, line: &str) -> Finished {
+    run(["-vv".to_owned()].into_iter().chain(words(dir, line)))
+}
+
+/// That a command is refused, and that every one of `causes` stands in stderr.
+#[track_caller]
+fn refused_in(dir: &Path, line: &str, causes: &[&str]) {
+    let before = snapshot(dir);
+    let run = run_loudly(dir, line);
+    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
+    assert_eq!(run.stdout, "", "{line}");
+    for cause in causes {
+        assert!(
+            run.stderr.contains(cause),
+            "{line}: no `{cause}` in\n{}",
+            run.stderr
+        );
+    }
+    assert!(run.stderr.starts_with("error: "), "{line}\n{}", run.stderr);
+    for trace in ["launched", "assigned", "P0|"] {
+        assert!(!run.stderr.contains(trace), "{line}\n{}", run.stderr);
+    }
+    assert_same(&before, &snapshot(dir));
+}
+
+#[track_caller]
+fn refused(line: &str, causes: &[&str]) {
+    refused_in(scratch().path(), line, causes);
+}
+
+/// Entries `p1`, `p2`, `p3` in a folder `input`.
+fn with_input() -> TempDir {
+    let dir = scratch();
+    for pe in 1..=3 {
+        fill(&dir.path().join(format!("input/p{pe}/file")), 1000);
+    }
+    dir
+}
+
+const TO_OUTPUT: &str = "--input @/input --output @/output";
+
+/// What the other tests look for in vain is there when all is well.
+#[test]
+fn a_good_command_launches_and_writes() {
+    let dir = with_input();
+    let run = run_loudly(dir.path(), &format!("scatter --tree path:4 {TO_OUTPUT}")).ok();
+    for trace in ["launched", "assigned", "P0|"] {
+        assert!(run.stderr.contains(trace), "{}", run.stderr);
+    }
+    assert!(dir.path().join("output").is_dir());
+}
+
+#[test]
+fn all_faults_of_a_command_are_listed_at_once() {
+    let dir = with_input();
+    fill(&dir.path().join("output/old"), 1);
+    fill(&dir.path().join("input/p77"), 1);
+    let line = format!("scatter --tree path:4 --flit-size 1 {TO_OUTPUT}");
+    let all = ["--flit-size", "holds files already", "`p77`"];
+    refused_in(dir.path(), &line, &all);
+}
+
+/// The algorithm has nothing to do with what is wrong with the input.
+#[test]
+fn a_fault_of_the_algorithm_hides_no_other() {
+    let dir = with_input();
+    fill(&dir.path().join("input/p77"), 1);
+    let line = format!("gather --tree star:4 --algorithm shoulder-tap {TO_OUTPUT}");
+    refused_in(dir.path(), &line, &["P0 has 3 children", "`p77`"]);
+    let line = "gather --tree star:4 --algorithm shoulder-tap --lengths 1,2";
+    refused(line, &["P0 has 3 children", "3 needed"]);
+}
+
+/// Nor has the shape's name with the flit size.
+#[test]
+fn a_fault_in_a_value_hides_no_other() {
+    let line = "scatter --tree ring:4 --size much --flit-size big";
+    refused(line, &["`ring`", "`much`", "`big`"]);
+}

@@ -1,0 +1,113 @@
+//! Trees that are none.
+
+use std::fs;
+
+use flitcast_tests::scratch;
+
+use crate::{refused, refused_in};
+
+#[test]
+fn a_shape_that_is_unknown() {
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} --tree ring:4 --size 1");
+        refused(
+            &line,
+            &[
+                "--tree",
+                "no tree shape is called `ring`",
+                "path:N",
+                "file:PATH",
+            ],
+        );
+    }
+    refused("scatter --tree pth:4 --size 1", &["did you mean `path`?"]);
+    refused("scatter --tree kary:4 --size 1", &["`kary:4`", "kary:K:N"]);
+    refused("scatter --size 1", &["--tree"]);
+}
+
+#[test]
+fn no_pe_at_all() {
+    for tree in ["path:0", "star:0", "kary:2:0", "binomial:0", "random:0:7"] {
+        let line = format!("scatter --tree {tree} --size 1");
+        refused(&line, &["N must be a whole number from 1", "`0`"]);
+    }
+    refused(
+        "scatter --tree parents: --size 1",
+        &["needs the parent of P1"],
+    );
+}
+
+#[test]
+fn a_list_of_parents_that_is_no_tree() {
+    refused(
+        "scatter --tree parents:0,3,2 --size 1",
+        &["cycle: P2 -> P3 -> P2"],
+    );
+    refused(
+        "scatter --tree parents:1 --size 1",
+        &["P1 is its own parent"],
+    );
+    refused(
+        "scatter --tree parents:0,9 --size 1",
+        &["P2: parent P9 does not exist"],
+    );
+    refused(
+        "scatter --tree parents:0,,1 --size 1",
+        &["the parent of P2 must be an index"],
+    );
+    let all = [
+        "P1: parent P7 does not exist",
+        "P2 is its own parent",
+        "cycle: P3 -> P4 -> P3",
+    ];
+    refused("gather --tree parents:7,2,4,3,3 --size 1", &all);
+    refused(
+        "gather --tree parents:7,2,4,3,3 --size 1",
+        &["P5 hangs below it"],
+    );
+}
+
+#[test]
+fn a_tree_file_that_is_no_tree() {
+    let dir = scratch();
+    let text = "root = 0\n\
+                [[pe]]\nid = 0\n\
+                [[pe]]\nid = 1\nparent = 9\n\
+                [[pe]]\nid = 2\nparent = 3\n\
+                [[pe]]\nid = 3\nparent = 2\n\
+                [[pe]]\nid = 4\n";
+    fs::write(dir.path().join("t.toml"), text).expect("it can be written");
+    let all = [
+        "t.toml:6: P1: parent P9 does not exist",
+        "t.toml:9: cycle: P2 -> P3 -> P2",
+        "t.toml:14: several roots: P4",
+    ];
+    refused_in(dir.path(), "scatter --tree file:@/t.toml --size 1", &all);
+    let causes = ["/none.toml", "No such file"];
+    refused_in(
+        dir.path(),
+        "scatter --tree file:@/none.toml --size 1",
+        &causes,
+    );
+    fs::write(dir.path().join("t.toml"), "parents = [0,\n0").expect("it can be written");
+    refused_in(
+        dir.path(),
+        "scatter --tree file:@/t.toml --size 1",
+        &["t.toml:2:"],
+    );
+    refused_in(
+        dir.path(),
+        "scatter --tree file:@ --size 1",
+        &["cannot read the tree file"],
+    );
+}
+
+#[test]
+fn more_pes_than_a_machine_takes() {
+    let line = "scatter --tree path:2000 --size 1";
+    refused(line, &["path:2000 has 2000 PEs", "at most 1024"]);
+    refused(
+        "scatter --tree star:99999999 --size 1",
+        &["`99999999`", "1048576"],
+    );
+}

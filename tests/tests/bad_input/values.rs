@@ -1,0 +1,128 @@
+//! Sizes, flits and algorithms, and options that do not go together.
+
+use crate::{TO_OUTPUT, refused, refused_in, with_input};
+
+#[test]
+fn sizes_that_overflow() {
+    let too_many = ["9223372036854775807"];
+    refused("scatter --tree path:3 --size 17EiB", &["`17EiB`", "2^64-1"]);
+    refused(
+        "scatter --tree path:3 --lengths 1,99999999999999999999",
+        &["M2", "2^64-1"],
+    );
+    refused("scatter --tree path:3 --size 15EiB", &too_many);
+    refused("gather --tree path:4 --lengths 4EiB,4EiB,4EiB", &too_many);
+    refused("gather --tree path:4 --lengths ramp:7EiB", &too_many);
+    refused("gather --tree path:4 --lengths halfnull:15EiB", &too_many);
+}
+
+#[test]
+fn sizes_that_are_none() {
+    refused(
+        "scatter --tree path:3 --size much",
+        &["`much` is not a size"],
+    );
+    refused("scatter --tree path:3 --size -1", &["-1"]);
+    refused(
+        "scatter --tree path:3 --lengths 1,5XB",
+        &["M2", "unknown unit `XB`"],
+    );
+    refused(
+        "scatter --tree path:3 --lengths bell:1",
+        &["neither a size nor a pattern"],
+    );
+    refused(
+        "scatter --tree path:4 --lengths 1,2",
+        &["2 length", "3 needed", "P3"],
+    );
+    refused(
+        "gather --tree path:3 --lengths 1,2,3",
+        &["3 length", "2 needed", "P2"],
+    );
+    refused(
+        "gather --tree path:3 --lengths uniform:2..1:7",
+        &["is more than"],
+    );
+}
+
+#[test]
+fn flits_that_are_none() {
+    for size in ["0", "63", "1048577", "8GiB"] {
+        let line = format!("gather --tree path:3 --size 1 --flit-size {size}");
+        refused(&line, &["--flit-size", "64 B to 1 MiB"]);
+    }
+    refused(
+        "gather --tree path:3 --size 1 --flit-size big",
+        &["--flit-size", "`big`"],
+    );
+}
+
+#[test]
+fn algorithms_that_do_not_fit() {
+    let line = "gather --size 1 --algorithm shoulder-tap --tree";
+    refused(
+        &format!("{line} star:4"),
+        &["shoulder-tap", "star:4", "P0 has 3 children"],
+    );
+    refused(
+        &format!("{line} kary:2:4"),
+        &["paths only", "P0 has 2 children"],
+    );
+    refused(
+        &format!("{line} path:4 --sync serial"),
+        &["--sync", "certification"],
+    );
+    refused(
+        "gather --tree path:3 --size 1 --algorithm quick",
+        &["--algorithm", "quick"],
+    );
+    refused(
+        "scatter --tree path:3 --size 1 --algorithm certification",
+        &["--algorithm"],
+    );
+}
+
+#[test]
+fn options_that_lack_another_or_exclude_it() {
+    let dir = with_input();
+    refused_in(
+        dir.path(),
+        "scatter --tree path:4 --input @/input",
+        &["--output"],
+    );
+    refused_in(
+        dir.path(),
+        "gather --tree path:4 --input @/input",
+        &["--output"],
+    );
+    refused("scatter --tree path:4 --output @/output", &["--input"]);
+    refused("scatter --tree path:4", &["--size", "--input"]);
+    refused(
+        "scatter --tree path:3 --size 1 --lengths 1,2",
+        &["--size", "--lengths"],
+    );
+    let line = format!("scatter --tree path:4 --size 1 {TO_OUTPUT}");
+    refused_in(dir.path(), &line, &["--size", "--input"]);
+    refused("scatter --tree path:3 --size 1 --spread", &["--spread"]);
+    refused(
+        "scatter --tree path:3 --size 1 --rounds 0",
+        &["--rounds", "0"],
+    );
+    refused(
+        "scatter --tree path:3 --size 1 --format xml",
+        &["--format", "xml"],
+    );
+}
+
+/// Nothing would be written there, and nobody would be told.
+#[test]
+fn an_output_for_messages_that_are_not_files() {
+    refused(
+        "scatter --tree path:3 --size 1 --output @/output",
+        &["--output", "--input"],
+    );
+    refused(
+        "gather --tree path:3 --lengths 1,2 --output @/output",
+        &["--output", "--input"],
+    );
+}

@@ -1,0 +1,227 @@
+//! Gathering against the best schedule there is: every tree of up to 6 PEs,
+//! lengths from {0, 1, 2, 5}.
+//!
+//! `cargo test -p flitcast-tests --release --test exhaustive -- --nocapture` prints
+//! how far the algorithms are above it; deploy/runs/2026-11-20-exhaustive keeps it.
+
+#[path = "../support/every.rs"]
+mod every;
+mod optimum;
+mod report;
+mod states;
+mod wave;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use flitcast_proto::Tree;
+use flitcast_proto::pe::{Control, Operation};
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::plan::plan;
+use flitcast_proto::schedule::{bounds, shoulder_tap};
+use report::Comparison;
+
+/// The most PEs of a tree whose cases are written down one by one: those of the
+/// next size fill megabytes.
+const MOST_PES_IN_CSV: usize = 5;
+
+/// What is known of one tree and its lengths. Times in steps.
+struct Case {
+    tree: Arc<Tree>,
+    flits: Vec<u64>,
+    bound: u64,
+    /// No gather is faster, whatever it knows.
+    optimum: u64,
+    /// The fastest collection of certificates.
+    wave: u64,
+    serial: Certified,
+    pipelined: Certified,
+    /// On a path.
+    shoulder_tap: Option<u64>,
+}
+
+/// A gather by certification.
+struct Certified {
+    time: u64,
+    /// When P0 has the last certificate.
+    synchronised: u64,
+}
+
+impl Certified {
+    fn of(tree: &Arc<Tree>, sync: Sync, flits: &[u64]) -> Certified {
+        let plan = plan(tree, Operation::Certification(sync), flits);
+        let certificates = plan.control.iter();
+        let certificates = certificates.filter(|c| matches!(c.item, Control::Certificate(_)));
+        Certified {
+            time: plan.time_steps,
+            synchronised: certificates.map(|c| c.step).max().unwrap_or(0),
+        }
+    }
+}
+
+impl Case {
+    fn of(tree: &Arc<Tree>, flits: Vec<u64>) -> Case {
+        let tap = || plan(tree, Operation::ShoulderTap, &flits).time_steps;
+        Case {
+            bound: bounds::gather_steps(tree, &flits),
+            optimum: optimum::gather_steps(tree, &flits),
+            wave: wave::steps(tree),
+            serial: Certified::of(tree, Sync::Serial, &flits),
+            pipelined: Certified::of(tree, Sync::Pipelined, &flits),
+            shoulder_tap: tree.is_path().then(tap),
+            tree: tree.clone(),
+            flits,
+        }
+    }
+
+    fn check(&self) {
+        let name = self.name();
+        for Certified { time, synchronised } in [&self.serial, &self.pipelined] {
+            // P0 gives its first order when it has the last certificate, so the best
+            // is out of reach by as much: a harder test than the optimum alone.
+            assert!(*time >= synchronised + self.optimum, "{name}");
+            assert!(*synchronised >= self.wave, "{name}");
+        }
+        let Some(shoulder_tap) = self.shoulder_tap else {
+            assert!(self.bound <= self.optimum, "{name}");
+            return;
+        };
+        let Certified { time, synchronised } = self.pipelined;
+        assert_eq!(time, synchronised + self.optimum, "{name}");
+        // Bound (7) has every PE but the end one pass its call on. Without the null
+        // messages at the end, nobody passes on a call that nobody needs, and (7) is
+        // what the best schedule takes. With them Shoulder-Tap, which cannot know,
+        // takes at most a step more.
+        let along = self.top_down_flits();
+        let end = along.iter().rposition(|&own| own > 0).unwrap_or(0);
+        let without_null_end = shoulder_tap::bound_steps(&along[..=end]);
+        assert_eq!(without_null_end, self.optimum, "{name}");
+        let null_end = u64::from(end + 1 < along.len());
+        assert!(shoulder_tap >= self.optimum, "{name}");
+        assert!(shoulder_tap <= self.optimum + null_end, "{name}");
+        assert!(self.bound <= self.optimum + null_end, "{name}");
+    }
+
+    fn top_down_flits(&self) -> Vec<u64> {
+        let top_down = self.tree.top_down().iter();
+        top_down.map(|pe| self.flits[pe.index()]).collect()
+    }
+
+    /// The parents of P1.. and the lengths L_1.., as digits.
+    fn digits(&self) -> (String, String) {
+        let parents = self.tree.pes().filter_map(|pe| self.tree.parent(pe));
+        (
+            parents.map(|parent| parent.0.to_string()).collect(),
+            self.flits[1..].iter().map(u64::to_string).collect(),
+        )
+    }
+
+    fn name(&self) -> String {
+        let (parents, lengths) = self.digits();
+        let (optimum, pipelined) = (self.optimum, self.pipelined.time);
+        format!("parents {parents} lengths {lengths}: optimum {optimum}, pipelined {pipelined}")
+    }
+
+    fn csv(&self) -> String {
+        let (parents, lengths) = self.digits();
+        let shoulder_tap = self.shoulder_tap.map(|steps| steps.to_string());
+        let times = [
+            self.bound,
+            self.optimum,
+            self.wave,
+            self.serial.time,
+            self.pipelined.synchronised,
+            self.pipelined.time,
+        ];
+        format!(
+            "{parents},{lengths},{},{}",
+            times.map(|steps| steps.to_string()).join(","),
+            shoulder_tap.unwrap_or_default()
+        )
+    }
+}
+
+/// Two searches with nothing in common find the same.
+#[test]
+fn branch_and_bound_finds_what_brute_force_finds() {
+    for pes in 1..=5 {
+        for tree in every::trees(pes) {
+            for flits in every::flits(pes) {
+                assert_eq!(
+                    optimum::gather_steps(&tree, &flits),
+                    states::gather_steps(&tree, &flits),
+                    "{tree:?}, {flits:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_gather_is_faster_than_the_best_schedule() {
+    let mut pipelined = Comparison::new("pipelined certification over the optimum");
+    let mut pipelined_2b = Comparison::new("pipelined certification over 2B + the optimum");
+    let mut pipelined_wave = Comparison::new(
+        "pipelined certification over the fastest collection of certificates + the optimum",
+    );
+    let mut serial = Comparison::new("serial certification over the optimum");
+    let mut serial_2n = Comparison::new("serial certification over 2n + the optimum");
+    let mut shoulder_tap = Comparison::new("Shoulder-Tap over the optimum (paths)");
+    let mut tree_bound = Comparison::new("the optimum over bounds::gather_steps (not paths)");
+    let mut path_bound =
+        Comparison::new("bounds::gather_steps over the optimum (paths: bound (7))");
+    let mut csv = String::from(
+        "parents,lengths,bound,optimum,fastest_wave,serial,two_b,pipelined,shoulder_tap\n",
+    );
+
+    for pes in 2..=6 {
+        for tree in every::trees(pes) {
+            for flits in every::flits(pes).filter(|flits| flits.iter().any(|&own| own > 0)) {
+                let case = Case::of(&tree, flits);
+                case.check();
+                let compare = |with: &mut Comparison, steps, base| {
+                    with.add(pes, steps, base, || case.name());
+                };
+                let Case {
+                    optimum,
+                    wave,
+                    serial: Certified { time, synchronised },
+                    ..
+                } = case;
+                compare(&mut serial, time, optimum);
+                compare(&mut serial_2n, time, synchronised + optimum);
+                let Certified { time, synchronised } = case.pipelined;
+                compare(&mut pipelined, time, optimum);
+                compare(&mut pipelined_2b, time, synchronised + optimum);
+                compare(&mut pipelined_wave, time, wave + optimum);
+                match case.shoulder_tap {
+                    Some(steps) => {
+                        compare(&mut shoulder_tap, steps, optimum);
+                        compare(&mut path_bound, case.bound, optimum);
+                    }
+                    None => compare(&mut tree_bound, optimum, case.bound),
+                }
+                if pes <= MOST_PES_IN_CSV {
+                    writeln!(csv, "{}", case.csv()).unwrap();
+                }
+            }
+        }
+    }
+
+    for comparison in [
+        pipelined,
+        pipelined_2b,
+        pipelined_wave,
+        serial,
+        serial_2n,
+        shoulder_tap,
+        tree_bound,
+        path_bound,
+    ] {
+        print!("{comparison}");
+    }
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exhaustive.csv");
+    std::fs::write(&file, csv).unwrap();
+    println!("\ncase by case: {}", file.display());
+}

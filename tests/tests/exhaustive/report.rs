@@ -1,0 +1,66 @@
+//! How often and by how much one time is above another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// By the number of PEs, the cases counted by their difference.
+pub struct Comparison {
+    what: &'static str,
+    rows: BTreeMap<usize, Row>,
+}
+
+#[derive(Default)]
+struct Row {
+    by_difference: BTreeMap<i64, u64>,
+    ratios: f64,
+    worst: Option<Worst>,
+}
+
+/// The first case with the largest difference.
+struct Worst {
+    difference: i64,
+    case: String,
+}
+
+impl Comparison {
+    pub fn new(what: &'static str) -> Comparison {
+        Comparison {
+            what,
+            rows: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one case on a tree of `pes` PEs.
+    pub fn add(&mut self, pes: usize, steps: u64, base: u64, case: impl FnOnce() -> String) {
+        let row = self.rows.entry(pes).or_default();
+        let difference = steps as i64 - base as i64;
+        *row.by_difference.entry(difference).or_default() += 1;
+        row.ratios += steps as f64 / base as f64;
+        if row.worst.as_ref().is_none_or(|w| difference > w.difference) {
+            let case = case();
+            row.worst = Some(Worst { difference, case });
+        }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{}", self.what)?;
+        writeln!(f, "PEs    cases  mean ratio  cases by difference in steps")?;
+        for (pes, row) in &self.rows {
+            let cases: u64 = row.by_difference.values().sum();
+            let ratio = row.ratios / cases as f64;
+            write!(f, "{pes:3} {cases:8}  {ratio:10.4} ")?;
+            for (difference, count) in &row.by_difference {
+                write!(f, " {difference:+}: {count}")?;
+            }
+            writeln!(f)?;
+        }
+        for (pes, Row { worst, .. }) in &self.rows {
+            if let Some(Worst { difference, case }) = worst {
+                writeln!(f, "{pes:3}  {difference:+} first at {case}")?;
+            }
+        }
+        Ok(())
+    }
+}

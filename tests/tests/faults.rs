@@ -1,0 +1,322 @@
+//! A PE that dies in mid-round, in a scatter and in a gather, wherever it stands: the
+//! command fails, says who died, what was delivered and who was left without, and
+//! leaves no process. The messages are synthetic and too long to arrive in a day.
+
+use flitcast_tests::{Finished, Report, Running, run, start};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const SHORT: u64 = 1024;
+const ENDLESS: u64 = 400 << 30;
+
+/// A run of a tree of 4 on which a message is under way that does not end, as those
+/// say that `words` are of (of a PE's log).
+#[track_caller]
+fn endless(operation: &[&str], tree: &str, lengths: &[u64], words: &[&[&str]]) -> Running {
+    let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
+    let list = lengths.join(",");
+    let fixed = [
+        "--tree",
+        tree,
+        "--lengths",
+        &list,
+        "--format",
+        "json",
+        "-vv",
+    ];
+    let mut running = start(operation.iter().chain(&fixed));
+    running.wait_for(&["triggered"]);
+    for words in words {
+        running.wait_for(words);
+    }
+    assert_eq!(running.pes().len(), lengths.len() + 1);
+    running
+}
+
+/// What the user is told of a PE that was killed.
+struct Told {
+    finished: Finished,
+    report: Report,
+}
+
+impl Told {
+    /// Kills a PE in mid-round and hears what the command says of it.
+    #[track_caller]
+    fn of_killing(running: Running, pe: u32) -> Told {
+        let victim = running.pe(pe);
+        victim.signal(Signal::KILL);
+        let finished = running.finish();
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let report = finished.report();
+        assert_eq!(
+            report.number("/error/pe"),
+            u64::from(pe),
+            "{}",
+            finished.stderr
+        );
+        assert_eq!(report.number("/error/pid"), victim.pid as u64);
+        assert_eq!(report.number("/error/round"), 1);
+        let message = report.value("/error/message").as_str().expect("a text");
+        let cause = format!("P{pe} was killed by signal 9");
+        assert!(message.contains(&cause), "{message}");
+        let told = Told { finished, report };
+        told.on_stderr(&format!("error: {cause}"));
+        told.on_stderr(&format!("where: P{pe}, process {}", victim.pid));
+        told.on_stderr("when: round 1 of the ");
+        told
+    }
+
+    #[track_caller]
+    fn on_stderr(&self, words: &str) {
+        let stderr = &self.finished.stderr;
+        assert!(stderr.contains(words), "no `{words}` in\n{stderr}");
+    }
+
+    /// Whose messages were delivered; the same in text and JSON.
+    #[track_caller]
+    fn delivered(&self) -> Vec<u64> {
+        let list = self.report.list("/error/delivered").iter();
+        let delivered: Vec<u64> = list.map(|pe| pe.as_u64().expect("an index")).collect();
+        let names: Vec<String> = delivered.iter().map(|pe| format!("P{pe}")).collect();
+        match names.is_empty() {
+            true => self.on_stderr("delivered: nothing"),
+            false => self.on_stderr(&format!("messages: {}\n", names.join(", "))),
+        }
+        delivered
+    }
+
+    /// Whose messages were not, and how much of each is known to have come.
+    #[track_caller]
+    fn lacking(&self, words: &str) -> Vec<(u64, Option<u64>)> {
+        let list = self.report.list("/error/left_without").iter();
+        let lacking = list.map(|lacking| {
+            let pe = lacking["pe"].as_u64().expect("an index");
+            let name = format!("P{pe}");
+            let begin = format!("  {words}: ");
+            let said = self
+                .finished
+                .stderr
+                .lines()
+                .filter_map(|line| line.strip_prefix(&begin));
+            let named = said
+                .flat_map(|line| line.split(", "))
+                .any(|word| word == name);
+            assert!(named, "{name} is not {words} in\n{}", self.finished.stderr);
+            let received = &lacking["received_bytes"];
+            assert!(received.is_null() || received.is_u64(), "{received}");
+            (pe, received.as_u64())
+        });
+        lacking.collect()
+    }
+
+    /// That somebody was left with part of the endless message.
+    #[track_caller]
+    fn assert_partly(&self, received: Option<u64>) {
+        let received = received.expect("its destination lives, and can tell");
+        assert!(0 < received && received < ENDLESS, "{received}");
+        self.on_stderr("of 400 GiB arrived");
+    }
+}
+
+/// P2's message comes last, when all others have been delivered.
+#[track_caller]
+fn scatter_on_a_binary_tree() -> Running {
+    let lengths = [SHORT, ENDLESS, SHORT, SHORT, SHORT, SHORT];
+    let seen = |pe: u32| {
+        [
+            format!("P{pe}| "),
+            format!("of=P{pe} "),
+            "Deliver".to_owned(),
+        ]
+    };
+    let words: Vec<_> = (1..=6).map(seen).collect();
+    let words: Vec<Vec<&str>> = words
+        .iter()
+        .map(|w| w.iter().map(String::as_str).collect())
+        .collect();
+    let words: Vec<&[&str]> = words.iter().map(Vec::as_slice).collect();
+    endless(&["scatter"], "kary:2:7", &lengths, &words)
+}
+
+#[test]
+fn a_leaf_dies_in_a_scatter() {
+    let told = Told::of_killing(scatter_on_a_binary_tree(), 4);
+    assert_eq!(told.report.number("/error/parent"), 1);
+    told.on_stderr("child of P1");
+    assert_eq!(told.delivered(), [1, 3, 5, 6]);
+    match told.lacking("left without")[..] {
+        // What the dead one had got, nobody can tell.
+        [(2, received), (4, None)] => told.assert_partly(received),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_interior_pe_dies_in_a_scatter() {
+    let told = Told::of_killing(scatter_on_a_binary_tree(), 2);
+    assert_eq!(told.delivered(), [1, 3, 4, 5, 6]);
+    assert_eq!(told.lacking("left without"), [(2, None)]);
+    told.on_stderr("of 400 GiB an unknown part arrived");
+}
+
+#[test]
+fn p0_dies_in_a_scatter() {
+    let told = Told::of_killing(scatter_on_a_binary_tree(), 0);
+    assert!(told.report.value("/error/parent").is_null());
+    assert_eq!(told.delivered(), [1, 3, 4, 5, 6]);
+    match told.lacking("left without")[..] {
+        [(2, received)] => told.assert_partly(received),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_relay_dies_with_everything_behind_it_under_way() {
+    let words: &[&[&str]] = &[&["P3| ", "of=P3 ", "Deliver"]];
+    let running = endless(&["scatter"], "path:4", &[SHORT, 0, ENDLESS], words);
+    let told = Told::of_killing(running, 2);
+    assert_eq!(told.delivered(), [0; 0]);
+    match told.lacking("left without")[..] {
+        // P2 has a null message: it lacks nothing.
+        [(1, Some(0)), (3, received)] => told.assert_partly(received),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// On a path, P0 gets P1's message, then P2's, then P3's.
+#[track_caller]
+fn gather_on_a_path(algorithm: &[&str]) -> Running {
+    let words: &[&[&str]] = &[&["P0| ", "of=P3 ", "Deliver"]];
+    let operation = [&["gather"], algorithm].concat();
+    endless(&operation, "path:4", &[SHORT, SHORT, ENDLESS], words)
+}
+
+const SHOULDER_TAP: &[&str] = &["--algorithm", "shoulder-tap"];
+
+#[test]
+fn a_leaf_dies_in_a_gather() {
+    let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), 3);
+    told.on_stderr("round 1 of the gather");
+    assert_eq!(told.delivered(), [1, 2]);
+    match told.lacking("not gathered")[..] {
+        [(3, received)] => told.assert_partly(received),
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_relay_dies_in_a_gather() {
+    for pe in [1, 2] {
+        let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), pe);
+        assert_eq!(
+            told.delivered(),
+            [1, 2],
+            "what was delivered stays delivered"
+        );
+        match told.lacking("not gathered")[..] {
+            [(3, received)] => told.assert_partly(received),
+            ref other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn p0_dies_in_a_gather() {
+    let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), 0);
+    assert_eq!(told.delivered(), [0; 0], "it alone knew");
+    assert_eq!(
+        told.lacking("not gathered"),
+        [(1, None), (2, None), (3, None)]
+    );
+}
+
+#[test]
+fn any_pe_dies_in_a_gather_by_certificates() {
+    for (sync, pe) in [
+        ("serial", 0),
+        ("serial", 2),
+        ("pipelined", 1),
+        ("pipelined", 5),
+    ] {
+        let operation = ["gather", "--algorithm", "certification", "--sync", sync];
+        let words: &[&[&str]] = &[&["P0| ", "route=Deliver"]];
+        let running = endless(&operation, "kary:2:6", &[ENDLESS; 5], words);
+        let told = Told::of_killing(running, pe);
+        assert_eq!(told.delivered(), [0; 0]);
+        let lacking = told.lacking("not gathered");
+        let pes: Vec<u64> = lacking.iter().map(|&(pe, _)| pe).collect();
+        assert_eq!(pes, [1, 2, 3, 4, 5]);
+        let received: Option<u64> = lacking.iter().map(|&(_, received)| received).sum();
+        match pe {
+            0 => assert_eq!(received, None),
+            _ => told.assert_partly(received),
+        }
+    }
+}
+
+/// Told to stop, it does not: the others are not kept waiting for it forever.
+#[test]
+fn a_pe_that_hangs_is_killed_in_the_end() {
+    let running = scatter_on_a_binary_tree();
+    running.pe(1).signal(Signal::STOP);
+    running.pe(4).signal(Signal::KILL);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1));
+    assert_eq!(finished.report().number("/error/pe"), 4);
+}
+
+#[test]
+fn what_a_pe_says_on_stderr_bears_its_name() {
+    let finished = run(["scatter", "--tree", "path:4", "--size", "1KiB", "-vv"]).ok();
+    for pe in 0..4 {
+        let prefix = format!("P{pe}| ");
+        let mut lines = finished
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with(&prefix));
+        let own = format!("pe{{pe=P{pe}}}:round{{round=1}}");
+        assert!(lines.any(|line| line.contains(&own)), "{}", finished.stderr);
+    }
+    let silent = run(["scatter", "--tree", "path:4", "--size", "1KiB"]).ok();
+    assert_eq!(
+        silent.stderr, "",
+        "without -v, and where there is no terminal"
+    );
+}
+
+#[test]
+fn a_log_in_json_is_json_line_by_line_with_pe_and_round() {
+    let arguments = [
+        "gather",
+        "--tree",
+        "path:3",
+        "--size",
+        "1KiB",
+        "-vv",
+        "--log-format",
+        "json",
+    ];
+    let finished = run(arguments).ok();
+    let parse =
+        |line| serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    let lines: Vec<Value> = finished.stderr.lines().map(parse).collect();
+    for pe in ["P0", "P1", "P2"] {
+        let of_round = lines.iter().filter(|line| {
+            let spans = line["spans"].as_array().into_iter().flatten();
+            let spans: Vec<&Value> = spans.collect();
+            spans
+                .iter()
+                .any(|span| span["name"] == "pe" && span["pe"] == pe)
+                && spans
+                    .iter()
+                    .any(|span| span["name"] == "round" && span["round"] == "1")
+        });
+        assert!(of_round.count() > 0, "{pe}: {}", finished.stderr);
+    }
+    for line in &lines {
+        let from_a_pe = line["target"]
+            .as_str()
+            .is_some_and(|t| t.starts_with("flitcast_node"));
+        assert!(!from_a_pe || line["span"].is_object(), "{line}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Every shape of tree, of 1 to 16 PEs; both operations, every algorithm; messages
+//! of nothing, of a byte, of a flit and a byte around it, of megabytes: all real
+//! processes. What was scattered and gathered again is what was there before.
+
+use std::path::Path;
+
+use flitcast_tests::files::{Tree, assert_same, fill, snapshot};
+use flitcast_tests::{Report, run, scratch};
+
+const SIZES: [usize; 6] = [1, 2, 3, 5, 8, 16];
+const KIB: usize = 1024;
+
+/// Small flits and the default ones take turns.
+fn flit_bytes(pes: usize) -> usize {
+    match pes {
+        2 | 5 | 16 => 4 * KIB,
+        _ => 64 * KIB,
+    }
+}
+
+/// The lengths that could matter. P_i's message is the `i + turn`-th of them, over
+/// and over.
+fn length_kinds(flit: usize) -> [usize; 6] {
+    [flit + 1, flit, 3 * KIB * KIB + 5, flit - 1, 0, 1]
+}
+
+fn lengths(pes: usize, turn: usize) -> Vec<usize> {
+    let kinds = length_kinds(flit_bytes(pes));
+    (0..pes - 1)
+        .map(|i| kinds[(i + turn) % kinds.len()])
+        .collect()
+}
+
+/// With few PEs it takes several turns until each kind was sent.
+fn turns(pes: usize) -> Vec<usize> {
+    let kinds = length_kinds(flit_bytes(pes)).len();
+    match pes {
+        1 => vec![0],
+        _ => (0..kinds).step_by((pes - 1).min(kinds)).collect(),
+    }
+}
+
+/// The arguments of every gather that the tree allows.
+fn gathers(is_path: bool) -> Vec<Vec<&'static str>> {
+    let mut all = vec![
+        vec!["--algorithm", "certification", "--sync", "serial"],
+        vec!["--algorithm", "certification", "--sync", "pipelined"],
+    ];
+    if is_path {
+        all.push(vec!["--algorithm", "shoulder-tap"]);
+    }
+    all
+}
+
+/// A run that went well, and its report.
+#[track_caller]
+fn report(operation: &str, tree: &str, pes: usize, more: &[&str]) -> Report {
+    let flit = flit_bytes(pes).to_string();
+    let fixed = [
+        operation,
+        "--tree",
+        tree,
+        "--flit-size",
+        &flit,
+        "--format",
+        "json",
+    ];
+    let report = run(fixed.iter().chain(more)).ok().report();
+    assert_eq!(report.list("/pes").len(), pes, "{tree}");
+    assert_eq!(report.value("/operation"), operation);
+    assert_eq!(report.number("/flit_bytes"), flit_bytes(pes) as u64);
+    if let Some(algorithm) = more
+        .iter()
+        .skip_while(|&&word| word != "--algorithm")
+        .nth(1)
+    {
+        assert_eq!(report.value("/algorithm"), algorithm);
+    }
+    report.assert_all_arrived();
+    report
+}
+
+/// Receivers verify every byte of a synthetic message, and fail the run otherwise.
+#[track_caller]
+fn synthetic(tree: &str, pes: usize, is_path: bool) {
+    for turn in turns(pes) {
+        let lengths = lengths(pes, turn);
+        let list: Vec<String> = lengths.iter().map(usize::to_string).collect();
+        let list = match pes {
+            // There is nobody to send anything to; a list must be as long.
+            1 => vec!["--size".to_owned(), "1MiB".to_owned()],
+            _ => vec!["--lengths".to_owned(), list.join(",")],
+        };
+        let list: Vec<&str> = list.iter().map(String::as_str).collect();
+        let expected: Vec<u64> = lengths.iter().map(|&bytes| bytes as u64).collect();
+        let scattered = report("scatter", tree, pes, &list);
+        assert_eq!(scattered.message_bytes(), expected, "{tree}");
+        for gather in gathers(is_path) {
+            let gathered = report("gather", tree, pes, &[&list[..], &gather].concat());
+            assert_eq!(gathered.message_bytes(), expected, "{tree}");
+        }
+    }
+}
+
+/// Shards: for each PE a folder with files of its length, but nothing for those
+/// whose length is 0.
+fn shards(directory: &Path, pes: usize) -> Tree {
+    std::fs::create_dir(directory).expect("a scratch directory can be written to");
+    for (i, &bytes) in (1..).zip(&lengths(pes, pes)) {
+        if bytes > 0 {
+            let own = directory.join(format!("p{i}"));
+            fill(&own.join("data.bin"), bytes);
+            fill(&own.join("part").join("small"), i);
+        }
+    }
+    snapshot(directory)
+}
+
+#[track_caller]
+fn files(tree: &str, pes: usize, is_path: bool) {
+    let dir = scratch();
+    let path = |name: &str| {
+        dir.path()
+            .join(name)
+            .to_str()
+            .expect("it is UTF-8")
+            .to_owned()
+    };
+    let (input, scattered) = (path("input"), path("scattered"));
+    let shards = shards(Path::new(&input), pes);
+    let more = ["--input", &input, "--output", &scattered];
+    let sent = report("scatter", tree, pes, &more).message_bytes();
+    assert_same(&shards, &below(&scattered));
+    for (i, gather) in gathers(is_path).iter().enumerate() {
+        let gathered = path(&format!("gathered{i}"));
+        // Where everything was null, there is no output to gather from.
+        let from = if shards.is_empty() {
+            &input
+        } else {
+            &scattered
+        };
+        let more = ["--input", from, "--output", &gathered];
+        let back = report("gather", tree, pes, &[&more[..], gather].concat());
+        assert_eq!(back.message_bytes(), sent, "{tree}: the same messages");
+        assert_same(&shards, &below(&gathered));
+    }
+    assert_same(&shards, &snapshot(Path::new(&input)));
+}
+
+/// An output that nothing was written to may be missing.
+#[track_caller]
+fn below(output: &str) -> Tree {
+    match Path::new(output).exists() {
+        true => snapshot(Path::new(output)),
+        false => Tree::new(),
+    }
+}
+
+#[track_caller]
+fn shape(name: impl Fn(usize) -> String, is_path: impl Fn(usize) -> bool) {
+    for pes in SIZES {
+        synthetic(&name(pes), pes, is_path(pes));
+        files(&name(pes), pes, is_path(pes));
+    }
+}
+
+/// Up to two PEs, every tree is a path.
+fn small(pes: usize) -> bool {
+    pes <= 2
+}
+
+#[test]
+fn a_path() {
+    shape(|pes| format!("path:{pes}"), |_| true);
+}
+
+#[test]
+fn a_star() {
+    shape(|pes| format!("star:{pes}"), small);
+}
+
+#[test]
+fn a_binary_tree() {
+    shape(|pes| format!("kary:2:{pes}"), small);
+}
+
+#[test]
+fn a_ternary_tree() {
+    shape(|pes| format!("kary:3:{pes}"), small);
+}
+
+#[test]
+fn a_binomial_tree() {
+    shape(|pes| format!("binomial:{pes}"), small);
+}
+
+#[test]
+fn a_random_tree() {
+    shape(|pes| format!("random:{pes}:7"), small);
+}
+
+/// Two paths from P0, numbered from their far ends: parents have greater numbers than
+/// their children.
+fn two_arms(pes: usize) -> Vec<usize> {
+    let parent = |i: usize| match i + 2 {
+        above if above < pes => above,
+        _ => 0,
+    };
+    (1..pes).map(parent).collect()
+}
+
+#[test]
+fn a_tree_given_by_its_parents() {
+    let name = |pes: usize| {
+        let parents: Vec<_> = two_arms(pes).iter().map(usize::to_string).collect();
+        match pes {
+            1 => "path:1".to_owned(),
+            _ => format!("parents:{}", parents.join(",")),
+        }
+    };
+    shape(name, small);
+}
+
+#[test]
+fn a_tree_in_a_file() {
+    let dir = scratch();
+    let name = |pes: usize| {
+        let mut text = "[[pe]]\nid = 0\n".to_owned();
+        for (id, parent) in (1..).zip(two_arms(pes)) {
+            text.push_str(&format!("[[pe]]\nid = {id}\nparent = {parent}\n"));
+        }
+        let path = dir.path().join(format!("tree-of-{pes}.toml"));
+        std::fs::write(&path, text).expect("a scratch directory can be written to");
+        format!("file:{}", path.display())
+    };
+    shape(name, small);
+}

@@ -1,0 +1,309 @@
+//! `Control`: what the coordinator and a PE say to each other.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flitcast_proto::pe::Operation;
+use flitcast_proto::predict::Link;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::wire::control::{
+    Arrival, Assignment, FromPe, Payload, Prepare, Register, Report, ToPe,
+};
+use flitcast_proto::{PeId, RoundId, Tree};
+
+use crate::body;
+use crate::reference::Reference;
+
+fn register() -> FromPe {
+    FromPe::Register(Register {
+        cluster: u64::MAX - 1,
+        pe: PeId(7),
+        min_version: 1,
+        max_version: 2,
+        listen: "[::1]:4711".to_owned(),
+        pid: 4_194_304,
+    })
+}
+
+/// Everything that a PE says.
+fn from_pe() -> Vec<(FromPe, &'static str)> {
+    let link = |latency_ns, ns_per_byte| Link {
+        latency_ns,
+        ns_per_byte,
+    };
+    let arrival = |pe, delivered| Arrival {
+        source: PeId(0),
+        destination: PeId(pe),
+        bytes_received: 10,
+        bytes_total: 1 << 33,
+        delivered,
+        at_ns: 77,
+    };
+    vec![
+        (
+            register(),
+            r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
+               listen: "[::1]:4711" pid: 4194304 }"#,
+        ),
+        (
+            FromPe::Ready {
+                message_bytes: vec![0, 1, 1 << 40],
+            },
+            "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776 }",
+        ),
+        (
+            FromPe::ProbeResult {
+                child: PeId(2),
+                down: link(9000.5, 0.25),
+                up: link(8000.0, 1e-3),
+            },
+            "probe_result { child: 2 down_latency_ns: 9000.5 down_ns_per_byte: 0.25
+             up_latency_ns: 8000 up_ns_per_byte: 0.001 }",
+        ),
+        (FromPe::Prepared, "prepared { }"),
+        (
+            FromPe::Report(Report {
+                round: RoundId(3),
+                complete: true,
+                started_ns: 12,
+                arrivals: vec![arrival(1, true), arrival(2, false)],
+                collisions: 4,
+                peak_buffered_flits: 1,
+                peak_resident_bytes: 7 << 20,
+            }),
+            "report { round: 3 complete: true started_ns: 12
+             arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
+                        delivered: true at_ns: 77 }
+             arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 }
+             collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032 }",
+        ),
+        (
+            FromPe::Progress {
+                round: RoundId(3),
+                bytes: 500,
+            },
+            "progress { round: 3 bytes: 500 }",
+        ),
+        (
+            FromPe::Fault {
+                round: RoundId(3),
+                peer: Some(PeId(2)),
+                reason: "gone".to_owned(),
+            },
+            r#"fault { round: 3 peer: 2 reason: "gone" }"#,
+        ),
+        (
+            FromPe::Fault {
+                round: RoundId(3),
+                peer: None,
+                reason: "full disk".to_owned(),
+            },
+            r#"fault { round: 3 reason: "full disk" }"#,
+        ),
+    ]
+}
+
+fn assignment(operation: Operation, payload: Payload) -> ToPe {
+    let parents = [None, Some(0), Some(0), Some(1)];
+    let parents = parents.map(|parent| parent.map(PeId)).to_vec();
+    ToPe::Assignment(Assignment {
+        version: 1,
+        tree: Arc::new(Tree::from_parents(parents).expect("it is a tree")),
+        parent_listen: Some("127.0.0.1:1".to_owned()),
+        operation,
+        flit_bytes: 65536,
+        payload,
+    })
+}
+
+fn files() -> Payload {
+    Payload::Files {
+        input: PathBuf::from(OsStr::from_bytes(b"/in/\xff put")),
+        spread: true,
+        output: "/out".into(),
+        replace: true,
+    }
+}
+
+const PLACE: &str =
+    r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1" flit_bytes: 65536"#;
+const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
+
+/// Everything that the coordinator says.
+fn to_pe() -> Vec<(ToPe, String)> {
+    let lengths = vec![1, 0, 1 << 40];
+    let mut all = vec![(
+        assignment(Operation::Scatter, Payload::Synthetic { lengths }),
+        format!(
+            "assignment {{ {PLACE} operation: OPERATION_SCATTER_FDF
+             synthetic {{ lengths: 1 lengths: 0 lengths: 1099511627776 }} }}"
+        ),
+    )];
+    for (operation, name) in [
+        (Operation::Scatter, "SCATTER_FDF"),
+        (Operation::ShoulderTap, "GATHER_SHOULDER_TAP"),
+        (
+            Operation::Certification(Sync::Serial),
+            "GATHER_CERTIFICATION_SERIAL",
+        ),
+        (
+            Operation::Certification(Sync::Pipelined),
+            "GATHER_CERTIFICATION_PIPELINED",
+        ),
+    ] {
+        let text = format!("assignment {{ {PLACE} operation: OPERATION_{name} {FILES} }}");
+        all.push((assignment(operation, files()), text));
+    }
+    let prepare = Prepare {
+        lengths: vec![1, 2, 3],
+        own_bytes: 4,
+        subtree_messages: 5,
+        child_messages: vec![3, 1],
+        rounds: 100,
+        step_ns: 15_000,
+    };
+    let round = RoundId(6);
+    let reason = "P2 died".to_owned();
+    let others = [
+        (
+            ToPe::ProbeEdge { child: PeId(4) },
+            "probe_edge { child: 4 }",
+        ),
+        (
+            ToPe::Prepare(prepare),
+            "prepare { lengths: 1 lengths: 2 lengths: 3 own_bytes: 4 subtree_messages: 5
+             child_messages: 3 child_messages: 1 rounds: 100 step_ns: 15000 }",
+        ),
+        (ToPe::Trigger { round }, "trigger { round: 6 }"),
+        (ToPe::Collect { round }, "collect { round: 6 }"),
+        (ToPe::Stop, "stop { }"),
+        (
+            ToPe::Abort { round, reason },
+            r#"abort { round: 6 reason: "P2 died" }"#,
+        ),
+    ];
+    all.extend(others.map(|(word, text)| (word, text.to_owned())));
+    all
+}
+
+#[test]
+fn everything_a_pe_says_is_read_as_it_was_meant() {
+    let reference = Reference::new();
+    for (word, text) in from_pe() {
+        let mut ours = Vec::new();
+        word.put(&mut ours);
+        reference.assert_reads("Control", body(&ours), text);
+        let theirs = reference.encode("Control", text);
+        assert_eq!(FromPe::parse(&theirs), Ok(word));
+        assert!(
+            ToPe::parse(&theirs).is_err(),
+            "the coordinator does not say {text}"
+        );
+    }
+}
+
+#[test]
+fn everything_the_coordinator_says_is_read_as_it_was_meant() {
+    let reference = Reference::new();
+    for (word, text) in to_pe() {
+        let mut ours = Vec::new();
+        word.put(&mut ours);
+        reference.assert_reads("Control", body(&ours), &text);
+        let theirs = reference.encode("Control", &text);
+        assert_eq!(ToPe::parse(&theirs), Ok(word.clone()));
+        let either_says_it = matches!(word, ToPe::Abort { .. });
+        assert!(
+            either_says_it || FromPe::parse(&theirs).is_err(),
+            "no PE says {text}"
+        );
+    }
+}
+
+/// Its index is what protobuf leaves out elsewhere.
+#[test]
+fn a_fault_of_p0_is_not_one_of_nobody() {
+    let fault = FromPe::Fault {
+        round: RoundId(3),
+        peer: Some(PeId::ROOT),
+        reason: "gone".to_owned(),
+    };
+    let text = r#"fault { round: 3 peer: 0 reason: "gone" }"#;
+    let mut ours = Vec::new();
+    fault.put(&mut ours);
+    Reference::new().assert_reads("Control", body(&ours), text);
+    // The reference does not write an optional zero. On the wire, this is the same.
+    let list = "repeated uint32 peer = 2 [packed = false];";
+    let alike = Reference::later(|text| text.replace("optional uint32 peer = 2;", list));
+    assert_eq!(FromPe::parse(&alike.encode("Control", text)), Ok(fault));
+}
+
+#[test]
+fn fields_of_a_later_version_are_skipped() {
+    let later = Reference::later(|text| {
+        text.replace(
+            "message Register {",
+            "message Register { repeated uint32 cores = 77;",
+        )
+    });
+    let text = r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
+                  listen: "[::1]:4711" pid: 4194304 cores: 1 cores: 2 }"#;
+    assert_eq!(
+        FromPe::parse(&later.encode("Control", text)),
+        Ok(register())
+    );
+}
+
+#[test]
+fn a_word_cut_anywhere_is_never_taken_for_the_whole() {
+    for (word, text) in from_pe() {
+        let mut whole = Vec::new();
+        word.put(&mut whole);
+        let body = body(&whole);
+        for cut in 0..body.len() {
+            assert!(FromPe::parse(&body[..cut]).is_err(), "{text}, cut at {cut}");
+        }
+    }
+    for (word, text) in to_pe() {
+        let mut whole = Vec::new();
+        word.put(&mut whole);
+        let body = body(&whole);
+        for cut in 0..body.len() {
+            assert!(ToPe::parse(&body[..cut]).is_err(), "{text}, cut at {cut}");
+        }
+    }
+}
+
+/// Valid protobuf that makes no sense, and what is wrong with it.
+#[test]
+fn nonsense_is_refused_with_a_reason() {
+    let reference = Reference::new();
+    let operation = "operation: OPERATION_SCATTER_FDF";
+    for (text, reason) in [
+        (format!("assignment {{ {PLACE} {FILES} }}"), "no operation"),
+        (format!("assignment {{ {PLACE} {operation} }}"), "payload"),
+        (format!("assignment {{ {operation} {FILES} }}"), "flit"),
+        (
+            format!(
+                "assignment {{ {operation} flit_bytes: 65536 parents: 0 parents: 3 parents: 2 {FILES} }}"
+            ),
+            "cycle",
+        ),
+        (
+            format!("assignment {{ {PLACE} {operation} synthetic {{ lengths: 1 }} }}"),
+            "length",
+        ),
+    ] {
+        let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for number in ["nan", "-1", "inf"] {
+        let text = format!("probe_result {{ child: 1 down_latency_ns: {number} }}");
+        assert!(
+            FromPe::parse(&reference.encode("Control", &text)).is_err(),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! `Frame`: what neighbours in the tree say to each other.
+
+use bytes::Bytes;
+use flitcast_proto::pe::Control;
+use flitcast_proto::schedule::certification::Certificate;
+use flitcast_proto::wire::edge::{EdgeFrame, Hello};
+use flitcast_proto::{PeId, RoundId};
+
+use crate::body;
+use crate::reference::Reference;
+
+fn control(item: Control) -> EdgeFrame {
+    let round = RoundId(u64::MAX);
+    EdgeFrame::Control { round, item }
+}
+
+fn hello() -> EdgeFrame {
+    EdgeFrame::Hello(Hello {
+        cluster: 0xfedc_ba98_7654_3210,
+        pe: PeId(7),
+        min_version: 1,
+        max_version: 300,
+    })
+}
+
+/// Every kind of frame but the flit.
+fn all() -> Vec<(EdgeFrame, &'static str)> {
+    let certificate = Certificate {
+        lag_steps: 5,
+        stream_flits: 1 << 40,
+    };
+    vec![
+        (
+            hello(),
+            "hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300 }",
+        ),
+        (
+            control(Control::Wakeup { after_steps: 9 }),
+            "wakeup { round: 18446744073709551615 after_steps: 9 }",
+        ),
+        (
+            control(Control::Token),
+            "token { round: 18446744073709551615 }",
+        ),
+        (
+            control(Control::Certificate(certificate)),
+            "certificate { round: 18446744073709551615 lag_steps: 5 stream_flits: 1099511627776 }",
+        ),
+        (
+            control(Control::Order { after_steps: 200 }),
+            "order { round: 18446744073709551615 after_steps: 200 }",
+        ),
+        (
+            control(Control::Receipt),
+            "receipt { round: 18446744073709551615 }",
+        ),
+        (
+            EdgeFrame::Abort {
+                round: RoundId(3),
+                reason: "P2 \"left\"".to_owned(),
+            },
+            r#"abort { round: 3 reason: "P2 \"left\"" }"#,
+        ),
+        (
+            EdgeFrame::Probe {
+                last: true,
+                reply_bytes: 65536,
+                reply_frames: 4,
+                payload: Bytes::from_static(b"\0\xff\n"),
+            },
+            r#"probe { last: true reply_bytes: 65536 reply_frames: 4 payload: "\000\377\n" }"#,
+        ),
+        (
+            EdgeFrame::ProbeReply {
+                payload: Bytes::from_static(b"abc"),
+            },
+            r#"probe_reply { payload: "abc" }"#,
+        ),
+    ]
+}
+
+#[test]
+fn every_frame_is_read_as_it_was_meant() {
+    let reference = Reference::new();
+    for (frame, text) in all() {
+        let mut ours = Vec::new();
+        frame.put(&mut ours);
+        reference.assert_reads("Frame", body(&ours), text);
+        let theirs = reference.encode("Frame", text);
+        assert_eq!(EdgeFrame::parse(&theirs), Ok(frame));
+    }
+}
+
+/// All of these have meaning in protobuf, where an absent field is a zero.
+#[test]
+fn frames_of_zeros_are_read_as_zeros() {
+    let reference = Reference::new();
+    let zero = EdgeFrame::Control {
+        round: RoundId(0),
+        item: Control::Token,
+    };
+    let mut ours = Vec::new();
+    zero.put(&mut ours);
+    reference.assert_reads("Frame", body(&ours), "token { }");
+    assert_eq!(
+        EdgeFrame::parse(&reference.encode("Frame", "token { }")),
+        Ok(zero)
+    );
+}
+
+/// A later version may say more; what it says beside is skipped.
+#[test]
+fn fields_of_a_later_version_are_skipped() {
+    let later = Reference::later(|text| {
+        text.replace(
+            "message Hello {",
+            "message Hello { string name = 100; repeated Head heads = 101; double load = 9;",
+        )
+    });
+    let text = r#"hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300
+                  name: "p7" heads { round: 1 } heads { bytes: 2 } load: 0.5 }"#;
+    assert_eq!(EdgeFrame::parse(&later.encode("Frame", text)), Ok(hello()));
+}
+
+#[test]
+fn a_kind_of_a_later_version_is_refused() {
+    let later = Reference::later(|text| {
+        text.replace("Flit flit = 15;", "Flit flit = 15; Token another = 14;")
+    });
+    let refused = EdgeFrame::parse(&later.encode("Frame", "another { round: 1 }"));
+    let refused = refused
+        .expect_err("nobody knows what to do with it")
+        .to_string();
+    assert!(refused.contains("no known kind"), "{refused}");
+    assert!(
+        EdgeFrame::parse(&[]).is_err(),
+        "nothing at all is no frame either"
+    );
+}
+
+/// A flit goes another way, where its payload stays in place.
+#[test]
+fn a_flit_is_none_of_these_frames() {
+    let flit = Reference::new().encode("Frame", r#"flit { payload: "abc" }"#);
+    assert!(EdgeFrame::parse(&flit).is_err());
+}
+
+#[test]
+fn a_frame_cut_anywhere_is_refused() {
+    for (frame, text) in all() {
+        let mut whole = Vec::new();
+        frame.put(&mut whole);
+        let body = body(&whole);
+        for cut in 0..body.len() {
+            assert!(
+                EdgeFrame::parse(&body[..cut]).is_err(),
+                "{text}, cut at {cut}"
+            );
+        }
+    }
+}
+
+#[test]
+fn text_that_is_no_text_is_refused() {
+    let later = Reference::later(|text| text.replace("string reason = 2;", "bytes reason = 2;"));
+    let abort = later.encode("Frame", r#"abort { round: 1 reason: "\377" }"#);
+    assert!(EdgeFrame::parse(&abort).is_err());
+}

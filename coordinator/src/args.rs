@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use flitcast_proto::tree::TreeSpec;
 
 use crate::compare::CompareArgs;
 use crate::plan::PlanArgs;
+use crate::topology::TreeArgs;
+use crate::tree::PrintTreeArgs;
 
 /// Scatter different messages to many processes, and gather them back, over a
 /// tree of TCP links.
@@ -53,6 +54,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Compare the algorithms, and what users know, on a tree.
     Compare(CompareArgs),
+    /// Print a tree, or the one that spans a network, with what its shape costs.
+    Tree(PrintTreeArgs),
     /// Play one PE of a cluster (the other commands start these themselves).
     Node(NodeArgs),
 }
@@ -103,11 +106,9 @@ pub enum SyncArg {
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
 pub struct RoundArgs {
-    /// Who is connected to whom: path:N, star:N, kary:K:N, binomial:N,
-    /// random:N:SEED, parents:p1,p2,.. (of P1..Pn) or file:PATH (TOML). N counts
-    /// every PE, P0 included.
-    #[arg(long, value_name = "TREE")]
-    pub tree: TreeSpec,
+    /// Who is connected to whom.
+    #[command(flatten)]
+    pub tree: TreeArgs,
     /// Where the messages lie: entry p3, a file or a folder, is P3's.
     #[arg(long, value_name = "DIR")]
     pub input: Option<PathBuf>,

@@ -9,10 +9,13 @@ mod cluster;
 mod compare;
 mod conduct;
 mod console;
+mod edge_file;
 mod outcome;
 mod plan;
 mod report;
 mod request;
+mod topology;
+mod tree;
 mod tree_file;
 mod units;
 mod workload;
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Node(args) => play_node(args),
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
+        Command::Tree(args) => print_with(|out| tree::run(args, out)),
         Command::Scatter(args) => understood(Request::scatter(args), logs),
         Command::Gather(args) => understood(Request::gather(args), logs),
     };

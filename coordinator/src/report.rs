@@ -37,6 +37,9 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     table.load_style(presets::NOTHING);
     let rounds = request.rounds > 1;
     let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
+    if request.nodes.is_some() {
+        header.insert(1, "node");
+    }
     if rounds {
         header.extend(["min", "max"]);
     }
@@ -47,7 +50,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
-        if column.index > 1 {
+        if column.index > 1 || (column.index == 1 && request.nodes.is_some()) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -67,7 +70,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
     format!(
         "{} {}: {}, {algorithm}{sync}; {}, {} in flits of {}\n\n",
         operation_name(request.operation),
-        request.tree_spec,
+        request.tree_name,
         counted(request.tree.len() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
@@ -91,6 +94,9 @@ fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
         nanos(pe.predicted_ns),
         spread(|s| s.median),
     ];
+    if let Some(nodes) = &request.nodes {
+        row.insert(1, nodes[pe.pe.index()].to_string());
+    }
     if rounds {
         row.extend([spread(|s| s.min), spread(|s| s.max)]);
     }
@@ -192,8 +198,9 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
         "operation": operation_name(request.operation),
         "algorithm": algorithm,
         "sync": sync,
-        "tree": request.tree_spec.to_string(),
+        "tree": request.tree_name,
         "parents": parents,
+        "nodes": request.nodes,
         "flit_bytes": request.flit_bytes,
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use flitcast_node::payload::{self, PayloadError};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::tree::{TreeFaults, TreeSpec};
+use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
@@ -16,7 +16,7 @@ use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
-use crate::tree_file::{self, TreeFileError};
+use crate::topology::{self, SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, Lengths, LengthsError};
 
@@ -33,8 +33,10 @@ const DESCRIPTORS_OWN: u64 = 32;
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The tree, as it was named.
-    pub tree_spec: TreeSpec,
+    /// The tree as it was named, or the network and how it is spanned.
+    pub tree_name: String,
+    /// Of a network: the node that each PE stands on.
+    pub nodes: Option<Vec<u32>>,
     /// The tree.
     pub tree: Arc<Tree>,
     /// What the rounds do.
@@ -52,22 +54,16 @@ pub struct Request {
 /// Something that is wrong with a command line.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    /// The tree is none.
-    #[error("--tree {spec}: {faults}")]
-    Tree {
-        /// As typed.
-        spec: String,
-        /// What is wrong.
-        faults: TreeFaults,
-    },
-    /// The tree file is none.
-    #[error("--tree: {0}")]
-    TreeFile(#[from] TreeFileError),
+    /// There is no tree.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// More processes than a machine is good for.
     #[error(
-        "--tree {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
+        "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
     )]
     TooManyPes {
+        /// `--tree` or `--network`.
+        option: &'static str,
         /// As typed.
         spec: String,
         /// How many it has.
@@ -157,8 +153,8 @@ pub enum RequestError {
 impl Request {
     /// Understands `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
-        let operation = |_: &Tree, _: &TreeSpec| Ok(Operation::Scatter);
-        Request::new(args.round, args.spread, operation)
+        let operation = |_: &Topology| Ok(Operation::Scatter);
+        Request::new(args.round, args.spread, SpanningArg::Bfs, operation)
     }
 
     /// Understands `flitcast gather`.
@@ -168,25 +164,24 @@ impl Request {
             algorithm,
             sync,
         } = args;
-        Request::new(round, false, |tree, spec| {
-            gather_operation(tree, spec, algorithm, sync)
+        Request::new(round, false, SpanningArg::Broadcast, |topology| {
+            gather_operation(&topology.tree, &topology.name, algorithm, sync)
         })
     }
 
     fn new(
         args: RoundArgs,
         spread: bool,
-        operation: impl Fn(&Tree, &TreeSpec) -> Result<Operation, RequestError>,
+        spanning: SpanningArg,
+        operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
     ) -> Result<Request, Vec<RequestError>> {
         let mut faults = Vec::new();
-        let tree = build_local_tree(&args.tree)
-            .map_err(|fault| faults.push(fault))
+        let topology = local_topology(&args.tree, spanning)
+            .map_err(|found| faults.extend(found))
             .ok();
         // Without a tree there is still an operation to check the rest with.
-        let operation = match &tree {
-            Some(tree) => operation(tree, &args.tree)
-                .map_err(|fault| faults.push(fault))
-                .ok(),
+        let operation = match &topology {
+            Some(topology) => operation(topology).map_err(|fault| faults.push(fault)).ok(),
             None => None,
         };
         let flit_bytes = flit_size(&args.flit_size)
@@ -198,8 +193,8 @@ impl Request {
         if let Some(output) = &args.output {
             faults.extend(output_fault(output, args.input.as_deref(), args.force));
         }
-        let payload = match (&tree, asked) {
-            (Some(tree), Some(asked)) => {
+        let payload = match (&topology, asked) {
+            (Some(Topology { tree, .. }), Some(asked)) => {
                 let payload = asked.for_tree(tree, spread, args.force);
                 payload.map_err(|all| faults.extend(all)).ok()
             }
@@ -212,11 +207,14 @@ impl Request {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
         }
-        match (tree, operation, flit_bytes, payload) {
-            (Some(tree), Some(operation), Some(flit_bytes), Some(payload)) if faults.is_empty() => {
+        match (topology, operation, flit_bytes, payload) {
+            (Some(topology), Some(operation), Some(flit_bytes), Some(payload))
+                if faults.is_empty() =>
+            {
                 Ok(Request {
-                    tree_spec: args.tree,
-                    tree: Arc::new(tree),
+                    tree_name: topology.name,
+                    nodes: topology.nodes,
+                    tree: Arc::new(topology.tree),
                     operation,
                     payload,
                     flit_bytes,
@@ -231,31 +229,29 @@ impl Request {
 
 /// The tree that is asked for, of whatever size.
 pub fn build_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
-    match spec {
-        TreeSpec::File(path) => Ok(tree_file::load(path)?),
-        named => named.build().map_err(|faults| RequestError::Tree {
-            spec: spec.to_string(),
-            faults,
-        }),
-    }
+    Ok(topology::build_tree(spec)?)
 }
 
 /// A tree of which each PE can be a process on this machine.
-fn build_local_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
-    let tree = build_tree(spec)?;
-    let pes = tree.len();
+fn local_topology(args: &TreeArgs, spanning: SpanningArg) -> Result<Topology, Vec<RequestError>> {
+    let topology = args.topology(spanning).map_err(|faults| {
+        let faults = faults.into_iter().map(RequestError::from);
+        faults.collect::<Vec<_>>()
+    })?;
+    let pes = topology.tree.len();
     if pes > MAX_LOCAL_PES {
-        return Err(RequestError::TooManyPes {
-            spec: spec.to_string(),
+        return Err(vec![RequestError::TooManyPes {
+            option: topology.option(),
+            spec: topology.name,
             pes,
-        });
+        }]);
     }
     let needed = DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64;
     let have = raise_descriptor_limit(needed);
     if have < needed {
-        return Err(RequestError::TooFewDescriptors { pes, needed, have });
+        return Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]);
     }
-    Ok(tree)
+    Ok(topology)
 }
 
 /// Raises the soft limit to `needed` if it is lower and the hard limit allows it;
@@ -274,7 +270,7 @@ fn raise_descriptor_limit(needed: u64) -> u64 {
 /// How to gather on a tree.
 pub fn gather_operation(
     tree: &Tree,
-    spec: &TreeSpec,
+    name: &impl std::fmt::Display,
     algorithm: Option<GatherAlgorithm>,
     sync: Option<SyncArg>,
 ) -> Result<Operation, RequestError> {
@@ -289,7 +285,7 @@ pub fn gather_operation(
         GatherAlgorithm::ShoulderTap => match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
             None => Ok(Operation::ShoulderTap),
             Some(pe) => Err(RequestError::NoPath {
-                spec: spec.to_string(),
+                spec: name.to_string(),
                 pe,
                 children: tree.children(pe).len(),
             }),

@@ -4,7 +4,8 @@
 //! [`schedule`] who sends which message when, and [`pe`] is the state machine
 //! that plays one PE by it. [`wire`] is what the machines' words look like on a
 //! connection, [`sim`] runs the machines in lock step under the papers' rules,
-//! and [`predict`] runs them on measured links.
+//! and [`predict`] runs them on measured links. [`network`] finds the trees that
+//! span any other network.
 //!
 //! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
 //! and seeds are passed in.
@@ -13,6 +14,8 @@
 
 pub mod baseline;
 mod ids;
+mod names;
+pub mod network;
 pub mod pe;
 pub mod predict;
 pub mod schedule;

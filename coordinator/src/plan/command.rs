@@ -16,7 +16,7 @@ use super::args::{
     Order, PlanArgs, PlanFormat, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs,
     Ports,
 };
-use super::json;
+use super::{json, svg};
 use crate::args::{GatherAlgorithm, SyncArg};
 use crate::request::{RequestError, build_tree, gather_operation};
 use crate::workload::{DealError, Lengths, LengthsError};
@@ -61,6 +61,15 @@ pub enum PlanError {
     /// The machines did something else than was planned: a bug of ours.
     #[error("--simulate: the state machines did not do what was planned; please report this")]
     Differs,
+    /// A drawing that nobody could see anything in.
+    #[error(
+        "a drawing of {pes} PEs shows nothing, at most {} do: use --summary or --format json",
+        svg::MAX_PES
+    )]
+    TooLargeToDraw {
+        /// How many.
+        pes: usize,
+    },
     /// A table that nobody could read.
     #[error(
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
@@ -106,7 +115,11 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     Ok(match (args.format, args.summary) {
         (PlanFormat::Json, _) => json::write(&planned, args.summary, out),
         (PlanFormat::Svg, _) => {
-            let drawing = super::svg::svg(&planned.plan, &title(&planned));
+            let pes = planned.plan.tree.len();
+            if pes > svg::MAX_PES {
+                return Err(vec![PlanError::TooLargeToDraw { pes }]);
+            }
+            let drawing = svg::svg(&planned.plan, &title(&planned));
             out.write_all(drawing.as_bytes())
         }
         (PlanFormat::Table, true) => out.write_all(summary().as_bytes()),

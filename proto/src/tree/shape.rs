@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::PeId;
+use crate::names::{likely, whole_number};
 use crate::seeded::SplitMix64;
 
 use super::{MAX_PES, Tree, TreeFault, TreeFaults};
@@ -183,12 +184,6 @@ impl FromStr for TreeSpec {
     }
 }
 
-/// Digits only: `parse` alone would also take `+5`.
-fn whole_number(text: &str) -> Option<u64> {
-    let digits = text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().ok()).flatten()
-}
-
 fn parents(list: &str) -> Result<Vec<PeId>, TreeSpecError> {
     if list.trim().is_empty() {
         return Err(TreeSpecError::NoParents);
@@ -214,33 +209,10 @@ fn hint(text: &str, name: &str) -> String {
     if text.ends_with(".toml") {
         return format!(" (for a tree file, write file:{text})");
     }
-    let lower = name.to_lowercase();
-    let nearest = FORMS
-        .iter()
-        .map(|(known, _)| known)
-        .min_by_key(|known| distance(&lower, known));
-    match nearest {
-        // Half of the letters must be right for it to be a slip, not a guess.
-        Some(known) if distance(&lower, known) * 2 <= known.len() => {
-            format!(" (did you mean `{known}`?)")
-        }
-        _ => String::new(),
+    match likely(name, FORMS.iter().map(|(known, _)| *known)) {
+        Some(known) => format!(" (did you mean `{known}`?)"),
+        None => String::new(),
     }
-}
-
-/// The Levenshtein distance. The names are short; only the beginning of a long
-/// `given` is looked at.
-fn distance(given: &str, known: &str) -> usize {
-    let mut row: Vec<usize> = (0..=known.len()).collect();
-    for (i, g) in given.chars().take(32).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, k) in known.chars().enumerate() {
-            let swap = diagonal + usize::from(g != k);
-            diagonal = row[j + 1];
-            row[j + 1] = swap.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[known.len()]
 }
 
 impl fmt::Display for TreeSpec {

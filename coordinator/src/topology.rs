@@ -1,0 +1,321 @@
+//! Which tree a command works on: `--tree`, or `--network` with `--root` and
+//! `--spanning`. The arguments as they are typed, and how they become a [`Topology`]
+//! or all that is wrong with them. How many processes a machine can start is not
+//! asked here; how a network is spanned is `flitcast_proto::network`'s business.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use flitcast_proto::Tree;
+use flitcast_proto::network::{
+    Network, NetworkFault, NetworkSpec, SpanningError, bfs, broadcast, broadcast_lower_bound,
+};
+use flitcast_proto::tree::{TreeFaults, TreeSpec};
+use thiserror::Error;
+
+use crate::edge_file::{self, EdgeFileError};
+use crate::tree_file::{self, TreeFileError};
+
+/// Arguments of every command that works on a tree.
+#[derive(Clone, Debug, Args)]
+pub struct TreeArgs {
+    /// Who is connected to whom: path:N, star:N, kary:K:N, binomial:N,
+    /// random:N:SEED, parents:p1,p2,.. (of P1..Pn) or file:PATH (TOML). N counts
+    /// every PE, P0 included.
+    #[arg(long, value_name = "TREE")]
+    pub tree: Option<String>,
+    /// A tree that spans this network, instead of --tree: mesh:AxBx.., torus:AxBx..,
+    /// ring:N, hypercube:D, debruijn:B:D, complete:N or edges:FILE (an edge `A B` on
+    /// each line).
+    #[arg(long, value_name = "NETWORK")]
+    pub network: Option<String>,
+    /// The network's node that P0 stands on [default: 0].
+    #[arg(long, value_name = "R")]
+    pub root: Option<String>,
+    /// How the tree spans the network [default: broadcast where single-port PEs
+    /// gather, else bfs].
+    #[arg(long, value_enum)]
+    pub spanning: Option<SpanningArg>,
+}
+
+/// How a tree spans a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SpanningArg {
+    /// Breadth first: every PE as near to P0 as the network allows.
+    Bfs,
+    /// Near a minimum broadcast tree: the token is soon with everybody.
+    Broadcast,
+}
+
+impl fmt::Display for SpanningArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SpanningArg::Bfs => "bfs",
+            SpanningArg::Broadcast => "broadcast",
+        })
+    }
+}
+
+/// A tree to work on.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// `kary:2:8`, or `mesh:4x4 root 0 bfs`.
+    pub name: String,
+    /// The tree.
+    pub tree: Tree,
+    /// Of a network: the node that each PE stands on.
+    pub nodes: Option<Vec<u32>>,
+    /// Of a network: steps that no broadcast over it can do without.
+    pub broadcast_bound: Option<u64>,
+}
+
+/// Something that is wrong with the choice of a tree.
+#[derive(Debug, Error)]
+pub enum TopologyError {
+    /// A value that cannot be understood.
+    #[error("{option} {value}: {why}")]
+    Value {
+        /// Which option.
+        option: &'static str,
+        /// As typed.
+        value: String,
+        /// Why not.
+        why: String,
+    },
+    /// Neither a tree nor a network.
+    #[error(
+        "say who is connected to whom: --tree TREE (like kary:2:8), or --network NETWORK (like mesh:4x4)"
+    )]
+    Neither,
+    /// A tree and a network.
+    #[error("--tree and --network: use one of them")]
+    Both,
+    /// An argument about networks, and a tree.
+    #[error("{0} belongs to --network: a --tree has its root and its edges already")]
+    WithoutNetwork(&'static str),
+    /// The tree is none.
+    #[error("--tree {spec}: {faults}")]
+    Tree {
+        /// As typed.
+        spec: String,
+        /// What is wrong.
+        faults: TreeFaults,
+    },
+    /// The tree file is none.
+    #[error("--tree: {0}")]
+    TreeFile(#[from] TreeFileError),
+    /// The network is none.
+    #[error("--network {spec}: {fault}")]
+    Network {
+        /// As typed.
+        spec: String,
+        /// What is wrong.
+        fault: NetworkFault,
+    },
+    /// The file of edges is none.
+    #[error("--network: {0}")]
+    EdgeFile(#[from] EdgeFileError),
+    /// No tree spans the network from that root.
+    #[error("--network {spec}: {fault}")]
+    Spanning {
+        /// As typed.
+        spec: String,
+        /// Why not.
+        fault: SpanningError,
+    },
+}
+
+impl TreeArgs {
+    /// The tree; where `--spanning` is not given, a network's is `default`.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong.
+    pub fn topology(&self, default: SpanningArg) -> Result<Topology, Vec<TopologyError>> {
+        let mut one = self.topologies(&[default])?;
+        Ok(one.remove(0))
+    }
+
+    /// The trees of `--tree`, which is one, or of `--network`: one if `--spanning` is
+    /// given, else one of each of these kinds.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong.
+    pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
+        let mut faults = Vec::new();
+        if self.network.is_none() {
+            let given = [
+                ("--root", self.root.is_some()),
+                ("--spanning", self.spanning.is_some()),
+            ];
+            let given = given.iter().filter(|(_, given)| *given);
+            faults.extend(given.map(|(option, _)| TopologyError::WithoutNetwork(option)));
+        }
+        let made = match (&self.tree, &self.network) {
+            (None, None) => Err(vec![TopologyError::Neither]),
+            (Some(_), Some(_)) => Err(vec![TopologyError::Both]),
+            (Some(tree), None) => {
+                let spec: Result<TreeSpec, _> = value("--tree", tree);
+                let made = spec.and_then(|spec| Ok((build_tree(&spec)?, spec.to_string())));
+                made.map(|(tree, name)| {
+                    let (nodes, broadcast_bound) = (None, None);
+                    vec![Topology {
+                        name,
+                        tree,
+                        nodes,
+                        broadcast_bound,
+                    }]
+                })
+                .map_err(|fault| vec![fault])
+            }
+            (None, Some(network)) => {
+                let only = self.spanning.map(|kind| vec![kind]);
+                let kinds = only.as_deref().unwrap_or(kinds);
+                let root = self
+                    .root
+                    .as_deref()
+                    .map_or(Ok(0), |root| value("--root", root));
+                match (value("--network", network), root) {
+                    (Ok(spec), Ok(root)) => span(&spec, root, kinds).map_err(|fault| vec![fault]),
+                    (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
+                }
+            }
+        };
+        match made {
+            Ok(made) if faults.is_empty() => Ok(made),
+            Ok(_) => Err(faults),
+            Err(first) => Err(first.into_iter().chain(faults).collect()),
+        }
+    }
+}
+
+/// What an option's text means.
+fn value<T: FromStr<Err: fmt::Display>>(
+    option: &'static str,
+    text: &str,
+) -> Result<T, TopologyError> {
+    text.parse().map_err(|error: T::Err| TopologyError::Value {
+        option,
+        value: text.to_owned(),
+        why: error.to_string(),
+    })
+}
+
+impl Topology {
+    /// The option that it comes from, for messages.
+    pub fn option(&self) -> &'static str {
+        match self.nodes {
+            Some(_) => "--network",
+            None => "--tree",
+        }
+    }
+}
+
+/// The tree of that name, of whatever size.
+///
+/// # Errors
+///
+/// That the file cannot be read, or all that is wrong with the tree.
+pub fn build_tree(spec: &TreeSpec) -> Result<Tree, TopologyError> {
+    match spec {
+        TreeSpec::File(path) => Ok(tree_file::load(path)?),
+        named => named.build().map_err(|faults| TopologyError::Tree {
+            spec: spec.to_string(),
+            faults,
+        }),
+    }
+}
+
+fn build_network(spec: &NetworkSpec) -> Result<Network, TopologyError> {
+    match spec {
+        NetworkSpec::Edges(path) => Ok(edge_file::load(path)?),
+        named => named.build().map_err(|fault| TopologyError::Network {
+            spec: spec.to_string(),
+            fault,
+        }),
+    }
+}
+
+fn span(
+    spec: &NetworkSpec,
+    root: u32,
+    kinds: &[SpanningArg],
+) -> Result<Vec<Topology>, TopologyError> {
+    let network = build_network(spec)?;
+    let wrong = |fault| TopologyError::Spanning {
+        spec: spec.to_string(),
+        fault,
+    };
+    let broadcast_bound = broadcast_lower_bound(&network, root).map_err(wrong)?;
+    let span = |kind: &SpanningArg| {
+        let spanning = match kind {
+            SpanningArg::Bfs => bfs(&network, root),
+            SpanningArg::Broadcast => broadcast(&network, root),
+        };
+        let spanning = spanning.map_err(wrong)?;
+        Ok(Topology {
+            name: format!("{spec} root {root} {kind}"),
+            tree: spanning.tree,
+            nodes: Some(spanning.nodes),
+            broadcast_bound: Some(broadcast_bound),
+        })
+    };
+    kinds.iter().map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(tree: Option<&str>, network: Option<&str>) -> TreeArgs {
+        TreeArgs {
+            tree: tree.map(str::to_owned),
+            network: network.map(str::to_owned),
+            root: None,
+            spanning: None,
+        }
+    }
+
+    fn messages(args: &TreeArgs) -> Vec<String> {
+        let faults = args.topology(SpanningArg::Bfs).unwrap_err();
+        faults.iter().map(TopologyError::to_string).collect()
+    }
+
+    #[test]
+    fn names_say_how_the_network_is_spanned() {
+        let mut args = args(None, Some("mesh:4x4"));
+        let name = |args: &TreeArgs| args.topology(SpanningArg::Broadcast).unwrap().name;
+        assert_eq!(name(&args), "mesh:4x4 root 0 broadcast");
+        args.root = Some("5".to_owned());
+        args.spanning = Some(SpanningArg::Bfs);
+        assert_eq!(name(&args), "mesh:4x4 root 5 bfs");
+        let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
+        assert_eq!(args.topologies(&both).unwrap().len(), 1);
+        args.spanning = None;
+        assert_eq!(args.topologies(&both).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn exactly_one_of_tree_and_network() {
+        assert!(messages(&args(None, None))[0].contains("--tree TREE"));
+        let both = messages(&args(Some("path:3"), Some("ring:3")));
+        assert_eq!(both, ["--tree and --network: use one of them"]);
+        let mut only_tree = args(Some("parents:7"), None);
+        only_tree.root = Some("1".to_owned());
+        only_tree.spanning = Some(SpanningArg::Bfs);
+        let faults = messages(&only_tree);
+        assert!(faults[0].starts_with("--tree parents:7: "), "{faults:?}");
+        assert!(faults[1].starts_with("--root belongs to --network"));
+        assert!(faults[2].starts_with("--spanning belongs to --network"));
+    }
+
+    #[test]
+    fn a_root_must_be_a_node() {
+        let mut args = args(None, Some("ring:3"));
+        args.root = Some("3".to_owned());
+        let expected = "--network ring:3: root 3: there is no such node (the last one is 2)";
+        assert_eq!(messages(&args), [expected]);
+    }
+}

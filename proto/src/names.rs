@@ -1,0 +1,34 @@
+//! Reading what people type: numbers, and names that may be misspelt. Which names
+//! there are, and what a number may be, is the caller's to say.
+
+/// Digits only: `parse` alone would also take `+5`.
+pub(crate) fn whole_number(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
+}
+
+/// The one of `names` that `given` may be a slip for.
+pub(crate) fn likely(
+    given: &str,
+    names: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
+    let lower = given.to_lowercase();
+    let nearest = names.min_by_key(|known| distance(&lower, known))?;
+    // Half of the letters must be right for it to be a slip, not a guess.
+    (distance(&lower, nearest) * 2 <= nearest.len()).then_some(nearest)
+}
+
+/// The Levenshtein distance. The names are short; only the beginning of a long
+/// `given` is looked at.
+fn distance(given: &str, known: &str) -> usize {
+    let mut row: Vec<usize> = (0..=known.len()).collect();
+    for (i, g) in given.chars().take(32).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, k) in known.chars().enumerate() {
+            let swap = diagonal + usize::from(g != k);
+            diagonal = row[j + 1];
+            row[j + 1] = swap.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[known.len()]
+}

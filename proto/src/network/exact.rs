@@ -1,0 +1,230 @@
+//! Minimum broadcast trees of small networks, by complete search.
+//!
+//! What it looks for is a broadcast of a given number of steps, first of the least
+//! possible and then of one more; a state is the set of nodes that have the token.
+//! In a step those that have it call as many others as can be called at once: fewer
+//! is never better. Sets from which it was found to be impossible are remembered, as
+//! are sets out of whose reach too many nodes lie. Bits of a word stand for nodes,
+//! so there are 64 at most.
+
+use std::collections::BTreeMap;
+
+use super::Network;
+
+/// Networks of up to so many nodes are searched to the end: 2^15 sets at most, well
+/// below a second.
+pub(super) const ALWAYS: usize = 16;
+
+/// Choices and sets that are looked at for larger networks: well below a second.
+const EFFORT: u64 = 1_000_000;
+
+/// The parents of a minimum broadcast tree of `low` to `high - 1` steps; `None` if
+/// there is none, or none was found with the effort that is allowed, or the network
+/// is too large to begin.
+pub(super) fn search(network: &Network, root: u32, low: u64, high: u64) -> Option<Vec<u32>> {
+    let len = network.len();
+    if len > 64 {
+        return None;
+    }
+    let bits = |node: u32| {
+        network
+            .neighbours(node)
+            .iter()
+            .fold(0, |set, n| set | 1 << n)
+    };
+    let mut search = Search {
+        neighbours: (0..len as u32).map(bits).collect(),
+        all: u64::MAX >> (64 - len),
+        impossible: BTreeMap::new(),
+        parents: vec![root; len],
+        left: if len <= ALWAYS { u64::MAX } else { EFFORT },
+    };
+    for steps in low..high {
+        search.impossible.clear();
+        if search.from(1 << root, steps as u32) {
+            return Some(search.parents);
+        }
+        if search.left == 0 {
+            break;
+        }
+    }
+    None
+}
+
+struct Search {
+    neighbours: Vec<u64>,
+    all: u64,
+    /// The most steps in which it is impossible from each set.
+    impossible: BTreeMap<u64, u32>,
+    /// Of a broadcast that was found.
+    parents: Vec<u32>,
+    /// How many more choices and sets may be looked at.
+    left: u64,
+}
+
+/// One way to call in one step.
+#[derive(Clone, Copy)]
+struct Calls {
+    /// Whom each node that has the token calls.
+    called_by: [u8; 64],
+    callers: u64,
+    called: u64,
+}
+
+const NOBODY: u8 = u8::MAX;
+
+impl Search {
+    /// Whether all get the token within `steps` once `informed` have it. No deeper
+    /// than 64 steps, each of 64 choices.
+    fn from(&mut self, informed: u64, steps: u32) -> bool {
+        if informed == self.all {
+            return true;
+        }
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        if !self.in_reach(informed, steps) {
+            return false;
+        }
+        if self
+            .impossible
+            .get(&informed)
+            .is_some_and(|&most| most >= steps)
+        {
+            return false;
+        }
+        let border = nodes(informed).fold(0, |set, n| set | self.neighbours[n]) & !informed;
+        let mut choices: Vec<usize> = nodes(border).collect();
+        // Those with most left to do are the likelier to be needed now.
+        choices.sort_by_key(|&n| {
+            let reach = self.distance_beyond(1 << n, informed);
+            std::cmp::Reverse((reach, (self.neighbours[n] & !informed).count_ones()))
+        });
+        let none = Calls {
+            called_by: [NOBODY; 64],
+            callers: informed,
+            called: 0,
+        };
+        let mut most = none;
+        let rank = choices.iter().filter(|&&n| self.add(&mut most, n)).count();
+        let found = self.choose(&none, &choices, rank, steps);
+        if !found && self.left > 0 {
+            self.impossible.insert(informed, steps);
+        }
+        found
+    }
+
+    /// Tries all sets of `wanted` more of `choices` that can be called at once.
+    fn choose(&mut self, calls: &Calls, choices: &[usize], wanted: usize, steps: u32) -> bool {
+        if wanted == 0 {
+            let found = self.from(calls.callers | calls.called, steps - 1);
+            if found {
+                for caller in nodes(calls.callers) {
+                    let called = calls.called_by[caller];
+                    if called != NOBODY {
+                        self.parents[usize::from(called)] = caller as u32;
+                    }
+                }
+            }
+            return found;
+        }
+        let [first, rest @ ..] = choices else {
+            return false;
+        };
+        if choices.len() < wanted || self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let mut with = *calls;
+        if self.add(&mut with, *first) && self.choose(&with, rest, wanted - 1, steps) {
+            return true;
+        }
+        self.choose(calls, rest, wanted, steps)
+    }
+
+    /// Adds a node to the called, if all who are called already can be as well.
+    fn add(&self, calls: &mut Calls, node: usize) -> bool {
+        let mut before = [NOBODY; 64];
+        let mut seen = 0u64;
+        let mut queue = vec![node];
+        let mut done = 0;
+        while let Some(&called) = queue.get(done) {
+            done += 1;
+            for caller in nodes(self.neighbours[called] & calls.callers & !seen) {
+                seen |= 1 << caller;
+                before[caller] = called as u8;
+                let busy_with = calls.called_by[caller];
+                if busy_with != NOBODY {
+                    queue.push(usize::from(busy_with));
+                    continue;
+                }
+                // Each caller on the way takes the one before it; who called that
+                // one until now is the next.
+                let mut caller = caller;
+                loop {
+                    let called = before[caller];
+                    let until_now = nodes(calls.callers).find(|&c| calls.called_by[c] == called);
+                    calls.called_by[caller] = called;
+                    match until_now {
+                        Some(other) => caller = other,
+                        None => break,
+                    }
+                }
+                calls.called |= 1 << node;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether the bound of [`broadcast_lower_bound`](super::broadcast_lower_bound)
+    /// allows it, each of `informed` being a root.
+    fn in_reach(&self, informed: u64, steps: u32) -> bool {
+        let mut reached = vec![0u64; steps as usize + 1];
+        let mut ways = 1u64; // binomial(steps, links), and from there on
+        let mut sum = 0u64;
+        for links in (0..=steps).rev() {
+            sum = sum.saturating_add(ways.saturating_mul(informed.count_ones().into()));
+            reached[links as usize] = sum;
+            // At most 64 nodes are counted: what is more need not be exact.
+            ways =
+                (ways.min(1 << 32) * u64::from(links) / u64::from(steps - links + 1)).min(1 << 32);
+        }
+        let (mut nearer, mut ball) = (0, informed);
+        for reached in reached {
+            if u64::from((self.all & !nearer).count_ones()) > reached {
+                return false;
+            }
+            (nearer, ball) = (ball, self.around(ball));
+        }
+        nearer == self.all
+    }
+
+    fn around(&self, set: u64) -> u64 {
+        nodes(set).fold(set, |all, n| all | self.neighbours[n])
+    }
+
+    /// How far the farthest node is that is nearer to `from` than to `informed`.
+    fn distance_beyond(&self, from: u64, informed: u64) -> u32 {
+        let (mut here, mut there, mut distance) = (from, informed & !from, 0);
+        loop {
+            let taken = here | there;
+            let next = self.around(here) & !taken;
+            let others = self.around(there) & !taken;
+            if next == 0 {
+                return distance;
+            }
+            distance += 1;
+            here |= next;
+            there |= others & !next;
+        }
+    }
+}
+
+/// The nodes of a set.
+fn nodes(set: u64) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(set), |set| Some(set & set.wrapping_sub(1)))
+        .take_while(|&set| set != 0)
+        .map(|set| set.trailing_zeros() as usize)
+}

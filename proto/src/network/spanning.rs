@@ -1,0 +1,242 @@
+//! Trees that span a network: by breadth first, and for fast broadcasts.
+//!
+//! "Porting to General Networks" in the paper: a scatter wants every message to go
+//! the shortest way, so a breadth-first tree; a gather with one port synchronises by
+//! a broadcast, so a tree that is near a minimum broadcast tree. What is searched
+//! for, and how, is `exact`'s and `rounds`' business; here it is decided which of
+//! their trees is taken.
+
+use std::fmt;
+
+use petgraph::visit::Bfs;
+
+use crate::{PeId, Tree};
+
+use super::{Network, exact, rounds};
+
+/// A tree that spans a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spanning {
+    /// The tree. Every edge of it is one of the network.
+    pub tree: Tree,
+    /// The node that each PE stands on, by PE index: P0 on the root, the other PEs
+    /// on the other nodes in increasing order.
+    pub nodes: Vec<u32>,
+}
+
+/// Why no tree spans a network from a node.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpanningError {
+    /// The root is none of the network's nodes.
+    #[error("root {root}: there is no such node (the last one is {last})")]
+    NoSuchRoot {
+        /// The root.
+        root: u32,
+        /// The node with the greatest number.
+        last: u32,
+    },
+    /// The network is not connected.
+    #[error("the network is not connected: {}", Cut { root: *root, nodes, count: *count })]
+    Unreachable {
+        /// The root.
+        root: u32,
+        /// Nodes that cannot be reached from it, the first few of them.
+        nodes: Vec<u32>,
+        /// How many there are in all.
+        count: usize,
+    },
+}
+
+/// How many unreachable nodes a message names.
+const NAMED: usize = 8;
+
+/// `nodes 5, 6 and 7 more cannot be reached from node 0`.
+struct Cut<'a> {
+    root: u32,
+    nodes: &'a [u32],
+    count: usize,
+}
+
+impl fmt::Display for Cut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.count == 1 { "node " } else { "nodes " })?;
+        for (i, node) in self.nodes.iter().enumerate() {
+            write!(f, "{}{node}", if i == 0 { "" } else { ", " })?;
+        }
+        if self.count > self.nodes.len() {
+            write!(f, " and {} more", self.count - self.nodes.len())?;
+        }
+        write!(f, " cannot be reached from node {}", self.root)
+    }
+}
+
+/// The breadth-first tree: every node as near to the root as the network allows,
+/// below its lowest-numbered neighbour that is one step nearer.
+///
+/// # Errors
+///
+/// That there is no such root, or nodes that cannot be reached from it.
+pub fn bfs(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
+    let depths = depths(network, root)?;
+    Ok(Spanning::new(root, &nearest_parents(network, &depths)))
+}
+
+/// A tree over which a token spreads fast, one neighbour a step: its
+/// [`steps`](crate::tree::TokenBroadcast::steps) are few.
+///
+/// It is a *minimum* broadcast tree for networks of up to [`exact::ALWAYS`] nodes,
+/// and wherever [`broadcast_lower_bound`] is met, which is known at once. Beyond, it
+/// is the best that the round heuristic of Harutyunyan and Shao found (`rounds`),
+/// for up to 64 nodes improved by as much of a complete search as a bounded effort
+/// allows. It never takes more steps than the breadth-first tree. The same network
+/// gives the same tree on every machine.
+///
+/// # Errors
+///
+/// That there is no such root, or nodes that cannot be reached from it.
+pub fn broadcast(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
+    let depths = depths(network, root)?;
+    let bound = lower_bound(&depths);
+    let mut best = Spanning::new(root, &nearest_parents(network, &depths));
+    if network.edges() + 1 == network.len() {
+        return Ok(best); // There is no other.
+    }
+    if best.steps() > bound {
+        let mut found = None;
+        rounds::search(network, root, |parents| {
+            let spanning = Spanning::new(root, parents);
+            let steps = spanning.steps();
+            if found.as_ref().map_or(best.steps(), Spanning::steps) > steps {
+                found = Some(spanning);
+            }
+            steps <= bound
+        });
+        best = found.unwrap_or(best);
+    }
+    if best.steps() > bound
+        && let Some(parents) = exact::search(network, root, bound, best.steps())
+    {
+        best = Spanning::new(root, &parents);
+    }
+    Ok(best)
+}
+
+/// Steps that a broadcast from `root` needs at least, whatever the tree.
+///
+/// A node that the token reaches by t steps over h links was called by a sequence of
+/// h of those t steps, and no other node by the same one. So in t steps at most
+/// sum over h >= d of binomial(t, h) nodes at distance d or more have it: for d = 0
+/// that is 2^t, for the farthest node t >= d, and it also sees (after Fraigniaud and
+/// Lazard, *Methods and problems of communication in usual networks*, 1994) that two
+/// farthest nodes take a step more than one.
+///
+/// # Errors
+///
+/// That there is no such root, or nodes that cannot be reached from it.
+pub fn broadcast_lower_bound(network: &Network, root: u32) -> Result<u64, SpanningError> {
+    Ok(lower_bound(&depths(network, root)?))
+}
+
+impl Spanning {
+    /// The tree in which each node but the root stands below `parents[node]`, and
+    /// the root, so that the list has no hole, below itself.
+    fn new(root: u32, parents: &[u32]) -> Spanning {
+        let others = (0..parents.len() as u32).filter(|&node| node != root);
+        let nodes: Vec<u32> = std::iter::once(root).chain(others).collect();
+        let pe_parents = nodes.iter().map(|&node| {
+            let parent = parents[node as usize];
+            (node != root).then(|| pe_on(parent, root))
+        });
+        match Tree::from_parents(pe_parents.collect()) {
+            Ok(tree) => Spanning { tree, nodes },
+            Err(faults) => unreachable!("the parents were found from the root on: {faults}"),
+        }
+    }
+
+    /// The PE that stands on a node of the network.
+    pub fn pe(&self, node: u32) -> PeId {
+        pe_on(node, self.nodes[0])
+    }
+
+    fn steps(&self) -> u64 {
+        self.tree.token_broadcast().steps()
+    }
+}
+
+fn pe_on(node: u32, root: u32) -> PeId {
+    PeId(match node {
+        _ if node == root => 0,
+        _ if node < root => node + 1,
+        _ => node,
+    })
+}
+
+/// The distance of each node from the root.
+fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningError> {
+    const NEVER: u32 = u32::MAX;
+    if !network.contains(root) {
+        let last = (network.len() - 1) as u32;
+        return Err(SpanningError::NoSuchRoot { root, last });
+    }
+    let mut depths = vec![NEVER; network.len()];
+    let mut walk = Bfs::new(&network.graph, root);
+    while let Some(node) = walk.next(&network.graph) {
+        // Level by level: all nodes of the level above have their depths.
+        let above = network.neighbours(node).iter().map(|&n| depths[n as usize]);
+        let above = above.min().filter(|_| node != root);
+        depths[node as usize] = above.map_or(0, |depth| depth + 1);
+    }
+    let unreached = (0..network.len() as u32).filter(|&node| depths[node as usize] == NEVER);
+    let nodes: Vec<u32> = unreached.clone().take(NAMED).collect();
+    match nodes.is_empty() {
+        true => Ok(depths),
+        false => Err(SpanningError::Unreachable {
+            root,
+            nodes,
+            count: unreached.count(),
+        }),
+    }
+}
+
+/// For each node its lowest-numbered neighbour that is nearer; the root itself for
+/// the root.
+fn nearest_parents(network: &Network, depths: &[u32]) -> Vec<u32> {
+    let parent = |node: u32| {
+        let mut neighbours = network.neighbours(node).iter().copied();
+        let depth = depths[node as usize];
+        neighbours
+            .find(|&n| depths[n as usize] < depth)
+            .unwrap_or(node)
+    };
+    (0..network.len() as u32).map(parent).collect()
+}
+
+/// See [`broadcast_lower_bound`].
+fn lower_bound(depths: &[u32]) -> u64 {
+    let farthest = depths.iter().copied().max().unwrap_or(0) as usize;
+    let mut beyond = vec![0u64; farthest + 1];
+    for &depth in depths {
+        beyond[depth as usize] += 1;
+    }
+    for depth in (0..farthest).rev() {
+        beyond[depth] += beyond[depth + 1];
+    }
+    let enough = |steps: &u64| {
+        let mut reached = 0u128;
+        let mut ways = 1u128; // binomial(steps, links)
+        for links in (0..=*steps).rev() {
+            reached += ways;
+            if reached >= depths.len() as u128 {
+                break; // Less distant ones are no more.
+            }
+            if let Some(&nodes) = beyond.get(links as usize)
+                && reached < u128::from(nodes)
+            {
+                return false;
+            }
+            ways = ways * u128::from(links) / u128::from(steps - links + 1);
+        }
+        reached >= depths.len() as u128
+    };
+    (farthest as u64..).find(enough).unwrap_or(u64::MAX)
+}

@@ -12,12 +12,11 @@ use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter;
-use flitcast_proto::tree::TreeSpec;
 use serde_json::json;
 use thiserror::Error;
 
-use crate::plan::{PlanError, lengths_in_flits};
-use crate::request::build_tree;
+use crate::plan::{PlanError, deal_flits, lengths_in_flits};
+use crate::topology::{SpanningArg, TreeArgs};
 
 /// Requests that the windowed baseline keeps under way.
 const WINDOW: usize = 4;
@@ -44,9 +43,10 @@ pub enum CompareOperation {
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
 pub struct CompareRoundArgs {
-    /// Who is connected to whom, as for scatter and gather.
-    #[arg(long, value_name = "TREE")]
-    pub tree: TreeSpec,
+    /// Who is connected to whom; a network is compared over both kinds of spanning
+    /// tree, unless one is named.
+    #[command(flatten)]
+    pub tree: TreeArgs,
     /// L_1..L_n in flits, as for plan.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
@@ -97,13 +97,23 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
         CompareOperation::Scatter(args) => (true, args),
         CompareOperation::Gather(args) => (false, args),
     };
-    let one = |error: PlanError| vec![CompareError::Plan(error)];
-    let tree = build_tree(&args.tree).map_err(|error| one(error.into()))?;
-    let trees = [(args.tree.to_string(), Arc::new(tree))];
-    let lengths = lengths_in_flits(&args.lengths).map_err(one)?;
+    let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
+    let (topologies, lengths) = match (args.tree.topologies(&both), lengths_in_flits(&args.lengths))
+    {
+        (Ok(topologies), Ok(lengths)) => (topologies, lengths),
+        (topologies, lengths) => {
+            let faults = topologies.err().unwrap_or_default().into_iter();
+            let faults = faults.map(PlanError::from).chain(lengths.err());
+            return Err(faults.map(CompareError::from).collect());
+        }
+    };
+    let trees: Vec<(String, Arc<Tree>)> = topologies
+        .into_iter()
+        .map(|topology| (topology.name, Arc::new(topology.tree)))
+        .collect();
     let pes = trees[0].1.len();
-    let dealt = lengths.deal(pes - 1).map_err(|error| one(error.into()))?;
-    let flits: Vec<u64> = std::iter::once(0).chain(dealt).collect();
+    // A PE keeps its number, whichever tree spans the network.
+    let flits = deal_flits(&lengths, &trees[0].1).map_err(|fault| vec![fault.into()])?;
     let total: u64 = flits.iter().sum();
     if total.saturating_mul(pes as u64) > MAX_WORK {
         return Err(vec![CompareError::TooMuch { flits: total, pes }]);

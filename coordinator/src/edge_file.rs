@@ -116,10 +116,10 @@ pub fn load(path: &Path) -> Result<Network, EdgeFileError> {
     network.map_err(|fault| EdgeFileError::Network { path, fault })
 }
 
-/// The edges in `text`, at least one, or at least one fault.
 /// Each edge's two nodes.
 type Edges = Vec<(u32, u32)>;
 
+/// The edges in `text`, at least one, or at least one fault.
 fn parse(text: &str) -> Result<Edges, Vec<(usize, Fault)>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();

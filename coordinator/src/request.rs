@@ -8,7 +8,6 @@ use std::sync::Arc;
 use flitcast_node::payload::{self, PayloadError};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
@@ -16,7 +15,7 @@ use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
-use crate::topology::{self, SpanningArg, Topology, TopologyError, TreeArgs};
+use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, Lengths, LengthsError};
 
@@ -225,11 +224,6 @@ impl Request {
             _ => Err(faults),
         }
     }
-}
-
-/// The tree that is asked for, of whatever size.
-pub fn build_tree(spec: &TreeSpec) -> Result<Tree, RequestError> {
-    Ok(topology::build_tree(spec)?)
 }
 
 /// A tree of which each PE can be a process on this machine.

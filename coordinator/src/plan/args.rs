@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
-use flitcast_proto::tree::TreeSpec;
 
 use crate::args::{GatherAlgorithm, SyncArg};
+use crate::topology::TreeArgs;
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]
@@ -66,9 +66,9 @@ pub enum Ports {
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
 pub struct PlanRoundArgs {
-    /// Who is connected to whom, as for scatter and gather.
-    #[arg(long, value_name = "TREE")]
-    pub tree: TreeSpec,
+    /// Who is connected to whom.
+    #[command(flatten)]
+    pub tree: TreeArgs,
     /// L_1..L_n in flits: a list (0,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]

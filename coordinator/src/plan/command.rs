@@ -18,7 +18,8 @@ use super::args::{
 };
 use super::{json, svg};
 use crate::args::{GatherAlgorithm, SyncArg};
-use crate::request::{RequestError, build_tree, gather_operation};
+use crate::request::{RequestError, gather_operation};
+use crate::topology::{SpanningArg, TopologyError};
 use crate::workload::{DealError, Lengths, LengthsError};
 
 /// Cells of a table that somebody could still read, or page through.
@@ -32,6 +33,9 @@ pub enum PlanError {
     /// Something that could be wrong with a run as well.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The tree is none.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
     /// The lengths are none.
     #[error("--lengths: {0}")]
     Lengths(#[from] LengthsError),
@@ -131,13 +135,13 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
 }
 
 fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
-    let (tree, flits) = tree_and_flits(&args.plan)?;
+    let Asked { name, tree, flits } = Asked::of(&args.plan, SpanningArg::Bfs)?;
     let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
     Ok(Planned {
         plan: plan_scatter(&tree, &flits, &order),
         order,
         flits,
-        tree_name: args.plan.tree.to_string(),
+        tree_name: name,
         algorithm,
         sync: None,
         single_port_steps: None,
@@ -145,10 +149,16 @@ fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
 }
 
 fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
-    let (tree, flits) = tree_and_flits(&args.plan)?;
+    // With single ports a node of many children costs time while it synchronises.
+    let spanning = match args.ports {
+        Ports::Single => SpanningArg::Broadcast,
+        Ports::Multi => SpanningArg::Bfs,
+    };
+    let Asked { name, tree, flits } = Asked::of(&args.plan, spanning)?;
     let operation = match args.ports {
-        Ports::Single => gather_operation(&tree, &args.plan.tree, args.algorithm, args.sync)
-            .map_err(PlanError::from),
+        Ports::Single => {
+            gather_operation(&tree, &name, args.algorithm, args.sync).map_err(PlanError::from)
+        }
         Ports::Multi => multi_port(args.algorithm, args.sync),
     };
     let operation = operation.map_err(|fault| vec![fault])?;
@@ -160,7 +170,7 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         plan: plan(&tree, operation, &flits),
         order: Vec::new(),
         flits,
-        tree_name: args.plan.tree.to_string(),
+        tree_name: name,
         algorithm,
         sync,
         single_port_steps,
@@ -201,17 +211,38 @@ fn table(plan: &Plan) -> Result<String, PlanError> {
     }
 }
 
-/// The tree and the lengths; what is wrong with both, at once.
-fn tree_and_flits(args: &PlanRoundArgs) -> Result<(Arc<Tree>, Vec<u64>), Vec<PlanError>> {
-    let tree = build_tree(&args.tree).map_err(PlanError::from);
-    let lengths = lengths_in_flits(&args.lengths);
-    let (tree, lengths) = match (tree, lengths) {
-        (Ok(tree), Ok(lengths)) => (tree, lengths),
-        (tree, lengths) => return Err(tree.err().into_iter().chain(lengths.err()).collect()),
-    };
-    let dealt = lengths.deal(tree.len() - 1).map_err(|e| vec![e.into()])?;
-    let flits = std::iter::once(0).chain(dealt).collect();
-    Ok((Arc::new(tree), flits))
+/// The tree and the lengths that are asked for.
+struct Asked {
+    name: String,
+    tree: Arc<Tree>,
+    flits: Vec<u64>,
+}
+
+impl Asked {
+    /// What is wrong with both, at once, if something is.
+    fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<Asked, Vec<PlanError>> {
+        let lengths = lengths_in_flits(&args.lengths);
+        let (topology, lengths) = match (args.tree.topology(spanning), lengths) {
+            (Ok(topology), Ok(lengths)) => (topology, lengths),
+            (topology, lengths) => {
+                let faults = topology.err().unwrap_or_default().into_iter();
+                return Err(faults.map(PlanError::from).chain(lengths.err()).collect());
+            }
+        };
+        let tree = Arc::new(topology.tree);
+        let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault])?;
+        Ok(Asked {
+            name: topology.name,
+            tree,
+            flits,
+        })
+    }
+}
+
+/// L_i by PE index; `[0]` is 0.
+pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, PlanError> {
+    let dealt = lengths.deal(tree.len() - 1)?;
+    Ok(std::iter::once(0).chain(dealt).collect())
 }
 
 /// Lengths in flits: plain numbers.

@@ -1,0 +1,221 @@
+//! `--network` with `--root` and `--spanning`, and `flitcast tree`: what they print
+//! reads back, fits together, and runs.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::{run, scratch};
+use serde_json::Value;
+
+#[track_caller]
+fn printed(line: &str) -> String {
+    run(line.split_whitespace()).ok().stdout
+}
+
+#[track_caller]
+fn tree_json(arguments: &str) -> Value {
+    let text = printed(&format!("tree {arguments} --format json"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// That it is refused with exit status 2, each of `causes` in stderr.
+#[track_caller]
+fn refused(line: &str, causes: &[&str]) {
+    let run = run(line.split_whitespace());
+    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
+    assert_eq!(run.stdout, "", "{line}");
+    for cause in causes {
+        let stderr = &run.stderr;
+        assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
+    }
+}
+
+fn edges_file(dir: &Path, text: &str) -> String {
+    let path = dir.join("net.txt");
+    fs::write(&path, text).expect("the scratch directory can be written to");
+    format!("edges:{}", path.display())
+}
+
+#[test]
+fn json_holds_the_tree_and_what_its_shape_costs() {
+    let json = tree_json("--network hypercube:3 --root 1");
+    assert_eq!(
+        json.to_string(),
+        r#"{"name":"hypercube:3 root 1 bfs","pes":8,"parents":[null,0,1,0,1,0,2,3],"depth":3,"max_degree":3,"leaves":4,"broadcast_steps":3,"nodes":[1,0,2,3,4,5,6,7]}"#
+    );
+    let json = tree_json("--tree star:5");
+    assert_eq!(json["nodes"], Value::Null);
+    assert_eq!(json["name"], "star:5");
+    assert_eq!(json["broadcast_steps"], 4);
+}
+
+#[test]
+fn a_broadcast_tree_is_quicker_than_a_breadth_first_one() {
+    for (network, bfs, broadcast) in [
+        ("complete:16", 15, 4),
+        ("torus:5x5", 6, 5),
+        ("mesh:4x4 --root 5", 5, 4),
+        ("hypercube:6 --root 9", 6, 6),
+    ] {
+        let steps = |spanning: &str| {
+            let json = tree_json(&format!("--network {network} --spanning {spanning}"));
+            json["broadcast_steps"].as_u64()
+        };
+        assert_eq!(steps("bfs"), Some(bfs), "{network}");
+        assert_eq!(steps("broadcast"), Some(broadcast), "{network}");
+    }
+}
+
+#[test]
+fn the_tree_file_reads_back_to_the_same_tree() {
+    let dir = scratch();
+    for (i, tree) in [
+        "--tree path:1",
+        "--tree random:500:7",
+        "--network mesh:5x4x3 --root 17 --spanning broadcast",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = dir.path().join(format!("{i}.toml"));
+        let toml = printed(&format!("tree {tree} --format toml"));
+        fs::write(&path, toml).expect("the scratch directory can be written to");
+        let read = tree_json(&format!("--tree file:{}", path.display()));
+        for key in ["pes", "parents", "depth", "max_degree", "broadcast_steps"] {
+            assert_eq!(read[key], tree_json(tree)[key], "{tree}");
+        }
+    }
+}
+
+#[test]
+fn the_text_draws_the_tree_and_says_what_its_shape_costs() {
+    let expected = "\
+mesh:2x3 root 1 bfs
+
+  P0 (node 1)
+  ├─ P1 (node 0)
+  │  └─ P3 (node 3)
+  ├─ P2 (node 2)
+  │  └─ P5 (node 5)
+  └─ P4 (node 4)
+
+  PEs         6, 3 leaves
+  depth       2
+  children    at most 3 (none: 3 PEs, 1: 2, 3: 1)
+  broadcast   B = 3, which no tree of this network beats
+";
+    assert_eq!(printed("tree --network mesh:2x3 --root 1"), expected);
+    let large = printed("tree --tree path:100000");
+    assert!(large.contains("depth       99999\n"), "{large}");
+    assert!(large.lines().count() < 12, "{large}");
+}
+
+#[test]
+fn drawings_have_every_pe_and_every_edge() {
+    let dot = printed("tree --tree kary:2:4 --format dot");
+    assert_eq!(
+        dot,
+        "graph \"kary:2:4\" {\n  node [shape=circle];\n  0 [label=\"P0\"];\n  1 [label=\"P1\"];\n  \
+         2 [label=\"P2\"];\n  3 [label=\"P3\"];\n  0 -- 1;\n  0 -- 2;\n  1 -- 3;\n}\n"
+    );
+    let svg = printed("tree --network mesh:6x10 --root 3 --format svg");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert_eq!(svg.matches("<circle ").count(), 60);
+    assert_eq!(svg.matches("class=\"edge\"").count(), 59);
+    assert!(!svg.contains("NaN") && !svg.contains("href") && !svg.contains("<script"));
+    refused(
+        "tree --tree star:5001 --format svg",
+        &["5001 PEs are too many to draw, at most 5000"],
+    );
+}
+
+#[test]
+fn runs_go_over_the_tree_that_spans_the_network() {
+    let dir = scratch();
+    let edges = edges_file(dir.path(), "# a triangle with a tail\n0 1\n1 2\n2 0\n2 3\n");
+    for (command, network, spanning, name) in [
+        ("scatter", "mesh:2x2", "", "mesh:2x2 root 3 bfs"),
+        ("gather", "torus:2x2", "", "torus:2x2 root 3 broadcast"),
+        ("gather", "ring:4", "--spanning bfs", "ring:4 root 3 bfs"),
+        ("scatter", edges.as_str(), "", "root 3 bfs"),
+    ] {
+        let run = printed(&format!(
+            "{command} --network {network} --root 3 {spanning} --size 1KiB --format json"
+        ));
+        let run: Value = serde_json::from_str(&run).expect("it is JSON");
+        let tree = run["tree"].as_str().expect("it is a name");
+        assert!(tree.ends_with(name), "{tree}");
+        assert_eq!(run["nodes"], serde_json::json!([3, 0, 1, 2]));
+        let kind = tree.rsplit(' ').next().expect("it has words");
+        let shown = tree_json(&format!("--network {network} --root 3 --spanning {kind}"));
+        assert_eq!(run["parents"], shown["parents"], "{tree}");
+        assert_eq!(run["tree"], shown["name"]);
+    }
+    let table = printed("gather --network ring:4 --root 2 --size 1KiB");
+    assert!(
+        table.starts_with("gather ring:4 root 2 broadcast: 4 PEs"),
+        "{table}"
+    );
+    assert!(table.contains("PE  node  parent"), "{table}");
+}
+
+#[test]
+fn all_faults_of_a_file_of_edges_and_of_the_rest_at_once() {
+    let dir = scratch();
+    let edges = edges_file(dir.path(), "0 1\n1 1\n\nx 2\n1 2 3\n");
+    let line = |number: u32| format!("net.txt:{number}: ");
+    refused(
+        &format!("scatter --network {edges} --size 1 --flit-size 1"),
+        &[&line(2), &line(4), &line(5), "`x`", "--flit-size"],
+    );
+    let edges = edges_file(dir.path(), "0 1\n2 3\n3 14\n");
+    refused(
+        &format!("gather --network {edges} --size 1"),
+        &["not connected: nodes 2, 3, 4, 5, 6, 7, 8, 9 and 5 more cannot be reached from node 0"],
+    );
+    refused(
+        "scatter --network edges:no/such --size 1",
+        &["cannot read the file of edges no/such"],
+    );
+}
+
+#[test]
+fn networks_that_there_are_not() {
+    for command in ["tree", "scatter --size 1", "gather --size 1"] {
+        refused(command, &["--tree TREE", "--network NETWORK"]);
+        refused(
+            &format!("{command} --tree path:3 --network ring:3"),
+            &["--tree and --network: use one of them"],
+        );
+        refused(
+            &format!("{command} --tree path:3 --root 1 --spanning bfs"),
+            &["--root belongs to --network", "--spanning belongs to"],
+        );
+        refused(
+            &format!("{command} --network ring:3 --root 3"),
+            &["--network ring:3: root 3: there is no such node (the last one is 2)"],
+        );
+        for (network, cause) in [
+            (
+                "ring:0",
+                "N must be a whole number from 1 to 1048576, not `0`",
+            ),
+            ("ring:1000000000", "not `1000000000`"),
+            (
+                "mesh:40000x25000",
+                "1000000000 nodes, more than the 1048576",
+            ),
+            (
+                "complete:1000000",
+                "499999500000 edges, more than the 16777216",
+            ),
+            ("mehs:4x4", "did you mean `mesh`?"),
+        ] {
+            refused(&format!("{command} --network {network}"), &[cause]);
+        }
+    }
+    refused(
+        "scatter --network mesh:64x64 --size 1",
+        &["--network mesh:64x64 root 0 bfs has 4096 PEs: at most 1024"],
+    );
+}

@@ -107,10 +107,14 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
             return Err(faults.map(CompareError::from).collect());
         }
     };
-    let trees: Vec<(String, Arc<Tree>)> = topologies
-        .into_iter()
-        .map(|topology| (topology.name, Arc::new(topology.tree)))
-        .collect();
+    let mut trees: Vec<(String, Arc<Tree>)> = Vec::new();
+    for topology in topologies {
+        match trees.iter_mut().find(|(_, tree)| **tree == topology.tree) {
+            // The same tree by another name is not compared with itself.
+            Some((name, _)) => name.push_str(" (and broadcast)"),
+            None => trees.push((topology.name, Arc::new(topology.tree))),
+        }
+    }
     let pes = trees[0].1.len();
     // A PE keeps its number, whichever tree spans the network.
     let flits = deal_flits(&lengths, &trees[0].1).map_err(|fault| vec![fault.into()])?;

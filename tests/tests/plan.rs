@@ -1,0 +1,274 @@
+//! `flitcast plan` and `flitcast compare` as a user meets them.
+
+use flitcast_tests::run;
+use serde_json::{Value, json};
+
+#[track_caller]
+fn printed(line: &str) -> String {
+    run(line.split_whitespace()).ok().stdout
+}
+
+#[track_caller]
+fn parsed(line: &str) -> Value {
+    let text = printed(line);
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// That it is refused with exit status 2, each of `causes` in stderr.
+#[track_caller]
+fn refused(line: &str, causes: &[&str]) {
+    let run = run(line.split_whitespace());
+    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
+    assert_eq!(run.stdout, "", "{line}");
+    for cause in causes {
+        let stderr = &run.stderr;
+        assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
+    }
+}
+
+/// `FLITCAST_BLESS=1` writes the golden files anew: only after a look at the paper.
+#[test]
+fn tables_are_the_papers_figures() {
+    for (figure, line) in [
+        ("fig1a", "plan scatter --tree path:6 --lengths 0,0,0,4,3"),
+        (
+            "fig1b",
+            "plan scatter --tree path:6 --lengths 0,0,0,4,3 --order given:4,5",
+        ),
+        (
+            "fig2",
+            "plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm shoulder-tap",
+        ),
+        (
+            "fig3",
+            "plan gather --tree path:6 --lengths 9,0,1,0,1 --algorithm shoulder-tap",
+        ),
+        (
+            "fig4",
+            "plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm certification --sync serial",
+        ),
+    ] {
+        let out = printed(line);
+        let (table, summary) = out.split_once("\n\n").unwrap();
+        let table = format!("{table}\n");
+        let path = format!("{}/golden/{figure}.txt", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("FLITCAST_BLESS").is_some() {
+            std::fs::write(&path, &table).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            table == golden,
+            "{figure}, ours:\n{table}\nthe paper's:\n{golden}"
+        );
+        assert!(summary.contains("lower bound"), "{summary}");
+    }
+}
+
+#[test]
+fn nearest_first_is_the_order_of_figure_1b() {
+    let nearest = printed("plan scatter --tree path:6 --lengths 0,0,0,4,3 --order nearest-first");
+    let given = printed("plan scatter --tree path:6 --lengths 0,0,0,4,3 --order given:4,5");
+    let table = |out: &str| out.split_once("\n\n").unwrap().0.to_owned();
+    assert_eq!(table(&nearest), table(&given));
+    // The paper counts a step 0: both numbers are shown.
+    assert!(
+        nearest.contains("11 steps (12 by the paper's count"),
+        "{nearest}"
+    );
+}
+
+#[test]
+fn json_is_what_scripts_depend_on() {
+    let plan = parsed(
+        "plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm certification --sync serial --format json",
+    );
+    let keys: Vec<&String> = plan.as_object().unwrap().keys().collect();
+    let expected = [
+        "operation",
+        "algorithm",
+        "sync",
+        "parents",
+        "lengths",
+        "time_steps",
+        "lower_bound_steps",
+        "messages",
+        "control",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(plan["parents"], json!([null, 0, 1, 2, 3, 4]));
+    assert_eq!(plan["lengths"], json!([0, 2, 3, 0, 2, 1]));
+    assert_eq!(
+        (&plan["time_steps"], &plan["lower_bound_steps"]),
+        (&json!(21), &json!(11))
+    );
+    assert_eq!(
+        plan["messages"][0],
+        json!({"pe": 1, "flits": 2, "first_step": 14, "arrival_step": 15})
+    );
+    assert_eq!(plan["messages"].as_array().unwrap().len(), 4);
+    let control = plan["control"].as_array().unwrap();
+    assert_eq!(
+        control[0],
+        json!({"step": 1, "from": 0, "to": 1, "kind": "token"})
+    );
+    assert!(control.contains(&json!(
+        {"step": 10, "from": 1, "to": 0, "kind": "certificate", "lag_steps": 3, "stream_flits": 8}
+    )));
+    assert!(
+        control
+            .contains(&json!({"step": 11, "from": 0, "to": 1, "kind": "order", "after_steps": 3}))
+    );
+
+    let scatter = parsed("plan scatter --tree path:6 --lengths 0,0,0,4,3 --format json");
+    assert_eq!(scatter["control"], json!([]));
+    assert_eq!(scatter["sync"], Value::Null);
+    let tap = parsed("plan gather --tree path:3 --lengths 1,1 --format json");
+    assert_eq!(
+        tap["control"][1],
+        json!({"step": 2, "from": 1, "to": 2, "kind": "wakeup", "after_steps": 1})
+    );
+}
+
+#[test]
+fn the_state_machines_do_what_was_planned() {
+    for line in [
+        "plan scatter --tree random:200:3 --lengths uniform:0..9:1 --order nearest-first",
+        "plan gather --tree path:50 --lengths uniform:0..9:1",
+        "plan gather --tree random:200:3 --lengths uniform:0..9:1 --sync serial",
+        "plan gather --tree random:200:3 --lengths uniform:0..9:1 --sync pipelined",
+        "plan gather --network torus:8x8 --lengths uniform:0..9:1 --ports multi",
+    ] {
+        let out = printed(&format!("{line} --summary --simulate"));
+        assert!(out.contains("every item as planned"), "{line}\n{out}");
+    }
+}
+
+#[test]
+fn a_million_pes_and_a_path_as_deep_are_planned() {
+    for line in [
+        "plan scatter --tree random:1000000:1 --lengths uniform:0..64:7",
+        "plan gather --tree random:1000000:1 --lengths uniform:0..64:7 --algorithm certification --sync pipelined",
+        "plan gather --tree path:1000000 --lengths uniform:0..64:7",
+    ] {
+        let summary = parsed(&format!("{line} --summary --format json"));
+        assert_eq!(summary["pes"], 1_000_000, "{line}");
+        assert!(
+            summary["time_steps"].as_u64() >= summary["flits"].as_u64(),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn many_ports_show_what_they_gain() {
+    let plan =
+        parsed("plan gather --tree star:9 --lengths equal:4 --ports multi --format json --summary");
+    assert_eq!(plan["sync"], "parallel");
+    assert!(
+        plan["time_steps"].as_u64() < plan["single_port_time_steps"].as_u64(),
+        "{plan}"
+    );
+}
+
+#[test]
+fn a_drawing_has_a_band_for_each_message() {
+    let svg = printed("plan gather --tree kary:2:7 --lengths 1,2,3,0,2,1 --format svg");
+    assert!(
+        svg.starts_with("<svg") || svg.starts_with("<?xml"),
+        "{}",
+        &svg[..80]
+    );
+    for pe in [1, 2, 3, 5, 6] {
+        assert!(svg.contains(&format!(">M{pe}")), "M{pe}");
+    }
+    assert!(!svg.contains("NaN") && !svg.contains("http://localhost"));
+}
+
+#[test]
+fn what_is_wrong_with_a_plan_is_told() {
+    let tree = "plan scatter --tree path:3 --lengths";
+    refused(&format!("{tree} 1,x"), &["M2", "`x`"]);
+    refused(&format!("{tree} 1,2,3"), &["3", "2 needed"]);
+    refused(&format!("{tree} 1KiB,2"), &["plain numbers"]);
+    refused(
+        &format!("{tree} 1,1 --order given:1,1"),
+        &["P1 stands there twice", "P2 is missing"],
+    );
+    refused(&format!("{tree} 1,0 --order given:1,9"), &["P9 is no PE"]);
+    refused(
+        &format!("{tree} 1,1 --order sideways"),
+        &["sideways", "nearest-first"],
+    );
+    refused(
+        "plan gather --tree star:4 --algorithm shoulder-tap --lengths 1,1,1",
+        &["P0", "3 children"],
+    );
+    refused(
+        "plan gather --tree star:4 --ports multi --sync serial --lengths 1,1,1",
+        &["--sync"],
+    );
+    refused(
+        "plan gather --tree path:0 --lengths none",
+        &["path:N", "none"],
+    );
+    refused(
+        "plan gather --tree random:100000:1 --lengths equal:9",
+        &["--summary"],
+    );
+    refused(
+        "plan gather --tree star:9999 --lengths equal:1 --format svg",
+        &["9999 PEs"],
+    );
+}
+
+#[test]
+fn compare_marks_the_best_and_says_why() {
+    let gather =
+        parsed("compare gather --network mesh:4x4 --lengths uniform:0..64:7 --format json");
+    let results = gather["results"].as_array().unwrap();
+    let best: Vec<&Value> = results.iter().filter(|row| row["best"] == true).collect();
+    assert_eq!(best.len(), 1, "{gather}");
+    let least = results
+        .iter()
+        .filter_map(|row| row["time_steps"].as_u64())
+        .min();
+    assert_eq!(best[0]["time_steps"].as_u64(), least);
+    assert!(least >= gather["lower_bound_steps"].as_u64());
+    for algorithm in [
+        "certification, serial",
+        "certification, pipelined",
+        "linear",
+        "linear, window of 4",
+        "binomial, combining",
+        "adaptive (Träff)",
+    ] {
+        assert!(
+            results.iter().any(|row| row["algorithm"] == algorithm),
+            "{algorithm}"
+        );
+    }
+    let table = printed("compare scatter --tree kary:2:15 --lengths equal:4");
+    assert!(
+        table.contains("*  kary:2:15  farthest-destination-first"),
+        "{table}"
+    );
+    assert!(table.contains("which is the bound"), "{table}");
+    let path = printed("compare gather --tree path:8 --lengths equal:4");
+    assert!(path.contains("*  path:8  shoulder-tap"), "{path}");
+}
+
+#[test]
+fn what_is_wrong_with_a_comparison_is_told() {
+    refused(
+        "compare gather --lengths equal:4",
+        &["--tree TREE", "--network NETWORK"],
+    );
+    refused(
+        "compare gather --network mesh:0x4 --lengths what",
+        &["mesh", "what"],
+    );
+    refused(
+        "compare gather --tree random:1000000:1 --lengths equal:4",
+        &["too many"],
+    );
+}

@@ -35,3 +35,7 @@ pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
 /// Messages that are being made durable while later ones come in. More would
 /// only queue at the disk.
 pub const COMMITS_UNDER_WAY: usize = 16;
+
+/// Messages that are opened before their turn. Each holds two disk blocks, so these
+/// are 4 MiB; with short messages the disk is that far ahead of the links.
+pub const OPENED_AHEAD: usize = 8;

@@ -9,6 +9,7 @@ use flitcast_proto::wire::control::{Assignment, Payload};
 use flitcast_proto::{PeId, RoundId};
 use tokio::task::spawn_blocking;
 
+use crate::limits::OPENED_AHEAD;
 use crate::payload::{
     self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
 };
@@ -122,38 +123,44 @@ impl Store {
     }
 }
 
-/// The messages that this PE sends in a round, the next one opened before its turn
+/// The messages that this PE sends in a round, the next few opened before their turn
 /// comes: a disk's first answer takes longer than a short message.
 pub struct Outbox<'a> {
     store: &'a Store,
     flit_bytes: u32,
     rest: VecDeque<Message>,
-    ahead: Option<(Message, Source)>,
+    opened: VecDeque<(Message, Source)>,
 }
 
 impl Outbox<'_> {
     /// `sends` in the order in which they will go.
     pub fn new(store: &Store, sends: Vec<Message>, flit_bytes: u32) -> Outbox<'_> {
-        let rest = sends.into();
         let mut outbox = Outbox {
             store,
             flit_bytes,
-            rest,
-            ahead: None,
+            rest: sends.into(),
+            opened: VecDeque::new(),
         };
-        outbox.open_next();
+        outbox.open_ahead();
         outbox
     }
 
-    fn open_next(&mut self) {
-        let next = self.rest.pop_front();
-        self.ahead = next.map(|message| (message, self.store.source(message, self.flit_bytes)));
+    fn open_ahead(&mut self) {
+        while self.opened.len() < OPENED_AHEAD
+            && let Some(message) = self.rest.pop_front()
+        {
+            let source = self.store.source(message, self.flit_bytes);
+            self.opened.push_back((message, source));
+        }
     }
 
     /// The bytes of the message whose turn it is.
     pub fn take(&mut self, message: Message) -> Source {
-        let opened = self.ahead.take().filter(|(ahead, _)| *ahead == message);
-        self.open_next();
+        let opened = self
+            .opened
+            .pop_front()
+            .filter(|(ahead, _)| *ahead == message);
+        self.open_ahead();
         opened.map_or_else(
             || self.store.source(message, self.flit_bytes),
             |(_, source)| source,

@@ -2,11 +2,13 @@
 //! reports, its processes, and trees of files. No test lives here.
 
 pub mod binary;
+pub mod command;
 pub mod files;
 pub mod processes;
 pub mod report;
 pub mod run;
 
 pub use binary::{flitcast, scratch};
+pub use command::{parsed, printed, refused};
 pub use report::Report;
 pub use run::{Finished, Running, run, start};

@@ -1,30 +1,7 @@
 //! `flitcast plan` and `flitcast compare` as a user meets them.
 
-use flitcast_tests::run;
+use flitcast_tests::{parsed, printed, refused};
 use serde_json::{Value, json};
-
-#[track_caller]
-fn printed(line: &str) -> String {
-    run(line.split_whitespace()).ok().stdout
-}
-
-#[track_caller]
-fn parsed(line: &str) -> Value {
-    let text = printed(line);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// That it is refused with exit status 2, each of `causes` in stderr.
-#[track_caller]
-fn refused(line: &str, causes: &[&str]) {
-    let run = run(line.split_whitespace());
-    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
-    assert_eq!(run.stdout, "", "{line}");
-    for cause in causes {
-        let stderr = &run.stderr;
-        assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
-    }
-}
 
 /// `FLITCAST_BLESS=1` writes the golden files anew: only after a look at the paper.
 #[test]

@@ -4,30 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use flitcast_tests::{run, scratch};
+use flitcast_tests::{parsed, printed, refused, scratch};
 use serde_json::Value;
 
 #[track_caller]
-fn printed(line: &str) -> String {
-    run(line.split_whitespace()).ok().stdout
-}
-
-#[track_caller]
 fn tree_json(arguments: &str) -> Value {
-    let text = printed(&format!("tree {arguments} --format json"));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// That it is refused with exit status 2, each of `causes` in stderr.
-#[track_caller]
-fn refused(line: &str, causes: &[&str]) {
-    let run = run(line.split_whitespace());
-    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
-    assert_eq!(run.stdout, "", "{line}");
-    for cause in causes {
-        let stderr = &run.stderr;
-        assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
-    }
+    parsed(&format!("tree {arguments} --format json"))
 }
 
 fn edges_file(dir: &Path, text: &str) -> String {

@@ -193,12 +193,12 @@ mod tests {
         assert_eq!(
             messages(&faults),
             [
-                format!("`{dir}` has 9 entries, one too many at least; this tree has p1..p7"),
+                format!("`{dir}` has 9 entries for 7 PEs; this tree has p1..p7"),
                 "`.hidden` names no PE; this tree has p1..p7".to_owned(),
                 "`foo` names no PE; this tree has p1..p7".to_owned(),
                 "`p` names no PE; this tree has p1..p7".to_owned(),
                 "`p+1` names no PE; this tree has p1..p7".to_owned(),
-                "`p0` is the root of the tree, where no message begins or ends; \
+                "`p0` is the root of the tree and has no message of its own; \
                  this tree has p1..p7"
                     .to_owned(),
                 "`p01` names no PE; this tree has p1..p7".to_owned(),

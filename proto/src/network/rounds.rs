@@ -13,9 +13,11 @@
 //!
 //! Two things are ours. Many nodes have the same weight, and the order in which they
 //! are taken decides much: it is varied, from a fixed seed, for as long as that helps
-//! and the effort is bounded. And where a network needs too many rounds for its size
-//! (a ring of a million nodes needs half a million), the layers of the last round
-//! that could be afforded are the tree.
+//! and the effort is bounded. And some networks need too many rounds for their size (a
+//! wheel of 20,000 nodes: hundreds, each of which lays out everything). Where a try has
+//! had its share of the effort, the layers of that moment are one tree; another is made
+//! by going on with the weights of that moment, each node calling its heaviest
+//! neighbour, which looks at every edge only once more.
 //!
 //! Which tree is best is not decided here.
 
@@ -25,9 +27,17 @@ use crate::seeded::SplitMix64;
 
 use super::Network;
 
-/// Looks at neighbours that all tries together may take: a second or so. One try on
-/// `mesh:100x100` takes 10 million.
+/// Looks at neighbours that all tries together may take, about: up to a second for
+/// ten thousand nodes, some for a million, whose memory is no longer in cache. One
+/// whole try on `mesh:100x100` takes 10 million.
 const EFFORT: u64 = 100_000_000;
+
+/// The share of it that one try has for whole rounds: the first, those that vary it.
+const FIRST_TRY: u64 = EFFORT / 2;
+const FURTHER_TRY: u64 = EFFORT / 16;
+
+/// What a try takes beside, for each node: it is shuffled, sorted, made a tree.
+const NODE: u64 = 16;
 
 /// Tries at most. What 100 orders do not find, more hardly do.
 const TRIES: u64 = 100;
@@ -40,10 +50,20 @@ const INFORMED: u32 = 0;
 pub(super) fn search(network: &Network, root: u32, mut good_enough: impl FnMut(&[u32]) -> bool) {
     let mut spent = 0;
     for seed in 0..TRIES {
+        let share = if seed == 0 { FIRST_TRY } else { FURTHER_TRY };
         let mut rounds = Rounds::new(network, root, rank(network.len(), seed));
-        rounds.play(EFFORT - spent);
-        spent += rounds.spent;
-        if good_enough(&rounds.parents) || spent >= EFFORT / 2 {
+        let whole = rounds.play(share);
+        if good_enough(&rounds.parents) {
+            return;
+        }
+        if !whole {
+            rounds.go_on();
+            if good_enough(&rounds.parents) {
+                return;
+            }
+        }
+        spent += rounds.spent + NODE * network.len() as u64;
+        if spent >= EFFORT {
             return;
         }
     }
@@ -74,6 +94,8 @@ struct Rounds<'a> {
     border: Vec<u32>,
     /// Those without the token, innermost layer first.
     outside: Vec<u32>,
+    /// How many have the token.
+    informed: usize,
     /// The weight of each node, and how many it was given, in this round.
     weight: Vec<u32>,
     given: Vec<u32>,
@@ -96,6 +118,7 @@ impl<'a> Rounds<'a> {
             layer,
             border: vec![root],
             outside: Vec::with_capacity(len),
+            informed: 1,
             weight: vec![0; len],
             given: vec![0; len],
             matching: Matching::new(len),
@@ -103,19 +126,58 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn play(&mut self, effort: u64) {
+    /// Whether the effort was enough to play to the end; if not, the layers are the
+    /// tree.
+    fn play(&mut self, effort: u64) -> bool {
         loop {
             self.lay_out();
             if self.outside.is_empty() {
-                return;
+                return true;
             }
-            let last = self.spent >= effort / 2;
+            let last = self.spent >= effort;
             self.weigh(last);
             if last {
-                return;
+                return false;
             }
             self.call();
         }
+    }
+
+    /// Plays the rest with the weights as they are.
+    fn go_on(&mut self) {
+        // Those that call, and whom they could, the heaviest last.
+        let border = std::mem::take(&mut self.border);
+        let mut callers: Vec<_> = border
+            .into_iter()
+            .map(|n| (n, self.heaviest_last(n)))
+            .collect();
+        while !callers.is_empty() {
+            let mut called = Vec::new();
+            callers.retain_mut(|(caller, neighbours)| {
+                while let Some(node) = neighbours.pop() {
+                    if self.layer[node as usize] != INFORMED {
+                        self.layer[node as usize] = INFORMED;
+                        self.parents[node as usize] = *caller;
+                        called.push(node);
+                        return true;
+                    }
+                }
+                false
+            });
+            callers.extend(called.into_iter().map(|n| (n, self.heaviest_last(n))));
+        }
+    }
+
+    /// The neighbours without the token.
+    fn heaviest_last(&mut self, node: u32) -> Vec<u32> {
+        let neighbours = self.network.neighbours(node);
+        self.spent += neighbours.len() as u64;
+        let without = neighbours.iter().copied();
+        let without = without.filter(|&n| self.layer[n as usize] != INFORMED);
+        let mut without: Vec<u32> = without.collect();
+        without
+            .sort_unstable_by_key(|&n| (self.weight[n as usize], Reverse(self.rank[n as usize])));
+        without
     }
 
     /// Puts those without the token into layers.
@@ -129,22 +191,27 @@ impl<'a> Rounds<'a> {
         self.outside.clear();
         let outside = &mut self.outside;
         let spent = &mut self.spent;
+        let without = layer.len() - self.informed;
         let mut look = |from: u32, outside: &mut Vec<u32>| {
-            let neighbours = network.neighbours(from);
-            *spent += neighbours.len() as u64;
             let mut is_border = false;
-            for &node in neighbours {
+            for &node in network.neighbours(from) {
+                *spent += 1;
                 if layer[node as usize] == NOBODY {
                     layer[node as usize] = layer[from as usize] + 1;
                     outside.push(node);
                 }
                 is_border |= layer[node as usize] != INFORMED;
+                if is_border && outside.len() == without {
+                    break; // There is no more to be found.
+                }
             }
             is_border
         };
         self.border.retain(|&from| look(from, outside));
         let mut done = 0;
-        while let Some(&from) = outside.get(done) {
+        while outside.len() < without
+            && let Some(&from) = outside.get(done)
+        {
             look(from, outside);
             done += 1;
         }
@@ -220,6 +287,7 @@ impl<'a> Rounds<'a> {
                 self.parents[node as usize] = caller;
                 self.layer[node as usize] = INFORMED;
                 self.border.push(node);
+                self.informed += 1;
             }
         }
     }
@@ -270,6 +338,14 @@ impl Matching {
         is_caller: impl Fn(u32) -> bool,
         spent: &mut u64,
     ) -> bool {
+        let neighbours = network.neighbours(node);
+        *spent += neighbours.len() as u64;
+        let is_free = |&caller: &u32| is_caller(caller) && self.partner[caller as usize] == NOBODY;
+        if let Some(caller) = neighbours.iter().copied().find(is_free) {
+            self.partner[caller as usize] = node;
+            self.partner[node as usize] = caller;
+            return true;
+        }
         self.queue.clear();
         self.queue.push(node);
         self.looked_at.clear();

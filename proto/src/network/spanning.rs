@@ -84,7 +84,7 @@ pub fn bfs(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
 /// A tree over which a token spreads fast, one neighbour a step: its
 /// [`steps`](crate::tree::TokenBroadcast::steps) are few.
 ///
-/// It is a *minimum* broadcast tree for networks of up to [`exact::ALWAYS`] nodes,
+/// It is a *minimum* broadcast tree for networks of up to 16 nodes (`exact`),
 /// and wherever [`broadcast_lower_bound`] is met, which is known at once. Beyond, it
 /// is the best that the round heuristic of Harutyunyan and Shao found (`rounds`),
 /// for up to 64 nodes improved by as much of a complete search as a bounded effort

@@ -66,6 +66,9 @@ pub struct ScatterArgs {
     /// Arguments that both operations share.
     #[command(flatten)]
     pub round: RoundArgs,
+    /// How to scatter.
+    #[arg(long, value_enum, default_value_t = ScatterAlgorithm::Fdf)]
+    pub algorithm: ScatterAlgorithm,
     /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
     pub spread: bool,
@@ -85,6 +88,21 @@ pub struct GatherArgs {
     pub sync: Option<SyncArg>,
 }
 
+/// How to scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScatterAlgorithm {
+    /// Farthest destination first: any tree, and none is faster.
+    Fdf,
+    /// To measure against, on complete:N: one PE after the other.
+    Linear,
+    /// To measure against, on complete:N: a binomial tree of PEs that hold what they
+    /// send on.
+    Binomial,
+    /// To measure against, on complete:N: the same on a tree that spares long messages
+    /// detours (Träff, arXiv 1702.05967).
+    Adaptive,
+}
+
 /// How to gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GatherAlgorithm {
@@ -92,6 +110,16 @@ pub enum GatherAlgorithm {
     ShoulderTap,
     /// Transmission-Certification: any tree.
     Certification,
+    /// To measure against, on complete:N: one PE after the other.
+    Linear,
+    /// To measure against, on complete:N: four PEs under way at once.
+    Window,
+    /// To measure against, on complete:N: a binomial tree of PEs that hold what they
+    /// send on.
+    Binomial,
+    /// To measure against, on complete:N: the same on a tree that spares long messages
+    /// detours (Träff, arXiv 1702.05967).
+    Adaptive,
 }
 
 /// How certification synchronises.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::Tree;
-use flitcast_proto::baseline::{Baseline, flow};
+use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
@@ -15,11 +15,10 @@ use flitcast_proto::schedule::scatter;
 use serde_json::json;
 use thiserror::Error;
 
+use crate::baseline::WINDOW;
 use crate::plan::{PlanError, deal_flits, lengths_in_flits};
 use crate::topology::{SpanningArg, TreeArgs};
 
-/// Requests that the windowed baseline keeps under way.
-const WINDOW: usize = 4;
 /// Flits times PEs: the baselines are carried flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
 
@@ -122,10 +121,27 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     if total.saturating_mul(pes as u64) > MAX_WORK {
         return Err(vec![CompareError::TooMuch { flits: total, pes }]);
     }
-    let rows: Vec<Row> = trees
-        .iter()
-        .flat_map(|(name, tree)| rows(name, tree, &flits, scatters))
-        .collect();
+    // Where all PEs can reach each other, the combining ones need nobody's tree but
+    // their own.
+    let network = args.tree.network.as_deref().unwrap_or_default();
+    let complete = network.starts_with("complete:");
+    let mut rows: Vec<Row> = Vec::new();
+    for (name, tree) in &trees {
+        rows.extend(scheduled(name, tree, &flits, scatters));
+        rows.extend(linear(name, tree, &flits, scatters));
+        if !complete {
+            rows.extend(combining(name, [tree, tree], &flits, scatters));
+        }
+    }
+    if complete {
+        let own = [&binomial_tree(pes), &adaptive_tree(&flits)];
+        rows.extend(combining(
+            &format!("{network}, its own"),
+            own,
+            &flits,
+            scatters,
+        ));
+    }
     // By time reversal no gather beats the best scatter: the same flits cross the same
     // edges into P0's one port.
     let bounds = trees
@@ -139,7 +155,8 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     Ok(out.write_all(printed.as_bytes()))
 }
 
-fn rows(name: &str, tree: &Arc<Tree>, flits: &[u64], scatters: bool) -> Vec<Row> {
+/// The schedules on a tree.
+fn scheduled(name: &str, tree: &Arc<Tree>, flits: &[u64], scatters: bool) -> Vec<Row> {
     let planned = |algorithm, plan: Plan| Row {
         tree: name.to_owned(),
         algorithm,
@@ -149,61 +166,74 @@ fn rows(name: &str, tree: &Arc<Tree>, flits: &[u64], scatters: bool) -> Vec<Row>
         largest_buffer_flits: plan.messages.iter().any(|m| tree.depth(m.pe) > 1).into(),
         unasked: false,
     };
-    let mut rows = Vec::new();
     if scatters {
         let farthest = scatter::farthest_first(tree, flits);
         let mut nearest = farthest.clone();
         nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
-        rows.push(planned(
-            "farthest-destination-first",
-            plan_scatter(tree, flits, &farthest),
-        ));
-        rows.push(planned(
-            "nearest-first",
-            plan_scatter(tree, flits, &nearest),
-        ));
-    } else {
-        if tree.is_path() {
-            rows.push(planned(
-                "shoulder-tap",
-                plan(tree, Operation::ShoulderTap, flits),
-            ));
-        }
-        for (algorithm, sync) in [
-            ("certification, serial", Sync::Serial),
-            ("certification, pipelined", Sync::Pipelined),
-        ] {
-            rows.push(planned(
-                algorithm,
-                plan(tree, Operation::Certification(sync), flits),
-            ));
-        }
+        let by_order = |order: &[_]| plan_scatter(tree, flits, order);
+        return vec![
+            planned("farthest-destination-first", by_order(&farthest)),
+            planned("nearest-first", by_order(&nearest)),
+        ];
     }
-    for (algorithm, baseline) in [
-        ("linear", Baseline::Linear),
-        ("linear, window of 4", Baseline::Window(WINDOW)),
-        ("binomial, combining", Baseline::Binomial),
-        ("adaptive (Träff)", Baseline::Adaptive),
+    let gather = |operation| plan(tree, operation, flits);
+    let mut rows = Vec::new();
+    if tree.is_path() {
+        rows.push(planned("shoulder-tap", gather(Operation::ShoulderTap)));
+    }
+    for (algorithm, sync) in [
+        ("certification, serial", Sync::Serial),
+        ("certification, pipelined", Sync::Pipelined),
     ] {
-        // A scatter has no requests to keep in a window.
-        if scatters && matches!(baseline, Baseline::Window(_)) {
-            continue;
-        }
-        let transfers = match scatters {
-            true => baseline.scatter(tree, flits),
-            false => baseline.gather(tree, flits),
-        };
-        let flow = flow(tree, &transfers);
-        rows.push(Row {
-            tree: name.to_owned(),
-            algorithm,
-            time_steps: flow.time_steps,
-            control_steps: flow.control_steps,
-            largest_buffer_flits: flow.largest_buffer_flits,
-            unasked: !scatters && matches!(baseline, Baseline::Binomial | Baseline::Adaptive),
-        });
+        rows.push(planned(algorithm, gather(Operation::Certification(sync))));
     }
     rows
+}
+
+/// The linear baselines along a tree.
+fn linear(name: &str, tree: &Tree, flits: &[u64], scatters: bool) -> Vec<Row> {
+    let window = ("linear, window of 4", Baseline::Window(WINDOW));
+    // A scatter has no requests to keep in a window.
+    let windowed = (!scatters).then_some(window);
+    let baselines = [("linear", Baseline::Linear)].into_iter().chain(windowed);
+    baselines
+        .map(|(algorithm, baseline)| carried(name, algorithm, baseline, tree, flits, scatters))
+        .collect()
+}
+
+/// The combining baselines, along a tree each.
+fn combining(name: &str, trees: [&Tree; 2], flits: &[u64], scatters: bool) -> [Row; 2] {
+    let row = |algorithm, baseline, tree| Row {
+        unasked: !scatters,
+        ..carried(name, algorithm, baseline, tree, flits, scatters)
+    };
+    [
+        row("binomial, combining", Baseline::Binomial, trees[0]),
+        row("adaptive (Träff)", Baseline::Adaptive, trees[1]),
+    ]
+}
+
+fn carried(
+    name: &str,
+    algorithm: &'static str,
+    baseline: Baseline,
+    tree: &Tree,
+    flits: &[u64],
+    scatters: bool,
+) -> Row {
+    let transfers = match scatters {
+        true => baseline.scatter(tree, flits),
+        false => baseline.gather(tree, flits),
+    };
+    let flow = flow(tree, &transfers);
+    Row {
+        tree: name.to_owned(),
+        algorithm,
+        time_steps: flow.time_steps,
+        control_steps: flow.control_steps,
+        largest_buffer_flits: flow.largest_buffer_flits,
+        unasked: false,
+    }
 }
 
 /// The best row: least time, then least control, then least buffer.

@@ -5,6 +5,7 @@
 //! Ctrl-C.
 
 mod args;
+mod baseline;
 mod cluster;
 mod compare;
 mod conduct;

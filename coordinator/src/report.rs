@@ -28,6 +28,8 @@ pub fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static st
         Operation::Certification(Sync::Serial) => ("certification", Some("serial")),
         Operation::Certification(Sync::Pipelined) => ("certification", Some("pipelined")),
         Operation::Certification(Sync::Parallel) => ("certification", Some("parallel")),
+        Operation::LinearGather { .. } => ("linear", None),
+        Operation::CombiningGather | Operation::CombiningScatter => ("combining", None),
     }
 }
 
@@ -65,7 +67,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
-    let (algorithm, sync) = algorithm_name(request.operation);
+    let (algorithm, sync) = (request.algorithm, request.sync);
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
     format!(
         "{} {}: {}, {algorithm}{sync}; {}, {} in flits of {}\n\n",
@@ -169,7 +171,7 @@ fn spread(spread: Option<Spread>) -> Value {
 /// One JSON object.
 pub fn json(request: &Request, outcome: &Outcome) -> String {
     let tree = &request.tree;
-    let (algorithm, sync) = algorithm_name(request.operation);
+    let (algorithm, sync) = (request.algorithm, request.sync);
     let parents: Vec<_> = tree
         .pes()
         .map(|pe| tree.parent(pe).map(|parent| parent.0))

@@ -15,6 +15,7 @@ use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
+use crate::baseline::Baseline;
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, Lengths, LengthsError};
@@ -40,6 +41,10 @@ pub struct Request {
     pub tree: Arc<Tree>,
     /// What the rounds do.
     pub operation: Operation,
+    /// The algorithm's name, and for certification how it synchronises.
+    pub algorithm: &'static str,
+    /// How certification synchronises.
+    pub sync: Option<&'static str>,
     /// What the messages are made of.
     pub payload: Payload,
     /// Payload bytes of a full flit.
@@ -92,8 +97,18 @@ pub enum RequestError {
         /// How many.
         children: usize,
     },
+    /// A baseline on a tree that is given.
+    #[error(
+        "--algorithm {algorithm} lays its own tree over PEs that can all reach each other: use --network complete:N, not {spec}"
+    )]
+    NotComplete {
+        /// Which baseline.
+        algorithm: &'static str,
+        /// The tree, as typed.
+        spec: String,
+    },
     /// `--sync` without certification.
-    #[error("--sync belongs to --algorithm certification, not to shoulder-tap")]
+    #[error("--sync belongs to --algorithm certification")]
     SyncWithoutCertification,
     /// Nothing says what the messages are.
     #[error(
@@ -152,8 +167,10 @@ pub enum RequestError {
 impl Request {
     /// Understands `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
-        let operation = |_: &Topology| Ok(Operation::Scatter);
-        Request::new(args.round, args.spread, SpanningArg::Bfs, operation)
+        let baseline = Baseline::of_scatter(args.algorithm);
+        let operation = |_: &Topology| Ok(baseline.map_or(Operation::Scatter, Baseline::scatter));
+        let (round, spread) = (args.round, args.spread);
+        Request::new(round, spread, SpanningArg::Bfs, baseline, operation)
     }
 
     /// Understands `flitcast gather`.
@@ -163,7 +180,13 @@ impl Request {
             algorithm,
             sync,
         } = args;
-        Request::new(round, false, SpanningArg::Broadcast, |topology| {
+        let baseline = algorithm.and_then(Baseline::of_gather);
+        // A baseline asks who can reach whom; only a star says that of a network.
+        let spanning = match baseline {
+            Some(_) => SpanningArg::Bfs,
+            None => SpanningArg::Broadcast,
+        };
+        Request::new(round, false, spanning, baseline, |topology| {
             gather_operation(&topology.tree, &topology.name, algorithm, sync)
         })
     }
@@ -172,6 +195,7 @@ impl Request {
         args: RoundArgs,
         spread: bool,
         spanning: SpanningArg,
+        baseline: Option<Baseline>,
         operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
     ) -> Result<Request, Vec<RequestError>> {
         let mut faults = Vec::new();
@@ -183,6 +207,9 @@ impl Request {
             Some(topology) => operation(topology).map_err(|fault| faults.push(fault)).ok(),
             None => None,
         };
+        if let (Some(baseline), Some(topology)) = (baseline, &topology) {
+            faults.extend(baseline.check(topology).err());
+        }
         let flit_bytes = flit_size(&args.flit_size)
             .map_err(|fault| faults.push(fault))
             .ok();
@@ -207,10 +234,17 @@ impl Request {
             faults.push(RequestError::Output { path, why });
         }
         match (topology, operation, flit_bytes, payload) {
-            (Some(topology), Some(operation), Some(flit_bytes), Some(payload))
+            (Some(topology), Some(operation), Some(flit_bytes), Some((payload, bytes)))
                 if faults.is_empty() =>
             {
+                let (algorithm, sync) = crate::report::algorithm_name(operation);
+                let (topology, algorithm) = match baseline {
+                    Some(baseline) => (baseline.lay(topology, &bytes), baseline.name()),
+                    None => (topology, algorithm),
+                };
                 Ok(Request {
+                    algorithm,
+                    sync,
                     tree_name: topology.name,
                     nodes: topology.nodes,
                     tree: Arc::new(topology.tree),
@@ -272,10 +306,16 @@ pub fn gather_operation(
         true => GatherAlgorithm::ShoulderTap,
         false => GatherAlgorithm::Certification,
     };
-    match algorithm.unwrap_or(by_tree) {
-        GatherAlgorithm::ShoulderTap if sync.is_some() => {
-            Err(RequestError::SyncWithoutCertification)
-        }
+    let algorithm = algorithm.unwrap_or(by_tree);
+    match algorithm {
+        GatherAlgorithm::Certification => {}
+        _ if sync.is_some() => return Err(RequestError::SyncWithoutCertification),
+        _ => {}
+    }
+    if let Some(baseline) = Baseline::of_gather(algorithm) {
+        return Ok(baseline.gather());
+    }
+    match algorithm {
         GatherAlgorithm::ShoulderTap => match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
             None => Ok(Operation::ShoulderTap),
             Some(pe) => Err(RequestError::NoPath {
@@ -284,7 +324,7 @@ pub fn gather_operation(
                 children: tree.children(pe).len(),
             }),
         },
-        GatherAlgorithm::Certification => Ok(Operation::Certification(match sync {
+        _ => Ok(Operation::Certification(match sync {
             Some(SyncArg::Serial) => Sync::Serial,
             Some(SyncArg::Pipelined) | None => Sync::Pipelined,
         })),
@@ -385,19 +425,23 @@ impl Asked {
         tree: &Tree,
         spread: bool,
         replace: bool,
-    ) -> Result<Payload, Vec<RequestError>> {
+    ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         match self {
             Asked::Files { input, output } => {
-                check_input(&input, spread, tree)?;
-                Ok(Payload::Files {
+                let bytes = check_input(&input, spread, tree)?;
+                let payload = Payload::Files {
                     input,
                     spread,
                     output,
                     replace,
-                })
+                };
+                Ok((payload, bytes))
             }
             Asked::Synthetic { option, lengths } => match lengths.deal(tree.len() - 1) {
-                Ok(lengths) => Ok(Payload::Synthetic { lengths }),
+                Ok(lengths) => {
+                    let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
+                    Ok((Payload::Synthetic { lengths }, bytes))
+                }
                 Err(source) => Err(vec![RequestError::Lengths { option, source }]),
             },
         }
@@ -405,8 +449,8 @@ impl Asked {
 }
 
 /// Reads the input as the PEs will: on one machine, what is wrong there is wrong
-/// here.
-fn check_input(input: &Path, spread: bool, tree: &Tree) -> Result<(), Vec<RequestError>> {
+/// here. The length of M_i, by PE index.
+fn check_input(input: &Path, spread: bool, tree: &Tree) -> Result<Vec<u64>, Vec<RequestError>> {
     let all = |faults: Vec<PayloadError>| {
         let faults = faults.into_iter().map(RequestError::Input);
         faults.collect::<Vec<_>>()
@@ -417,7 +461,7 @@ fn check_input(input: &Path, spread: bool, tree: &Tree) -> Result<(), Vec<Reques
         .iter()
         .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
     match total {
-        Some(total) if total <= MAX_TOTAL_BYTES => Ok(()),
+        Some(total) if total <= MAX_TOTAL_BYTES => Ok(sizes),
         _ => Err(vec![RequestError::InputTooLong(input.to_owned())]),
     }
 }

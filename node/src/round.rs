@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use flitcast_proto::pe::{Message, Pe, Route, Transmit, Violation};
+use flitcast_proto::schedule::flits_of;
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -104,6 +105,8 @@ pub struct Round<'a> {
     pub outbox: Outbox<'a>,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
+    /// Messages that a combining algorithm has this PE hold, as frames.
+    pub held: Vec<(Message, Vec<u8>)>,
     /// The alarm for what time alone brings.
     pub alarm: &'a mut Alarm,
     /// Bytes moved so far, for whoever shows progress.
@@ -163,6 +166,10 @@ impl Round<'_> {
 
     async fn send_message(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
         let link = self.neighbours.get(to);
+        let held = self.held.iter().position(|(held, _)| *held == message);
+        if let Some((_, frames)) = held.map(|place| self.held.swap_remove(place)) {
+            return Ok(link.send_frame(&frames).await?);
+        }
         let mut source = self.outbox.take(message);
         let mut hash = Xxh3::new();
         let mut prefix = Vec::new();
@@ -231,6 +238,10 @@ impl Round<'_> {
                 self.deliver(from, message, first).await?;
                 self.pe.handle_received();
             }
+            Route::Hold => {
+                self.hold(from, message, first).await?;
+                self.pe.handle_received();
+            }
         }
         self.count_collisions(Some(from));
         Ok(())
@@ -259,6 +270,29 @@ impl Round<'_> {
             source.next_frame().await?;
             flit = body_flit(source)?;
         }
+    }
+
+    /// Keeps a message, frame by frame as it came: what a combining algorithm costs.
+    async fn hold(&mut self, from: PeId, message: Message, first: Flit) -> Result<(), RoundError> {
+        let link = self.neighbours.get(from);
+        let mut frames = Vec::new();
+        let mut flit = first;
+        let mut left = message.bytes;
+        loop {
+            left = flit_fits(link, message, &flit, left)?;
+            frames.extend_from_slice(link.frame());
+            link.consume();
+            if left == 0 {
+                break;
+            }
+            link.next_frame().await?;
+            flit = body_flit(link)?;
+        }
+        self.held.push((message, frames));
+        let flits = |(message, _): &(Message, _)| flits_of(message.bytes, self.flit_bytes);
+        let held = self.held.iter().map(flits).sum();
+        self.report.peak_buffered_flits = self.report.peak_buffered_flits.max(held);
+        Ok(())
     }
 
     /// Takes a message for this PE.

@@ -302,6 +302,7 @@ async fn play_rounds(
             neighbours: &mut *neighbours,
             store,
             outbox,
+            held: Vec::new(),
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
             progress: Rc::new(Cell::new(0)),

@@ -146,7 +146,8 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
     });
     let mut simulation = Simulation {
         stations: stations.collect(),
-        scatter: operation == Some(Operation::Scatter),
+        scatter: operation.is_some_and(Operation::is_scatter),
+        baseline: operation == Some(Operation::CombiningGather),
         multi_port: operation == Some(Operation::Certification(Sync::Parallel)),
         step: 0,
         unfinished: tree.len(),
@@ -166,6 +167,8 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
 struct Simulation {
     stations: Vec<Station>,
     scatter: bool,
+    /// The round is one of those that users know: a token is word enough to send.
+    baseline: bool,
     /// Control items of any number may be sent and received in a step.
     multi_port: bool,
     step: u64,
@@ -358,7 +361,12 @@ impl Simulation {
     fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), Fault> {
         let step = self.step;
         let station = &mut self.stations[to.index()];
-        if matches!(item, Control::Wakeup { .. } | Control::Order { .. }) {
+        // What users know starts by a token; the schedules never send on one.
+        if matches!(
+            item,
+            Control::Wakeup { .. } | Control::Order { .. } | Control::Token
+        ) && (self.baseline || item != Control::Token)
+        {
             station.ordered = Some(step);
         }
         let refused = |violation| Fault::Violation {

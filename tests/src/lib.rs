@@ -3,8 +3,10 @@
 
 pub mod binary;
 pub mod command;
+pub mod every;
 pub mod files;
 pub mod processes;
+pub mod random;
 pub mod report;
 pub mod run;
 

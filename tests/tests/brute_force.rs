@@ -1,13 +1,11 @@
 //! Scattering against brute force: every tree of up to 6 PEs, lengths from
 //! {0, 1, 2, 5}, every order of the nonnull messages.
 
-#[path = "support/every.rs"]
-mod every;
-
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::plan::plan;
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::{PeId, Tree};
+use flitcast_tests::every;
 
 /// The time of a scatter in the given order, counted flit by flit: P0 sends one in
 /// every step, and each is `depth` steps on its way, the first of them the one in

@@ -1,8 +1,6 @@
 //! The planner against the simulator: every flit and every control item, step by
 //! step, of random trees and lengths.
 
-mod support;
-
 use std::sync::Arc;
 
 use flitcast_proto::pe::{Brief, Operation, Pace};
@@ -11,8 +9,8 @@ use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::sim::{self, Run};
 use flitcast_proto::{PeId, Tree};
+use flitcast_tests::random::{path_and_flits, tree_and_flits};
 use proptest::prelude::*;
-use support::{path_and_flits, tree_and_flits};
 
 fn assert_agree(plan: &Plan, run: &Run) {
     let mut crossings = run.crossings.clone();

@@ -3,16 +3,14 @@
 //! their own. The simulator itself fails on any collision, torn message, early
 //! send or stall.
 
-mod support;
-
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::{scatter, shoulder_tap};
 use flitcast_proto::sim::{self, Run};
 use flitcast_proto::trace::Item;
 use flitcast_proto::{PeId, Tree};
+use flitcast_tests::random::{path_and_flits, tree_and_flits};
 use proptest::prelude::*;
-use support::{path_and_flits, tree_and_flits};
 
 /// Every message arrives, in one piece, no earlier than its way allows.
 fn assert_complete(tree: &Tree, flits: &[u64], run: &Run) {

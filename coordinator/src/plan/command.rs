@@ -18,6 +18,7 @@ use super::args::{
 };
 use super::{json, svg};
 use crate::args::{GatherAlgorithm, SyncArg};
+use crate::baseline::Baseline;
 use crate::request::{RequestError, gather_operation};
 use crate::topology::{SpanningArg, TopologyError};
 use crate::workload::{DealError, Lengths, LengthsError};
@@ -65,6 +66,9 @@ pub enum PlanError {
     /// The machines did something else than was planned: a bug of ours.
     #[error("--simulate: the state machines did not do what was planned; please report this")]
     Differs,
+    /// What users know has no schedule.
+    #[error("--algorithm {0} has no schedule to plan: see `flitcast compare`")]
+    Baseline(&'static str),
     /// A drawing that nobody could see anything in.
     #[error(
         "a drawing of {pes} PEs shows nothing, at most {} do: use --summary or --format json",
@@ -162,6 +166,9 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         Ports::Multi => multi_port(args.algorithm, args.sync),
     };
     let operation = operation.map_err(|fault| vec![fault])?;
+    if let Some(baseline) = args.algorithm.and_then(Baseline::of_gather) {
+        return Err(vec![PlanError::Baseline(baseline.name())]);
+    }
     let single_port = Operation::Certification(Sync::Pipelined);
     let single_port_steps =
         (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);

@@ -4,7 +4,8 @@
 //! A baseline is a set of [`Transfer`]s that [`flow`] carries along the tree's edges
 //! with ports that are as single as ours, but with buffers as large as they need:
 //! that is what these algorithms take for granted. Nothing else here schedules
-//! anything, and no real run uses it.
+//! anything. Real runs of them (`pe/linear.rs`, `pe/combining.rs`) take their trees from
+//! here.
 
 mod flow;
 
@@ -77,6 +78,27 @@ impl Baseline {
             Baseline::Binomial => reversed(combined(&binomial(tree.len()), flits), flits),
             Baseline::Adaptive => reversed(combined(&adaptive(flits), flits), flits),
         }
+    }
+}
+
+/// The tree along which [`Baseline::Binomial`] sends, and a real run of it.
+pub fn binomial_tree(pes: usize) -> Tree {
+    merged(&binomial(pes), pes)
+}
+
+/// The tree along which [`Baseline::Adaptive`] sends, and a real run of it.
+pub fn adaptive_tree(lengths: &[u64]) -> Tree {
+    merged(&adaptive(lengths), lengths.len())
+}
+
+fn merged(merges: &[Merge], pes: usize) -> Tree {
+    let mut parents = vec![None; pes.max(1)];
+    for merge in merges {
+        parents[merge.from] = Some(PeId(merge.to as u32));
+    }
+    match Tree::from_parents(parents) {
+        Ok(tree) => tree,
+        Err(faults) => unreachable!("every block but P0's is merged once: {faults}"),
     }
 }
 

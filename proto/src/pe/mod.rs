@@ -11,6 +11,8 @@
 //! time on real links, nothing at all where the receiver's slots alone decide.
 
 mod certification;
+mod combining;
+mod linear;
 mod scatter;
 mod shoulder_tap;
 mod violation;
@@ -33,12 +35,24 @@ pub enum Operation {
     ShoulderTap,
     /// Gather by Transmission-Certification.
     Certification(Sync),
+    /// Gather as users know it, to measure against; the tree must be a star: P0 asks
+    /// one PE after the other, with so many requests under way.
+    LinearGather {
+        /// At least 1.
+        window: u32,
+    },
+    /// Gather as users know it: each PE holds all that its subtree sends before it
+    /// sends it on.
+    CombiningGather,
+    /// Scatter as users know it: each PE holds all that its subtree gets before it
+    /// sends it on.
+    CombiningScatter,
 }
 
 impl Operation {
     /// Whether data flows from P0 to the others.
     pub fn is_scatter(self) -> bool {
-        self == Operation::Scatter
+        matches!(self, Operation::Scatter | Operation::CombiningScatter)
     }
 }
 
@@ -92,7 +106,7 @@ pub enum Transmit {
         /// The item.
         item: Control,
     },
-    /// Send a message of which this PE is the source.
+    /// Send a message of which this PE is the source, or which it holds.
     Message {
         /// The first PE on its way.
         to: PeId,
@@ -111,6 +125,9 @@ pub enum Route {
         /// The next PE on its way.
         to: PeId,
     },
+    /// It is kept, until [`Pe::poll_transmit`] sends it on as a message. Only what users
+    /// know from elsewhere does this.
+    Hold,
 }
 
 /// How long a step of the schedule lasts, in nanoseconds.
@@ -171,7 +188,11 @@ impl Brief {
         match (operation.is_scatter(), pe == PeId::ROOT) {
             (true, true) => {
                 let flits: Vec<u64> = bytes.iter().map(|&b| flits_of(b, flit_bytes)).collect();
-                let order = farthest_first(tree, &flits);
+                let mut order = match operation {
+                    Operation::CombiningScatter => combining::block_order(tree),
+                    _ => farthest_first(tree, &flits),
+                };
+                order.retain(|pe| flits[pe.index()] > 0);
                 let message = |to: PeId| Message {
                     source: PeId::ROOT,
                     destination: to,
@@ -220,6 +241,8 @@ enum Role {
     Scatter(scatter::Scatter),
     ShoulderTap(shoulder_tap::ShoulderTap),
     Certification(certification::Certification),
+    Linear(linear::Linear),
+    Combining(combining::Combining),
 }
 
 /// Calls the same method of whichever role the PE plays.
@@ -229,6 +252,8 @@ macro_rules! role {
             Role::Scatter($role) => $call,
             Role::ShoulderTap($role) => $call,
             Role::Certification($role) => $call,
+            Role::Linear($role) => $call,
+            Role::Combining($role) => $call,
         }
     };
     (mut $pe:expr, $role:ident => $call:expr) => {
@@ -236,6 +261,8 @@ macro_rules! role {
             Role::Scatter($role) => $call,
             Role::ShoulderTap($role) => $call,
             Role::Certification($role) => $call,
+            Role::Linear($role) => $call,
+            Role::Combining($role) => $call,
         }
     };
 }
@@ -295,6 +322,13 @@ impl Pe {
             }
             Operation::Certification(sync) => {
                 Role::Certification(certification::Certification::new(&place, brief, sync))
+            }
+            Operation::LinearGather { window } => {
+                Role::Linear(linear::Linear::new(&place, brief, window))
+            }
+            Operation::CombiningGather | Operation::CombiningScatter => {
+                let scatters = brief.operation.is_scatter();
+                Role::Combining(combining::Combining::new(&place, brief, scatters))
             }
         };
         Pe {

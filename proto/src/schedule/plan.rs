@@ -82,12 +82,14 @@ pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
 ///
 /// # Panics
 ///
-/// If Shoulder-Tap is asked for on a tree that is no path.
+/// If Shoulder-Tap is asked for on a tree that is no path, or what users know from
+/// elsewhere: [`crate::baseline`] works that out.
 pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
     match operation {
         Operation::Scatter => plan_scatter(tree, flits, &scatter::farthest_first(tree, flits)),
         Operation::ShoulderTap => plan_shoulder_tap(tree, flits),
         Operation::Certification(sync) => plan_certification(tree, sync, flits),
+        baseline => panic!("{baseline:?} has no schedule to plan"),
     }
 }
 

@@ -203,7 +203,7 @@ fn missing(what: &str) -> WireError {
     WireError::malformed(format!("{what} is missing"))
 }
 
-fn parse_operation(value: i32) -> Result<Operation, WireError> {
+fn parse_operation(value: i32, window: u32) -> Result<Operation, WireError> {
     match pb::Operation::try_from(value) {
         Ok(pb::Operation::ScatterFdf) => Ok(Operation::Scatter),
         Ok(pb::Operation::GatherShoulderTap) => Ok(Operation::ShoulderTap),
@@ -214,6 +214,9 @@ fn parse_operation(value: i32) -> Result<Operation, WireError> {
         Ok(pb::Operation::GatherCertificationParallel) => {
             Ok(Operation::Certification(Sync::Parallel))
         }
+        Ok(pb::Operation::GatherLinear) => Ok(Operation::LinearGather { window }),
+        Ok(pb::Operation::GatherCombining) => Ok(Operation::CombiningGather),
+        Ok(pb::Operation::ScatterCombining) => Ok(Operation::CombiningScatter),
         Ok(pb::Operation::Unspecified) | Err(_) => {
             Err(WireError::malformed(format!("{value} is no operation")))
         }
@@ -227,6 +230,9 @@ fn operation_code(operation: Operation) -> i32 {
         Operation::Certification(Sync::Serial) => pb::Operation::GatherCertificationSerial,
         Operation::Certification(Sync::Pipelined) => pb::Operation::GatherCertificationPipelined,
         Operation::Certification(Sync::Parallel) => pb::Operation::GatherCertificationParallel,
+        Operation::LinearGather { .. } => pb::Operation::GatherLinear,
+        Operation::CombiningGather => pb::Operation::GatherCombining,
+        Operation::CombiningScatter => pb::Operation::ScatterCombining,
     };
     code as i32
 }
@@ -437,6 +443,10 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
         operation: operation_code(assignment.operation),
+        window: match assignment.operation {
+            Operation::LinearGather { window } => window,
+            _ => 0,
+        },
         flit_bytes: assignment.flit_bytes,
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
@@ -491,7 +501,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         version: assignment.version,
         tree: Arc::new(tree),
         parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
-        operation: parse_operation(assignment.operation)?,
+        operation: parse_operation(assignment.operation, assignment.window)?,
         flit_bytes: assignment.flit_bytes,
         payload,
     })

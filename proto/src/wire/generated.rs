@@ -277,6 +277,9 @@ pub struct Assignment {
     /// Payload bytes of a full flit.
     #[prost(uint32, tag = "5")]
     pub flit_bytes: u32,
+    /// Of a linear gather: requests under way at once.
+    #[prost(uint32, tag = "8")]
+    pub window: u32,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -438,6 +441,10 @@ pub enum Operation {
     GatherCertificationSerial = 3,
     GatherCertificationPipelined = 4,
     GatherCertificationParallel = 5,
+    /// What users know from elsewhere, to measure against.
+    GatherLinear = 6,
+    GatherCombining = 7,
+    ScatterCombining = 8,
 }
 impl Operation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -456,6 +463,9 @@ impl Operation {
             Self::GatherCertificationParallel => {
                 "OPERATION_GATHER_CERTIFICATION_PARALLEL"
             }
+            Self::GatherLinear => "OPERATION_GATHER_LINEAR",
+            Self::GatherCombining => "OPERATION_GATHER_COMBINING",
+            Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -473,6 +483,9 @@ impl Operation {
             "OPERATION_GATHER_CERTIFICATION_PARALLEL" => {
                 Some(Self::GatherCertificationParallel)
             }
+            "OPERATION_GATHER_LINEAR" => Some(Self::GatherLinear),
+            "OPERATION_GATHER_COMBINING" => Some(Self::GatherCombining),
+            "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
             _ => None,
         }
     }

@@ -4,8 +4,6 @@
 //! `cargo test -p flitcast-tests --release --test exhaustive -- --nocapture` prints
 //! how far the algorithms are above it; deploy/runs/2026-11-20-exhaustive keeps it.
 
-#[path = "../support/every.rs"]
-mod every;
 mod optimum;
 mod report;
 mod states;
@@ -20,6 +18,7 @@ use flitcast_proto::pe::{Control, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::plan::plan;
 use flitcast_proto::schedule::{bounds, shoulder_tap};
+use flitcast_tests::every;
 use report::Comparison;
 
 /// The most PEs of a tree whose cases are written down one by one: those of the

@@ -1,4 +1,4 @@
-//! Random trees and lengths.
+//! Random trees and lengths, for properties.
 
 use std::sync::Arc;
 

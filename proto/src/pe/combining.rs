@@ -1,0 +1,243 @@
+//! A PE that combines, as MPI libraries do on binomial trees: it waits until it has
+//! all of its subtree's messages and only then sends them on. A baseline to measure
+//! against: what it waits with, it has to hold.
+
+use std::collections::VecDeque;
+
+use super::{Brief, Control, Message, Place, Route, Transmit, Violation};
+use crate::{PeId, Time, Tree};
+
+#[derive(Debug)]
+pub(super) struct Combining {
+    scatters: bool,
+    /// The children, the largest subtree first: that block was merged last.
+    children: Vec<PeId>,
+    /// P0: the trigger came; others in a gather: the token did.
+    begun: bool,
+    /// In a gather: children that are yet to be told to begin.
+    tokens_owed: VecDeque<PeId>,
+    /// Messages of which this PE is the source, in order.
+    own: VecDeque<Message>,
+    /// Messages that it holds.
+    held: VecDeque<Message>,
+    /// Neighbours that data comes from, and how many messages each has left.
+    to_receive: Vec<(PeId, u64)>,
+    to_deliver: u64,
+    /// Receipts that are yet to come, and yet to go.
+    receipts_due: Vec<PeId>,
+    receipts_owed: VecDeque<PeId>,
+}
+
+/// The PEs below P0 in the order in which a combining scatter sends their messages:
+/// block by block.
+pub(super) fn block_order(tree: &Tree) -> Vec<PeId> {
+    let blocks = largest_first(tree, PeId::ROOT);
+    let place = |pe: PeId| {
+        let block = tree.child_toward(PeId::ROOT, pe);
+        blocks.iter().position(|&child| Some(child) == block)
+    };
+    let mut order: Vec<PeId> = tree.pes().skip(1).collect();
+    order.sort_by_cached_key(|&pe| (place(pe), pe));
+    order
+}
+
+fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
+    let sizes = tree.subtree_sums(|_| 1);
+    let mut children = tree.children(pe).to_vec();
+    children.sort_by_key(|child| (std::cmp::Reverse(sizes[child.index()]), *child));
+    children
+}
+
+impl Combining {
+    pub(super) fn new(place: &Place, brief: Brief, scatters: bool) -> Combining {
+        let is_root = place.is_root();
+        let below: u64 = brief.child_messages.iter().sum();
+        let with_messages: Vec<PeId> = place.children_with_messages(&brief).collect();
+        let parent: Vec<PeId> = place.parent().into_iter().collect();
+        let has_messages = brief.subtree_messages > 0;
+        let up = |wanted: bool| if wanted { parent.clone() } else { Vec::new() };
+        let (to_receive, to_deliver, receipts_due, receipts_owed) = match scatters {
+            true => {
+                let from_parent = up(has_messages).into_iter();
+                let own = u64::from(!is_root && brief.subtree_messages > below);
+                let to_receive = from_parent.map(|pe| (pe, brief.subtree_messages));
+                (to_receive.collect(), own, with_messages, up(has_messages))
+            }
+            false => {
+                let held = brief.child_messages.iter().copied().filter(|&n| n > 0);
+                let to_receive = with_messages.iter().copied().zip(held).collect();
+                let to_deliver = if is_root { below } else { 0 };
+                (to_receive, to_deliver, up(has_messages), with_messages)
+            }
+        };
+        Combining {
+            scatters,
+            children: largest_first(&place.tree, place.id),
+            begun: false,
+            tokens_owed: match scatters {
+                true => VecDeque::new(),
+                false => place.children().iter().copied().collect(),
+            },
+            own: brief.sends.into(),
+            held: VecDeque::new(),
+            to_receive,
+            to_deliver,
+            receipts_due,
+            receipts_owed: receipts_owed.into(),
+        }
+    }
+
+    pub(super) fn trigger(&mut self, _now: Time) {
+        self.begun = true;
+    }
+
+    pub(super) fn control(
+        &mut self,
+        place: &Place,
+        _now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let from_parent = place.parent() == Some(from);
+        let receipt = self.receipts_due.iter().position(|&pe| pe == from);
+        match (item, receipt) {
+            (Control::Token, _) if !self.scatters && from_parent && !self.begun => {
+                self.begun = true;
+            }
+            (Control::Receipt, Some(at)) => drop(self.receipts_due.swap_remove(at)),
+            _ => {
+                let phase = "in a combining round";
+                return Err(Violation::UnexpectedControl { from, item, phase });
+            }
+        }
+        Ok(())
+    }
+
+    fn left_from(&self, from: PeId) -> u64 {
+        let left = self.to_receive.iter().find(|(pe, _)| *pe == from);
+        left.map_or(0, |(_, messages)| *messages)
+    }
+
+    pub(super) fn route(
+        &mut self,
+        place: &Place,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
+        let message = *message;
+        if self.left_from(from) == 0 {
+            return Err(Violation::Overrun { from, message });
+        }
+        if message.destination == place.id {
+            return Ok(Route::Deliver);
+        }
+        let below = if self.scatters {
+            message.destination
+        } else {
+            message.source
+        };
+        match place.tree.child_toward(place.id, below) {
+            Some(child) if self.scatters || child == from => Ok(Route::Hold),
+            _ => Err(Violation::NoRoute { from, message }),
+        }
+    }
+
+    pub(super) fn received(&mut self, from: PeId, message: &Message) {
+        if let Some((_, left)) = self.to_receive.iter_mut().find(|(pe, _)| *pe == from) {
+            *left -= 1;
+        }
+        self.held.push_back(*message);
+    }
+
+    pub(super) fn delivered(&mut self) {
+        self.to_deliver -= 1;
+    }
+
+    fn has_all(&self) -> bool {
+        self.to_receive.iter().all(|(_, left)| *left == 0)
+    }
+
+    pub(super) fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+        if !self.begun && (place.is_root() || !self.scatters) {
+            return None;
+        }
+        let control = |to, item| Some(Transmit::Control { to, item });
+        if let Some(&to) = self.tokens_owed.front() {
+            return control(to, Control::Token);
+        }
+        if !self.has_all() {
+            return None;
+        }
+        // What was for this PE is no longer held.
+        self.held.retain(|message| message.destination != place.id);
+        if let Some(&message) = self.own.front().or(self.next_held(place)) {
+            let to = match self.scatters {
+                true => place.tree.child_toward(place.id, message.destination)?,
+                false => place.parent()?,
+            };
+            return Some(Transmit::Message { to, message });
+        }
+        let over = self.to_deliver == 0 && self.receipts_due.is_empty();
+        match self.receipts_owed.front() {
+            Some(&to) if over => control(to, Control::Receipt),
+            _ => None,
+        }
+    }
+
+    /// The held message that goes next: as it came in a gather, largest block first
+    /// in a scatter.
+    fn next_held(&self, place: &Place) -> Option<&Message> {
+        if !self.scatters {
+            return self.held.front();
+        }
+        let block = |message: &Message| {
+            let child = place.tree.child_toward(place.id, message.destination);
+            self.children.iter().position(|&c| Some(c) == child)
+        };
+        self.held.iter().min_by_key(|message| block(message))
+    }
+
+    pub(super) fn sent(&mut self, transmit: &Transmit) {
+        match transmit {
+            Transmit::Message { message, .. } => {
+                if self.own.front() == Some(message) {
+                    self.own.pop_front();
+                } else {
+                    self.held.retain(|held| held != message);
+                }
+            }
+            Transmit::Control {
+                item: Control::Token,
+                ..
+            } => drop(self.tokens_owed.pop_front()),
+            Transmit::Control { .. } => drop(self.receipts_owed.pop_front()),
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Option<Time> {
+        None
+    }
+
+    pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        let waits_for_token = !self.scatters && !self.begun;
+        if waits_for_token {
+            return place.parent() == Some(from);
+        }
+        self.left_from(from) > 0 || self.receipts_due.contains(&from)
+    }
+
+    pub(super) fn is_finished(&self, place: &Place) -> bool {
+        let begun = self.begun || (self.scatters && !place.is_root());
+        begun
+            && self.tokens_owed.is_empty()
+            && self.own.is_empty()
+            && self.has_all()
+            && self
+                .held
+                .iter()
+                .all(|message| message.destination == place.id)
+            && self.to_deliver == 0
+            && self.receipts_due.is_empty()
+            && self.receipts_owed.is_empty()
+    }
+}

@@ -1,0 +1,165 @@
+//! What users know, in lock step and for real: every message arrives, and what a PE
+//! holds meanwhile is told.
+
+use std::fs;
+use std::sync::Arc;
+
+use flitcast_proto::Tree;
+use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
+use flitcast_proto::pe::{Control, Operation, Pace};
+use flitcast_proto::predict::{Edge, Link, predict};
+use flitcast_proto::sim;
+use flitcast_proto::trace::Item;
+use flitcast_proto::tree::TreeSpec;
+use flitcast_tests::files::assert_same_below;
+use flitcast_tests::random::tree_and_flits;
+use flitcast_tests::{parsed, refused, run, scratch};
+use proptest::prelude::*;
+
+/// In virtual time, where what comes early can wait: in lock step these collide.
+fn assert_arrives(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
+    let link = Link {
+        latency_ns: 1.0,
+        ns_per_byte: 1.0,
+    };
+    let edges = vec![
+        Edge {
+            down: link,
+            up: link
+        };
+        tree.len()
+    ];
+    let run = predict(tree, operation, flits, 1, Pace::LOCK_STEP, &edges).unwrap();
+    for (arrival, flits) in run.arrivals_ns.iter().zip(flits) {
+        assert_eq!(arrival.is_some(), *flits > 0, "{operation:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn combining_delivers_on_any_tree((tree, flits) in tree_and_flits(24)) {
+        assert_arrives(&tree, Operation::CombiningGather, &flits);
+        assert_arrives(&tree, Operation::CombiningScatter, &flits);
+    }
+
+    #[test]
+    fn the_adaptive_tree_spans_all_pes((_, flits) in tree_and_flits(40)) {
+        let tree = Arc::new(adaptive_tree(&flits));
+        prop_assert_eq!(tree.len(), flits.len());
+        assert_arrives(&tree, Operation::CombiningGather, &flits);
+        assert_arrives(&tree, Operation::CombiningScatter, &flits);
+    }
+
+    #[test]
+    fn a_linear_gather_asks_one_pe_after_the_other((_, flits) in tree_and_flits(20)) {
+        let star = Arc::new(Tree::from_parents(
+            (0..flits.len()).map(|i| (i > 0).then_some(flitcast_proto::PeId::ROOT)).collect(),
+        ).unwrap());
+        let run = sim::run(&star, Operation::LinearGather { window: 1 }, &flits).unwrap();
+        let planned = flow(&star, &Baseline::Linear.gather(&star, &flits));
+        prop_assert_eq!(run.time_steps(), planned.time_steps);
+        assert_arrives(&star, Operation::LinearGather { window: 4 }, &flits);
+    }
+}
+
+/// On its own tree a real binomial gather takes what `compare` says, but for the
+/// token that begins it.
+#[test]
+fn a_binomial_gather_takes_what_is_compared() {
+    let tree = Arc::new(binomial_tree(8));
+    assert_eq!(
+        *tree,
+        "binomial:8".parse::<TreeSpec>().unwrap().build().unwrap()
+    );
+    let flits = [0, 3, 3, 3, 3, 3, 3, 3];
+    let run = sim::run(&tree, Operation::CombiningGather, &flits).unwrap();
+    let planned = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
+    let tokens = run
+        .crossings
+        .iter()
+        .filter(|c| c.item == Item::Control(Control::Token));
+    let begun = tokens.map(|crossing| crossing.step).max().unwrap();
+    let time = run.time_steps();
+    assert!(
+        (planned.time_steps..=planned.time_steps + begun).contains(&time),
+        "{time}"
+    );
+}
+
+#[test]
+fn baselines_run_for_real() {
+    for pes in [1, 2, 3, 5, 8, 16] {
+        for (operation, algorithms) in [
+            ("gather", &["linear", "window", "binomial", "adaptive"][..]),
+            ("scatter", &["linear", "binomial", "adaptive"][..]),
+        ] {
+            for algorithm in algorithms {
+                let report = parsed(&format!(
+                    "{operation} --network complete:{pes} --algorithm {algorithm} \
+                     --lengths uniform:0..20000:{pes} --flit-size 4KiB --rounds 2 --format json"
+                ));
+                assert_eq!(report["algorithm"], *algorithm);
+                for pe in report["pes"].as_array().unwrap() {
+                    let arrived = !pe["measured_us"].is_null();
+                    assert_eq!(arrived, pe["bytes"].as_u64() > Some(0), "{report:#}");
+                }
+            }
+        }
+    }
+}
+
+/// Four PEs: P3's message stops at P2 on the binomial tree, which holds all of it.
+#[test]
+fn what_a_combining_pe_holds_is_told() {
+    let report = parsed(
+        "gather --network complete:4 --algorithm binomial --lengths 0,0,64KiB --flit-size 4KiB --format json",
+    );
+    assert_eq!(report["parents"], serde_json::json!([null, 0, 0, 2]));
+    assert_eq!(report["round"]["peak_buffered_flits"], 16);
+}
+
+#[test]
+fn files_come_through_a_baseline_whole() {
+    let dir = scratch();
+    let (there, back) = (dir.path().join("there"), dir.path().join("back"));
+    let input = dir.path().join("input");
+    for (pe, bytes) in [(1, 10), (3, 100_000), (6, 5_000)] {
+        fs::create_dir_all(input.join(format!("p{pe}"))).unwrap();
+        fs::write(input.join(format!("p{pe}/data")), vec![pe; bytes]).unwrap();
+    }
+    for (operation, from, to) in [("scatter", &input, &there), ("gather", &there, &back)] {
+        let arguments = [
+            operation,
+            "--network",
+            "complete:7",
+            "--algorithm",
+            "adaptive",
+            "--input",
+        ];
+        let paths = [from.to_str().unwrap(), "--output", to.to_str().unwrap()];
+        run(arguments.iter().chain(&paths)).ok();
+    }
+    assert_same_below(&input, &back);
+}
+
+#[test]
+fn a_baseline_wants_pes_that_can_all_reach_each_other() {
+    refused(
+        "gather --tree kary:2:8 --algorithm binomial --size 1",
+        &["complete:N", "kary:2:8"],
+    );
+    refused(
+        "scatter --network mesh:3x3 --algorithm adaptive --size 1",
+        &["complete:N", "mesh:3x3"],
+    );
+    refused(
+        "gather --network complete:4 --algorithm linear --sync serial --size 1",
+        &["--sync"],
+    );
+    refused(
+        "plan gather --tree star:4 --algorithm adaptive --lengths 1,1,1",
+        &["flitcast compare"],
+    );
+}

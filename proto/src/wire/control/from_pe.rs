@@ -1,0 +1,137 @@
+//! What a PE says, to and from protobuf.
+
+use prost::Message as _;
+
+use super::{Arrival, FromPe, Register, Report, missing};
+use crate::predict::Link;
+use crate::wire::pb::{self, control::Kind};
+use crate::wire::{WireError, put_frame};
+use crate::{PeId, RoundId};
+
+impl FromPe {
+    /// Appends the frame, length prefix and all.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let kind = match self.clone() {
+            FromPe::Register(register) => Kind::Register(pb::Register {
+                cluster: register.cluster,
+                pe: register.pe.0,
+                min_version: register.min_version,
+                max_version: register.max_version,
+                listen: register.listen,
+                pid: register.pid,
+            }),
+            FromPe::Ready { message_bytes } => Kind::Ready(pb::Ready { message_bytes }),
+            FromPe::ProbeResult { child, down, up } => Kind::ProbeResult(pb::ProbeResult {
+                child: child.0,
+                down_latency_ns: down.latency_ns,
+                down_ns_per_byte: down.ns_per_byte,
+                up_latency_ns: up.latency_ns,
+                up_ns_per_byte: up.ns_per_byte,
+            }),
+            FromPe::Prepared => Kind::Prepared(pb::Prepared {}),
+            FromPe::Report(report) => Kind::Report(pb::Report {
+                round: report.round.0,
+                complete: report.complete,
+                started_ns: report.started_ns,
+                arrivals: report.arrivals.iter().map(put_arrival).collect(),
+                collisions: report.collisions,
+                peak_buffered_flits: report.peak_buffered_flits,
+                peak_resident_bytes: report.peak_resident_bytes,
+            }),
+            FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
+                round: round.0,
+                bytes,
+            }),
+            FromPe::Fault {
+                round,
+                peer,
+                reason,
+            } => Kind::Fault(pb::Fault {
+                round: round.0,
+                peer: peer.map(|pe| pe.0),
+                reason,
+            }),
+        };
+        put_frame(&pb::Control { kind: Some(kind) }, out);
+    }
+
+    /// Reads a frame's body.
+    pub fn parse(body: &[u8]) -> Result<FromPe, WireError> {
+        let kind = pb::Control::decode(body)?
+            .kind
+            .ok_or_else(|| missing("a control message"))?;
+        Ok(match kind {
+            Kind::Register(register) => FromPe::Register(Register {
+                cluster: register.cluster,
+                pe: PeId(register.pe),
+                min_version: register.min_version,
+                max_version: register.max_version,
+                listen: register.listen,
+                pid: register.pid,
+            }),
+            Kind::Ready(ready) => FromPe::Ready {
+                message_bytes: ready.message_bytes,
+            },
+            Kind::ProbeResult(result) => FromPe::ProbeResult {
+                child: PeId(result.child),
+                down: parse_link(result.down_latency_ns, result.down_ns_per_byte)?,
+                up: parse_link(result.up_latency_ns, result.up_ns_per_byte)?,
+            },
+            Kind::Prepared(pb::Prepared {}) => FromPe::Prepared,
+            Kind::Report(report) => FromPe::Report(Report {
+                round: RoundId(report.round),
+                complete: report.complete,
+                started_ns: report.started_ns,
+                arrivals: report.arrivals.iter().map(parse_arrival).collect(),
+                collisions: report.collisions,
+                peak_buffered_flits: report.peak_buffered_flits,
+                peak_resident_bytes: report.peak_resident_bytes,
+            }),
+            Kind::Progress(progress) => FromPe::Progress {
+                round: RoundId(progress.round),
+                bytes: progress.bytes,
+            },
+            Kind::Fault(fault) => FromPe::Fault {
+                round: RoundId(fault.round),
+                peer: fault.peer.map(PeId),
+                reason: fault.reason,
+            },
+            _ => return Err(WireError::malformed("a coordinator's message from a PE")),
+        })
+    }
+}
+
+fn put_arrival(arrival: &Arrival) -> pb::Arrival {
+    pb::Arrival {
+        source: arrival.source.0,
+        destination: arrival.destination.0,
+        bytes_received: arrival.bytes_received,
+        bytes_total: arrival.bytes_total,
+        delivered: arrival.delivered,
+        at_ns: arrival.at_ns,
+    }
+}
+
+fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
+    Arrival {
+        source: PeId(arrival.source),
+        destination: PeId(arrival.destination),
+        bytes_received: arrival.bytes_received,
+        bytes_total: arrival.bytes_total,
+        delivered: arrival.delivered,
+        at_ns: arrival.at_ns,
+    }
+}
+
+fn parse_link(latency_ns: f64, ns_per_byte: f64) -> Result<Link, WireError> {
+    let valid = |x: f64| x.is_finite() && x >= 0.0;
+    match valid(latency_ns) && valid(ns_per_byte) {
+        true => Ok(Link {
+            latency_ns,
+            ns_per_byte,
+        }),
+        false => Err(WireError::malformed(
+            "a measured link with nonsense numbers",
+        )),
+    }
+}

@@ -1,0 +1,200 @@
+//! The channel between the coordinator and a PE. What comes in is checked here,
+//! once: a tree is a tree, a flit size is in its range, an id is a PE's.
+
+mod from_pe;
+mod to_pe;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::WireError;
+use crate::pe::Operation;
+use crate::predict::Link;
+use crate::{PeId, RoundId, Tree};
+
+/// What a PE says to the coordinator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromPe {
+    /// The first word.
+    Register(Register),
+    /// Connected to its neighbours; bytes of the messages it is the source of:
+    /// M_1..M_n from P0 in a scatter, its own from another PE in a gather.
+    Ready {
+        /// Bytes.
+        message_bytes: Vec<u64>,
+    },
+    /// An edge is measured.
+    ProbeResult {
+        /// The edge's lower end.
+        child: PeId,
+        /// From parent to child.
+        down: Link,
+        /// From child to parent.
+        up: Link,
+    },
+    /// Ready for the first round.
+    Prepared,
+    /// A round, seen from this PE.
+    Report(Report),
+    /// Bytes that P0 has sent or received so far.
+    Progress {
+        /// The round.
+        round: RoundId,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The PE cannot go on.
+    Fault {
+        /// The round; 0 before the first.
+        round: RoundId,
+        /// The neighbour at fault, where there is one.
+        peer: Option<PeId>,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What the coordinator says to a PE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToPe {
+    /// Where the PE stands and what it will do.
+    Assignment(Assignment),
+    /// Measure the edge to a child.
+    ProbeEdge {
+        /// The edge's lower end.
+        child: PeId,
+    },
+    /// What the rounds need to know.
+    Prepare(Prepare),
+    /// P0 begins a round.
+    Trigger {
+        /// The round.
+        round: RoundId,
+    },
+    /// Report a round when it is over.
+    Collect {
+        /// The round.
+        round: RoundId,
+    },
+    /// Leave.
+    Stop,
+    /// Give the round up, undo what is half done, and report what arrived.
+    Abort {
+        /// The round.
+        round: RoundId,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A PE's first word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Names the cluster.
+    pub cluster: u64,
+    /// Who is speaking.
+    pub pe: PeId,
+    /// The oldest protocol version offered.
+    pub min_version: u32,
+    /// The newest protocol version offered.
+    pub max_version: u32,
+    /// Where the PE's children reach it: "address:port".
+    pub listen: String,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// Where a PE stands and what it will do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The protocol version chosen.
+    pub version: u32,
+    /// The whole tree.
+    pub tree: Arc<Tree>,
+    /// Where the PE's parent listens; `None` for P0.
+    pub parent_listen: Option<String>,
+    /// What the rounds do.
+    pub operation: Operation,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// What the messages are made of.
+    pub payload: Payload,
+}
+
+/// What the messages are made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Bytes that every receiver can check.
+    Synthetic {
+        /// Bytes of M_1..M_n.
+        lengths: Vec<u64>,
+    },
+    /// Files.
+    Files {
+        /// Read by P0 in a scatter, by every other PE in a gather.
+        input: PathBuf,
+        /// Scatter only: deal all files below `input`.
+        spread: bool,
+        /// Written by every other PE in a scatter, by P0 in a gather.
+        output: PathBuf,
+        /// An entry that stands at the destination already is replaced.
+        replace: bool,
+    },
+}
+
+/// What the rounds need to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepare {
+    /// Bytes of M_1..M_n for P0, empty for others.
+    pub lengths: Vec<u64>,
+    /// Bytes of the PE's own message.
+    pub own_bytes: u64,
+    /// Nonnull messages of the PE's subtree, its own included.
+    pub subtree_messages: u64,
+    /// The same for each child, in index order.
+    pub child_messages: Vec<u64>,
+    /// How many rounds there will be, counted from 1.
+    pub rounds: u64,
+    /// How long a step of the schedule lasts, in nanoseconds.
+    pub step_ns: u64,
+}
+
+/// A round, seen from one PE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The round.
+    pub round: RoundId,
+    /// False where the round was given up.
+    pub complete: bool,
+    /// When P0 took the trigger, on this host's monotonic clock.
+    pub started_ns: u64,
+    /// The messages that this PE is the destination of.
+    pub arrivals: Vec<Arrival>,
+    /// Flits that had to wait for a busy port.
+    pub collisions: u64,
+    /// Flits of messages not its own, in user memory, high-water mark.
+    pub peak_buffered_flits: u64,
+    /// The process's high-water mark.
+    pub peak_resident_bytes: u64,
+}
+
+/// A message at its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where it comes from.
+    pub source: PeId,
+    /// Where it is.
+    pub destination: PeId,
+    /// Bytes that have come.
+    pub bytes_received: u64,
+    /// Bytes that it has.
+    pub bytes_total: u64,
+    /// Whole, its digest verified, and visible.
+    pub delivered: bool,
+    /// When its last byte was taken from the link, on this host's monotonic clock.
+    pub at_ns: u64,
+}
+
+fn missing(what: &str) -> WireError {
+    WireError::malformed(format!("{what} is missing"))
+}

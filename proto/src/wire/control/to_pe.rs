@@ -1,0 +1,192 @@
+//! What the coordinator says, to and from protobuf.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::{Assignment, Payload, Prepare, ToPe, missing};
+use crate::pe::Operation;
+use crate::schedule::certification::Sync;
+use crate::wire::pb::{self, control::Kind};
+use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, put_frame};
+use crate::{PeId, RoundId, Tree};
+
+impl ToPe {
+    /// Appends the frame, length prefix and all.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let kind = match self.clone() {
+            ToPe::Assignment(assignment) => Kind::Assignment(put_assignment(assignment)),
+            ToPe::ProbeEdge { child } => Kind::ProbeEdge(pb::ProbeEdge { child: child.0 }),
+            ToPe::Prepare(prepare) => Kind::Prepare(pb::Prepare {
+                lengths: prepare.lengths,
+                own_bytes: prepare.own_bytes,
+                subtree_messages: prepare.subtree_messages,
+                child_messages: prepare.child_messages,
+                rounds: prepare.rounds,
+                step_ns: prepare.step_ns,
+            }),
+            ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
+            ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
+            ToPe::Stop => Kind::Stop(pb::Stop {}),
+            ToPe::Abort { round, reason } => Kind::Abort(pb::Abort {
+                round: round.0,
+                reason,
+            }),
+        };
+        put_frame(&pb::Control { kind: Some(kind) }, out);
+    }
+
+    /// Reads a frame's body.
+    pub fn parse(body: &[u8]) -> Result<ToPe, WireError> {
+        let kind = pb::Control::decode(body)?
+            .kind
+            .ok_or_else(|| missing("a control message"))?;
+        Ok(match kind {
+            Kind::Assignment(assignment) => ToPe::Assignment(parse_assignment(assignment)?),
+            Kind::ProbeEdge(probe) => ToPe::ProbeEdge {
+                child: PeId(probe.child),
+            },
+            Kind::Prepare(prepare) => ToPe::Prepare(Prepare {
+                lengths: prepare.lengths,
+                own_bytes: prepare.own_bytes,
+                subtree_messages: prepare.subtree_messages,
+                child_messages: prepare.child_messages,
+                rounds: prepare.rounds,
+                step_ns: prepare.step_ns,
+            }),
+            Kind::Trigger(trigger) => ToPe::Trigger {
+                round: RoundId(trigger.round),
+            },
+            Kind::Collect(collect) => ToPe::Collect {
+                round: RoundId(collect.round),
+            },
+            Kind::Stop(pb::Stop {}) => ToPe::Stop,
+            Kind::Abort(abort) => ToPe::Abort {
+                round: RoundId(abort.round),
+                reason: abort.reason,
+            },
+            _ => return Err(WireError::malformed("a PE's message from the coordinator")),
+        })
+    }
+}
+
+fn path_bytes(path: &Path) -> Bytes {
+    Bytes::copy_from_slice(path.as_os_str().as_bytes())
+}
+
+fn parse_path(bytes: Bytes) -> PathBuf {
+    OsString::from_vec(bytes.into()).into()
+}
+
+fn put_assignment(assignment: Assignment) -> pb::Assignment {
+    let tree = &assignment.tree;
+    pb::Assignment {
+        version: assignment.version,
+        parents: tree
+            .pes()
+            .filter_map(|pe| tree.parent(pe))
+            .map(|parent| parent.0)
+            .collect(),
+        parent_listen: assignment.parent_listen.unwrap_or_default(),
+        operation: operation_code(assignment.operation),
+        window: match assignment.operation {
+            Operation::LinearGather { window } => window,
+            _ => 0,
+        },
+        flit_bytes: assignment.flit_bytes,
+        payload: Some(match assignment.payload {
+            Payload::Synthetic { lengths } => {
+                pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
+            }
+            Payload::Files {
+                input,
+                spread,
+                output,
+                replace,
+            } => pb::assignment::Payload::Files(pb::FilePayload {
+                input: path_bytes(&input),
+                spread,
+                output: path_bytes(&output),
+                replace,
+            }),
+        }),
+    }
+}
+
+fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError> {
+    let parents = assignment
+        .parents
+        .into_iter()
+        .map(|parent| Some(PeId(parent)));
+    let tree = Tree::from_parents(std::iter::once(None).chain(parents).collect());
+    let tree = tree.map_err(WireError::malformed)?;
+    if !(MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&assignment.flit_bytes) {
+        let flit_bytes = assignment.flit_bytes;
+        return Err(WireError::malformed(format!(
+            "no flit can have {flit_bytes} bytes"
+        )));
+    }
+    let payload = match assignment.payload.ok_or_else(|| missing("the payload"))? {
+        pb::assignment::Payload::Synthetic(synthetic) => {
+            if synthetic.lengths.len() + 1 != tree.len() {
+                return Err(WireError::malformed("not one length for each PE"));
+            }
+            Payload::Synthetic {
+                lengths: synthetic.lengths,
+            }
+        }
+        pb::assignment::Payload::Files(files) => Payload::Files {
+            input: parse_path(files.input),
+            spread: files.spread,
+            output: parse_path(files.output),
+            replace: files.replace,
+        },
+    };
+    let parent_listen = assignment.parent_listen;
+    Ok(Assignment {
+        version: assignment.version,
+        tree: Arc::new(tree),
+        parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
+        operation: parse_operation(assignment.operation, assignment.window)?,
+        flit_bytes: assignment.flit_bytes,
+        payload,
+    })
+}
+
+fn parse_operation(value: i32, window: u32) -> Result<Operation, WireError> {
+    match pb::Operation::try_from(value) {
+        Ok(pb::Operation::ScatterFdf) => Ok(Operation::Scatter),
+        Ok(pb::Operation::GatherShoulderTap) => Ok(Operation::ShoulderTap),
+        Ok(pb::Operation::GatherCertificationSerial) => Ok(Operation::Certification(Sync::Serial)),
+        Ok(pb::Operation::GatherCertificationPipelined) => {
+            Ok(Operation::Certification(Sync::Pipelined))
+        }
+        Ok(pb::Operation::GatherCertificationParallel) => {
+            Ok(Operation::Certification(Sync::Parallel))
+        }
+        Ok(pb::Operation::GatherLinear) => Ok(Operation::LinearGather { window }),
+        Ok(pb::Operation::GatherCombining) => Ok(Operation::CombiningGather),
+        Ok(pb::Operation::ScatterCombining) => Ok(Operation::CombiningScatter),
+        Ok(pb::Operation::Unspecified) | Err(_) => {
+            Err(WireError::malformed(format!("{value} is no operation")))
+        }
+    }
+}
+
+fn operation_code(operation: Operation) -> i32 {
+    let code = match operation {
+        Operation::Scatter => pb::Operation::ScatterFdf,
+        Operation::ShoulderTap => pb::Operation::GatherShoulderTap,
+        Operation::Certification(Sync::Serial) => pb::Operation::GatherCertificationSerial,
+        Operation::Certification(Sync::Pipelined) => pb::Operation::GatherCertificationPipelined,
+        Operation::Certification(Sync::Parallel) => pb::Operation::GatherCertificationParallel,
+        Operation::LinearGather { .. } => pb::Operation::GatherLinear,
+        Operation::CombiningGather => pb::Operation::GatherCombining,
+        Operation::CombiningScatter => pb::Operation::ScatterCombining,
+    };
+    code as i32
+}

@@ -197,9 +197,14 @@ impl fmt::Display for Failure {
             true => write!(f, "\n  delivered: nothing")?,
             false => {
                 let kept = if self.keeps_files { ", and kept" } else { "" };
+                let messages = if self.delivered.len() == 1 {
+                    "message"
+                } else {
+                    "messages"
+                };
                 write!(
                     f,
-                    "\n  delivered: {} messages{kept}: {}",
+                    "\n  delivered: {} {messages}{kept}: {}",
                     self.delivered.len(),
                     names(&self.delivered)
                 )?;

@@ -35,7 +35,7 @@ pub enum RoundError {
     #[error(transparent)]
     Violation(#[from] Violation),
     /// Files cannot be read or written.
-    #[error("the message of {}: {source}", message.pe())]
+    #[error("{source} (the message of {})", message.pe())]
     Payload {
         /// Of which message.
         message: Message,

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -134,8 +135,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a process for each PE and waits until all have registered.
+    /// Starts a process of `program` for each PE and waits until all have registered.
     pub async fn launch(
+        program: &Path,
         pes: usize,
         logs: &LogArgs,
         console: &Console,
@@ -150,12 +152,11 @@ impl Cluster {
         let address = listener
             .local_addr()
             .map_err(io("cannot listen on 127.0.0.1"))?;
-        let program = std::env::current_exe().map_err(io("cannot find the flitcast binary"))?;
         let (heard, events) = mpsc::channel(EVENTS);
         let mut members = Vec::with_capacity(pes);
         for pe in (0..pes as u32).map(PeId) {
             let child =
-                spawn(&program, pe, address, id, logs).map_err(io("cannot start a process"))?;
+                spawn(program, pe, address, id, logs).map_err(io("cannot start a process"))?;
             members.push(Member {
                 pid: child.id().unwrap_or(0),
                 register: None,
@@ -319,7 +320,7 @@ fn random_id() -> io::Result<u64> {
 }
 
 fn spawn(
-    program: &std::path::Path,
+    program: &Path,
     pe: PeId,
     coordinator: SocketAddr,
     cluster: u64,
@@ -406,3 +407,6 @@ async fn listen(pe: PeId, mut reader: Reader, heard: mpsc::Sender<(PeId, Heard)>
     };
     let _ = heard.send((pe, Heard::ChannelEnded(end))).await;
 }
+
+#[cfg(test)]
+mod tests;

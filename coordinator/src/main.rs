@@ -142,9 +142,10 @@ async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let began = Instant::now();
+    let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes = request.tree.len();
     let launched = tokio::select! {
-        launched = Cluster::launch(pes, logs, &console) => launched,
+        launched = Cluster::launch(&program, pes, logs, &console) => launched,
         _ = interrupt.recv() => return Ok(ExitCode::from(INTERRUPTED)),
         _ = terminate.recv() => return Ok(ExitCode::from(INTERRUPTED)),
     };

@@ -12,10 +12,18 @@ use crate::plan::PlanArgs;
 use crate::topology::TreeArgs;
 use crate::tree::PrintTreeArgs;
 
+const EXAMPLES: &str = "\
+Examples:
+  flitcast scatter --tree kary:2:8 --input shards --output out/scattered
+  flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
+  flitcast gather --tree star:8 --size 1MiB --rounds 30
+  flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
+  flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7";
+
 /// Scatter different messages to many processes, and gather them back, over a
 /// tree of TCP links.
 #[derive(Debug, Parser)]
-#[command(name = "flitcast", version, max_term_width = 100)]
+#[command(name = "flitcast", version, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
     /// Say more on stderr; twice, still more. RUST_LOG overrides it.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Logging")]

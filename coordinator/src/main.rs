@@ -54,7 +54,9 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    start_logging(&cli);
+    if let Err(fault) = start_logging(&cli) {
+        return refuse(&[fault]);
+    }
     let logs = log_args(&cli);
     let result = match cli.command {
         Command::Node(args) => play_node(args),
@@ -70,11 +72,20 @@ fn main() -> ExitCode {
     })
 }
 
-fn start_logging(cli: &Cli) {
+fn start_logging(cli: &Cli) -> Result<(), String> {
     let by_flag = ["warn", "info", "debug", "trace"][usize::from(cli.verbose.min(3))];
+    let by_user = std::env::var("RUST_LOG")
+        .ok()
+        .filter(|filter| !filter.is_empty());
     let filter = EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
-        .parse_lossy(std::env::var("RUST_LOG").unwrap_or_else(|_| by_flag.to_owned()));
+        .parse(by_user.as_deref().unwrap_or(by_flag))
+        .map_err(|error| {
+            format!(
+                "RUST_LOG {}: {error}",
+                by_user.as_deref().unwrap_or(by_flag)
+            )
+        })?;
     let subscriber = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_env_filter(filter);
@@ -82,6 +93,7 @@ fn start_logging(cli: &Cli) {
         LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => subscriber.json().init(),
     }
+    Ok(())
 }
 
 /// The PEs log as their coordinator does.

@@ -126,3 +126,18 @@ fn an_output_for_messages_that_are_not_files() {
         &["--output", "--input"],
     );
 }
+
+/// Once, not by every PE in turn.
+#[test]
+fn a_log_filter_that_is_none() {
+    let output = std::process::Command::new(flitcast_tests::flitcast())
+        .env("RUST_LOG", "info,=x=")
+        .args(["scatter", "--tree", "path:4", "--size", "1"])
+        .output()
+        .expect("the binary runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains("RUST_LOG info,=x="), "{stderr}");
+    assert!(output.stdout.is_empty());
+}

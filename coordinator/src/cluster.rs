@@ -23,8 +23,8 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::console::Console;
 
-/// For all processes to be started and to register: two cores start 64 in a
-/// second; ten times that for a thousand on a busy machine, and some.
+/// For all processes to be started and to register: two idle cores start 64 in some
+/// 60 ms; a thousand on a busy machine have all the time they can need.
 const LAUNCH: Duration = Duration::from_secs(30);
 /// For a new connection to register.
 const HANDSHAKE: Duration = Duration::from_secs(2);

@@ -146,9 +146,7 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
     });
     let mut simulation = Simulation {
         stations: stations.collect(),
-        scatter: operation.is_some_and(Operation::is_scatter),
-        baseline: operation == Some(Operation::CombiningGather),
-        multi_port: operation == Some(Operation::Certification(Sync::Parallel)),
+        operation,
         step: 0,
         unfinished: tree.len(),
         agenda: BTreeMap::from([(1, tree.pes().map(PeId::index).collect())]),
@@ -166,11 +164,7 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
 
 struct Simulation {
     stations: Vec<Station>,
-    scatter: bool,
-    /// The round is one of those that users know: a token is word enough to send.
-    baseline: bool,
-    /// Control items of any number may be sent and received in a step.
-    multi_port: bool,
+    operation: Option<Operation>,
     step: u64,
     unfinished: usize,
     /// By step, the stations that may have something to send in it: nothing else
@@ -180,6 +174,11 @@ struct Simulation {
 }
 
 impl Simulation {
+    /// Whether control items of any number may be sent and received in a step.
+    fn is_multi_port(&self) -> bool {
+        self.operation == Some(Operation::Certification(Sync::Parallel))
+    }
+
     /// The next step in which something can happen.
     fn advance(&mut self) -> Result<(), Fault> {
         let Some((step, busy)) = self.agenda.pop_first() else {
@@ -235,6 +234,8 @@ impl Simulation {
         receipts: &mut Vec<(PeId, PeId)>,
     ) -> Result<(), Fault> {
         let step = self.step;
+        let multi_port = self.is_multi_port();
+        let gathers = !self.operation.is_some_and(Operation::is_scatter);
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
         let station = &mut self.stations[at];
@@ -272,13 +273,13 @@ impl Simulation {
                 Some(Transmit::Control { to, item }) => {
                     station.pe.handle_sent();
                     cross(to, Item::Control(item));
-                    if !self.multi_port {
+                    if !multi_port {
                         self.wake(at, step + 1);
                         return Ok(());
                     }
                 }
                 Some(Transmit::Message { to, message }) => {
-                    if !self.scatter && station.ordered.is_none_or(|ordered| ordered >= step) {
+                    if gathers && station.ordered.is_none_or(|ordered| ordered >= step) {
                         return Err(Fault::Early { step, pe: from });
                     }
                     station.outgoing = Some((to, message, 1));
@@ -304,9 +305,9 @@ impl Simulation {
             to,
             item,
         } = *crossing;
+        let ports_are_enough = self.is_multi_port() && matches!(item, Item::Control(_));
         let station = &mut self.stations[to.index()];
         let (last, first) = std::mem::replace(&mut station.heard, (step, from));
-        let ports_are_enough = self.multi_port && matches!(item, Item::Control(_));
         if last == step && !ports_are_enough {
             return Err(Fault::ReceiveCollision {
                 step,
@@ -361,12 +362,13 @@ impl Simulation {
     fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), Fault> {
         let step = self.step;
         let station = &mut self.stations[to.index()];
-        // What users know starts by a token; the schedules never send on one.
-        if matches!(
-            item,
-            Control::Wakeup { .. } | Control::Order { .. } | Control::Token
-        ) && (self.baseline || item != Control::Token)
-        {
+        let is_word_to_send = match item {
+            Control::Wakeup { .. } | Control::Order { .. } => true,
+            // The schedules never send on a token, what users know does.
+            Control::Token => self.operation == Some(Operation::CombiningGather),
+            Control::Certificate(_) | Control::Receipt => false,
+        };
+        if is_word_to_send {
             station.ordered = Some(step);
         }
         let refused = |violation| Fault::Violation {

@@ -32,9 +32,8 @@ pub(super) struct Certification {
     orders: VecDeque<(PeId, u64)>,
     /// Streams yet to come, in their sequence; the first may be under way.
     streams: VecDeque<Slot>,
-    to_deliver: u64,
-    receipt_due: bool,
-    receipts_owed: VecDeque<PeId>,
+    /// Pipelined, a subtree without flits gets no order.
+    gets_order: bool,
 }
 
 impl Certification {
@@ -68,14 +67,10 @@ impl Certification {
             own_due: Time(0),
             orders: VecDeque::new(),
             streams: VecDeque::new(),
-            to_deliver: if is_root { brief.subtree_messages } else { 0 },
-            receipt_due: !is_root && brief.subtree_messages > 0,
-            receipts_owed: place.children_with_messages(&brief).collect(),
+            gets_order: is_root || sync == Sync::Serial || brief.subtree_messages > 0,
         }
     }
-}
 
-impl Certification {
     pub(super) fn trigger(&mut self, now: Time) {
         self.token_at = Some(now);
         // Alone in its tree, P0 waits for nobody's certificate.
@@ -107,9 +102,6 @@ impl Certification {
             {
                 let slots = rules::orders(self.sync, after_steps, self.own_flits, &self.promises());
                 self.give_orders(now, after_steps, slots);
-            }
-            Control::Receipt if from_parent && self.receipt_due && self.ordered => {
-                self.receipt_due = false;
             }
             _ => {
                 let phase = "in this phase of a Transmission-Certification gather";
@@ -181,10 +173,6 @@ impl Certification {
         }
     }
 
-    pub(super) fn delivered(&mut self) {
-        self.to_deliver -= 1;
-    }
-
     /// When the certificate may go, if nothing but time is missing.
     fn certificate_due(&self) -> Option<Time> {
         let at = self.token_at?;
@@ -219,15 +207,7 @@ impl Certification {
         if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
             return (due <= now).then_some(Transmit::Message { to, message });
         }
-        let over = self.ordered
-            && self.own.is_none()
-            && self.streams.is_empty()
-            && !self.receipt_due
-            && self.to_deliver == 0;
-        match self.receipts_owed.front() {
-            Some(&to) if over => control(to, Control::Receipt),
-            _ => None,
-        }
+        None
     }
 
     pub(super) fn sent(&mut self, transmit: &Transmit) {
@@ -241,11 +221,7 @@ impl Certification {
                 item: Control::Certificate(_),
                 ..
             } => self.owes_certificate = false,
-            Transmit::Control {
-                item: Control::Order { .. },
-                ..
-            } => drop(self.orders.pop_front()),
-            Transmit::Control { .. } => drop(self.receipts_owed.pop_front()),
+            Transmit::Control { .. } => drop(self.orders.pop_front()),
         }
     }
 
@@ -255,9 +231,8 @@ impl Certification {
 
     pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
         if place.parent() == Some(from) {
-            return self.token_at.is_none()
-                || (!self.owes_certificate && !self.ordered)
-                || self.receipt_due;
+            let awaits_order = self.gets_order && !self.owes_certificate && !self.ordered;
+            return self.token_at.is_none() || awaits_order;
         }
         // What has to be relayed needs the send port; P0 relays nothing.
         let port_free = place.is_root() || (self.orders.is_empty() && self.own.is_none());
@@ -266,20 +241,14 @@ impl Certification {
         self.awaits_certificate(from) || its_turn
     }
 
-    pub(super) fn is_finished(&self, place: &Place) -> bool {
-        // Pipelined, a subtree without flits gets no order.
-        let gets_order =
-            self.sync == Sync::Serial || self.own.is_some() || self.receipt_due || place.is_root();
+    pub(super) fn is_over(&self, _place: &Place) -> bool {
         self.token_at.is_some()
             && self.tokens_sent == self.children.len()
             && self.all_certified()
             && !self.owes_certificate
-            && (self.ordered || !gets_order)
+            && (self.ordered || !self.gets_order)
             && self.orders.is_empty()
             && self.own.is_none()
             && self.streams.is_empty()
-            && self.to_deliver == 0
-            && !self.receipt_due
-            && self.receipts_owed.is_empty()
     }
 }

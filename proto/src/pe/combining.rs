@@ -22,10 +22,6 @@ pub(super) struct Combining {
     held: VecDeque<Message>,
     /// Neighbours that data comes from, and how many messages each has left.
     to_receive: Vec<(PeId, u64)>,
-    to_deliver: u64,
-    /// Receipts that are yet to come, and yet to go.
-    receipts_due: Vec<PeId>,
-    receipts_owed: VecDeque<PeId>,
 }
 
 /// The PEs below P0 in the order in which a combining scatter sends their messages:
@@ -50,24 +46,14 @@ fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
 
 impl Combining {
     pub(super) fn new(place: &Place, brief: Brief, scatters: bool) -> Combining {
-        let is_root = place.is_root();
-        let below: u64 = brief.child_messages.iter().sum();
-        let with_messages: Vec<PeId> = place.children_with_messages(&brief).collect();
-        let parent: Vec<PeId> = place.parent().into_iter().collect();
-        let has_messages = brief.subtree_messages > 0;
-        let up = |wanted: bool| if wanted { parent.clone() } else { Vec::new() };
-        let (to_receive, to_deliver, receipts_due, receipts_owed) = match scatters {
+        let to_receive = match scatters {
             true => {
-                let from_parent = up(has_messages).into_iter();
-                let own = u64::from(!is_root && brief.subtree_messages > below);
-                let to_receive = from_parent.map(|pe| (pe, brief.subtree_messages));
-                (to_receive.collect(), own, with_messages, up(has_messages))
+                let parent = place.parent().into_iter();
+                parent.map(|pe| (pe, brief.subtree_messages)).collect()
             }
             false => {
-                let held = brief.child_messages.iter().copied().filter(|&n| n > 0);
-                let to_receive = with_messages.iter().copied().zip(held).collect();
-                let to_deliver = if is_root { below } else { 0 };
-                (to_receive, to_deliver, up(has_messages), with_messages)
+                let children = place.children().iter().copied();
+                children.zip(brief.child_messages.iter().copied()).collect()
             }
         };
         Combining {
@@ -81,9 +67,6 @@ impl Combining {
             own: brief.sends.into(),
             held: VecDeque::new(),
             to_receive,
-            to_deliver,
-            receipts_due,
-            receipts_owed: receipts_owed.into(),
         }
     }
 
@@ -98,19 +81,13 @@ impl Combining {
         from: PeId,
         item: Control,
     ) -> Result<(), Violation> {
-        let from_parent = place.parent() == Some(from);
-        let receipt = self.receipts_due.iter().position(|&pe| pe == from);
-        match (item, receipt) {
-            (Control::Token, _) if !self.scatters && from_parent && !self.begun => {
-                self.begun = true;
-            }
-            (Control::Receipt, Some(at)) => drop(self.receipts_due.swap_remove(at)),
-            _ => {
-                let phase = "in a combining round";
-                return Err(Violation::UnexpectedControl { from, item, phase });
-            }
+        let begins = !self.scatters && !self.begun && place.parent() == Some(from);
+        if item == Control::Token && begins {
+            self.begun = true;
+            return Ok(());
         }
-        Ok(())
+        let phase = "in a combining round";
+        Err(Violation::UnexpectedControl { from, item, phase })
     }
 
     fn left_from(&self, from: PeId) -> u64 {
@@ -137,20 +114,18 @@ impl Combining {
             message.source
         };
         match place.tree.child_toward(place.id, below) {
-            Some(child) if self.scatters || child == from => Ok(Route::Hold),
+            Some(child) if self.scatters || child == from => {
+                self.held.push_back(message);
+                Ok(Route::Hold)
+            }
             _ => Err(Violation::NoRoute { from, message }),
         }
     }
 
-    pub(super) fn received(&mut self, from: PeId, message: &Message) {
+    pub(super) fn received(&mut self, from: PeId, _message: &Message) {
         if let Some((_, left)) = self.to_receive.iter_mut().find(|(pe, _)| *pe == from) {
             *left -= 1;
         }
-        self.held.push_back(*message);
-    }
-
-    pub(super) fn delivered(&mut self) {
-        self.to_deliver -= 1;
     }
 
     fn has_all(&self) -> bool {
@@ -161,15 +136,13 @@ impl Combining {
         if !self.begun && (place.is_root() || !self.scatters) {
             return None;
         }
-        let control = |to, item| Some(Transmit::Control { to, item });
         if let Some(&to) = self.tokens_owed.front() {
-            return control(to, Control::Token);
+            let item = Control::Token;
+            return Some(Transmit::Control { to, item });
         }
         if !self.has_all() {
             return None;
         }
-        // What was for this PE is no longer held.
-        self.held.retain(|message| message.destination != place.id);
         if let Some(&message) = self.own.front().or(self.next_held(place)) {
             let to = match self.scatters {
                 true => place.tree.child_toward(place.id, message.destination)?,
@@ -177,11 +150,7 @@ impl Combining {
             };
             return Some(Transmit::Message { to, message });
         }
-        let over = self.to_deliver == 0 && self.receipts_due.is_empty();
-        match self.receipts_owed.front() {
-            Some(&to) if over => control(to, Control::Receipt),
-            _ => None,
-        }
+        None
     }
 
     /// The held message that goes next: as it came in a gather, largest block first
@@ -206,11 +175,7 @@ impl Combining {
                     self.held.retain(|held| held != message);
                 }
             }
-            Transmit::Control {
-                item: Control::Token,
-                ..
-            } => drop(self.tokens_owed.pop_front()),
-            Transmit::Control { .. } => drop(self.receipts_owed.pop_front()),
+            Transmit::Control { .. } => drop(self.tokens_owed.pop_front()),
         }
     }
 
@@ -223,21 +188,15 @@ impl Combining {
         if waits_for_token {
             return place.parent() == Some(from);
         }
-        self.left_from(from) > 0 || self.receipts_due.contains(&from)
+        self.left_from(from) > 0
     }
 
-    pub(super) fn is_finished(&self, place: &Place) -> bool {
+    pub(super) fn is_over(&self, place: &Place) -> bool {
         let begun = self.begun || (self.scatters && !place.is_root());
         begun
             && self.tokens_owed.is_empty()
             && self.own.is_empty()
             && self.has_all()
-            && self
-                .held
-                .iter()
-                .all(|message| message.destination == place.id)
-            && self.to_deliver == 0
-            && self.receipts_due.is_empty()
-            && self.receipts_owed.is_empty()
+            && self.held.is_empty()
     }
 }

@@ -13,6 +13,7 @@
 mod certification;
 mod combining;
 mod linear;
+mod receipts;
 mod scatter;
 mod shoulder_tap;
 mod violation;
@@ -303,6 +304,7 @@ impl Place {
 pub struct Pe {
     place: Place,
     role: Role,
+    receipts: receipts::Receipts,
     /// A message that is coming in, and what becomes of it.
     incoming: Option<(PeId, Message, Route)>,
     /// The send port is taken by what `poll_transmit` returned.
@@ -315,6 +317,7 @@ impl Pe {
     /// A PE at the start of a round.
     pub fn new(tree: Arc<Tree>, id: PeId, brief: Brief) -> Pe {
         let place = Place { tree, id };
+        let receipts = receipts::Receipts::new(&place, &brief);
         let role = match brief.operation {
             Operation::Scatter => Role::Scatter(scatter::Scatter::new(&place, brief)),
             Operation::ShoulderTap => {
@@ -334,6 +337,7 @@ impl Pe {
         Pe {
             place,
             role,
+            receipts,
             incoming: None,
             sending: None,
             relaying: false,
@@ -357,7 +361,10 @@ impl Pe {
         from: PeId,
         item: Control,
     ) -> Result<(), Violation> {
-        role!(mut self, role => role.control(&self.place, now, from, item))
+        match item {
+            Control::Receipt if self.receipts.take(from) => Ok(()),
+            _ => role!(mut self, role => role.control(&self.place, now, from, item)),
+        }
     }
 
     /// The head of a message came in from a neighbour: one decision for all of it.
@@ -390,13 +397,17 @@ impl Pe {
 
     /// The message for this PE is verified and visible.
     pub fn handle_delivered(&mut self) {
-        role!(mut self, role => role.delivered());
+        self.receipts.delivered();
     }
 
     /// The send port has finished with what it was given: the last `Transmit`, or
     /// the relay.
     pub fn handle_sent(&mut self) {
         match self.sending.take() {
+            Some(Transmit::Control {
+                item: Control::Receipt,
+                ..
+            }) => self.receipts.sent(),
             Some(transmit) => role!(mut self, role => role.sent(&transmit)),
             // The next message may be coming in while the last flit of this one
             // goes out; the port then stays a relay's.
@@ -412,6 +423,13 @@ impl Pe {
             return None;
         }
         self.sending = role!(mut self, role => role.next(&self.place, now));
+        if self.sending.is_none()
+            && role!(self, role => role.is_over(&self.place))
+            && let Some(to) = self.receipts.next()
+        {
+            let item = Control::Receipt;
+            self.sending = Some(Transmit::Control { to, item });
+        }
         self.sending
     }
 
@@ -427,7 +445,9 @@ impl Pe {
     /// Whether the receive port would take a control item or a head from this
     /// neighbour now. A frame of another one waits in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
-        self.incoming.is_none() && role!(self, role => role.listens_to(&self.place, from))
+        self.incoming.is_none()
+            && (self.receipts.is_due_from(from)
+                || role!(self, role => role.listens_to(&self.place, from)))
     }
 
     /// Whether this PE's part of the round is over.
@@ -435,6 +455,7 @@ impl Pe {
         self.sending.is_none()
             && !self.relaying
             && self.incoming.is_none()
-            && role!(self, role => role.is_finished(&self.place))
+            && role!(self, role => role.is_over(&self.place))
+            && self.receipts.is_settled()
     }
 }

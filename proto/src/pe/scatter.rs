@@ -14,26 +14,19 @@ pub(super) struct Scatter {
     triggered: bool,
     /// Messages yet to come from the parent.
     to_receive: u64,
-    /// The PE's own message is yet to be delivered.
-    own_pending: bool,
-    /// Children whose receipt is yet to come.
-    receipts_due: Vec<PeId>,
-    /// The receipt to the parent is yet to go.
-    owes_receipt: bool,
+    /// The PE's own message is yet to come.
+    own_due: bool,
 }
 
 impl Scatter {
     pub(super) fn new(place: &Place, brief: Brief) -> Scatter {
-        let receipts_due: Vec<PeId> = place.children_with_messages(&brief).collect();
         let below: u64 = brief.child_messages.iter().sum();
         let is_root = place.is_root();
         Scatter {
             to_send: brief.sends.into(),
             triggered: false,
             to_receive: if is_root { 0 } else { brief.subtree_messages },
-            own_pending: !is_root && brief.subtree_messages > below,
-            receipts_due,
-            owes_receipt: !is_root && brief.subtree_messages > 0,
+            own_due: !is_root && brief.subtree_messages > below,
         }
     }
 
@@ -48,18 +41,8 @@ impl Scatter {
         from: PeId,
         item: Control,
     ) -> Result<(), Violation> {
-        let due = self.receipts_due.iter().position(|&child| child == from);
-        match (item, due) {
-            (Control::Receipt, Some(at)) => {
-                self.receipts_due.swap_remove(at);
-                Ok(())
-            }
-            _ => Err(Violation::UnexpectedControl {
-                from,
-                item,
-                phase: "in a scatter",
-            }),
-        }
+        let phase = "in a scatter";
+        Err(Violation::UnexpectedControl { from, item, phase })
     }
 
     pub(super) fn route(
@@ -73,7 +56,7 @@ impl Scatter {
             return Err(Violation::NoRoute { from, message });
         }
         if message.destination == place.id {
-            return match self.own_pending {
+            return match std::mem::take(&mut self.own_due) {
                 true => Ok(Route::Deliver),
                 false => Err(Violation::Overrun { from, message }),
             };
@@ -88,58 +71,26 @@ impl Scatter {
         self.to_receive -= 1;
     }
 
-    pub(super) fn delivered(&mut self) {
-        self.own_pending = false;
-    }
-
     pub(super) fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
-        if self.triggered
-            && let Some(message) = self.to_send.pop_front()
-        {
-            let to = place.tree.child_toward(place.id, message.destination)?;
-            return Some(Transmit::Message { to, message });
+        if !self.triggered {
+            return None;
         }
-        let all_delivered =
-            self.to_receive == 0 && !self.own_pending && self.receipts_due.is_empty();
-        match place.parent() {
-            Some(to) if self.owes_receipt && all_delivered => Some(Transmit::Control {
-                to,
-                item: Control::Receipt,
-            }),
-            _ => None,
-        }
+        let message = self.to_send.pop_front()?;
+        let to = place.tree.child_toward(place.id, message.destination)?;
+        Some(Transmit::Message { to, message })
     }
 
-    pub(super) fn sent(&mut self, transmit: &Transmit) {
-        if matches!(
-            transmit,
-            Transmit::Control {
-                item: Control::Receipt,
-                ..
-            }
-        ) {
-            self.owes_receipt = false;
-        }
-    }
+    pub(super) fn sent(&mut self, _transmit: &Transmit) {}
 
     pub(super) fn timeout(&self) -> Option<Time> {
         None
     }
 
     pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
-        if place.parent() == Some(from) {
-            self.to_receive > 0
-        } else {
-            self.receipts_due.contains(&from)
-        }
+        place.parent() == Some(from) && self.to_receive > 0
     }
 
-    pub(super) fn is_finished(&self, place: &Place) -> bool {
-        (self.triggered || !place.is_root())
-            && self.to_send.is_empty()
-            && self.to_receive == 0
-            && !self.own_pending
-            && self.receipts_due.is_empty()
-            && !self.owes_receipt
+    pub(super) fn is_over(&self, place: &Place) -> bool {
+        (self.triggered || !place.is_root()) && self.to_send.is_empty() && self.to_receive == 0
     }
 }

@@ -17,19 +17,11 @@ pub(super) struct ShoulderTap {
     owes_call: bool,
     /// Messages yet to come from the child.
     to_receive: u64,
-    /// P0: messages yet to be delivered.
-    to_deliver: u64,
-    /// The receipt is yet to come from the parent.
-    receipt_due: bool,
-    /// The receipt to the child is yet to go.
-    owes_receipt: bool,
 }
 
 impl ShoulderTap {
     pub(super) fn new(place: &Place, brief: Brief) -> ShoulderTap {
         let child = place.children().first().copied();
-        let below: u64 = brief.child_messages.iter().sum();
-        let is_root = place.is_root();
         let own = brief.sends.first().copied();
         ShoulderTap {
             child,
@@ -38,10 +30,7 @@ impl ShoulderTap {
             own_flits: own.map_or(0, |own| flits_of(own.bytes, brief.flit_bytes)),
             called: None,
             owes_call: child.is_some(),
-            to_receive: below,
-            to_deliver: if is_root { below } else { 0 },
-            receipt_due: !is_root && brief.subtree_messages > 0,
-            owes_receipt: below > 0,
+            to_receive: brief.child_messages.iter().sum(),
         }
     }
 
@@ -60,10 +49,6 @@ impl ShoulderTap {
         match item {
             Control::Wakeup { after_steps } if from_parent && self.called.is_none() => {
                 self.called = Some((now, after_steps));
-                Ok(())
-            }
-            Control::Receipt if from_parent && self.receipt_due && self.called.is_some() => {
-                self.receipt_due = false;
                 Ok(())
             }
             _ => Err(Violation::UnexpectedControl {
@@ -99,10 +84,6 @@ impl ShoulderTap {
         self.to_receive -= 1;
     }
 
-    pub(super) fn delivered(&mut self) {
-        self.to_deliver -= 1;
-    }
-
     fn own_due(&self) -> Option<Time> {
         self.own?;
         self.called
@@ -124,24 +105,12 @@ impl ShoulderTap {
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
             return (self.own_due() <= Some(now)).then_some(Transmit::Message { to, message });
         }
-        match self.child {
-            Some(to) if self.owes_receipt && !self.receipt_due && self.to_deliver == 0 => {
-                Some(Transmit::Control {
-                    to,
-                    item: Control::Receipt,
-                })
-            }
-            _ => None,
-        }
+        None
     }
 
     pub(super) fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Control {
-                item: Control::Wakeup { .. },
-                ..
-            } => self.owes_call = false,
-            Transmit::Control { .. } => self.owes_receipt = false,
+            Transmit::Control { .. } => self.owes_call = false,
             Transmit::Message { .. } => self.own = None,
         }
     }
@@ -152,7 +121,7 @@ impl ShoulderTap {
 
     pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
         if place.parent() == Some(from) {
-            self.called.is_none() || self.receipt_due
+            self.called.is_none()
         } else {
             // Until the own message is out, what the child sends would have to
             // wait here.
@@ -160,13 +129,7 @@ impl ShoulderTap {
         }
     }
 
-    pub(super) fn is_finished(&self, _place: &Place) -> bool {
-        self.called.is_some()
-            && !self.owes_call
-            && self.own.is_none()
-            && self.to_receive == 0
-            && self.to_deliver == 0
-            && !self.receipt_due
-            && !self.owes_receipt
+    pub(super) fn is_over(&self, _place: &Place) -> bool {
+        self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive == 0
     }
 }

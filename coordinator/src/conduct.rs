@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
+use flitcast_proto::cost::Edge;
 use flitcast_proto::pe::Pace;
-use flitcast_proto::predict::{Edge, Prediction, predict};
+use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Report, ToPe};
 use flitcast_proto::wire::{WireError, negotiate};
 use flitcast_proto::{PeId, RoundId};

@@ -15,6 +15,7 @@ mod outcome;
 mod plan;
 mod report;
 mod request;
+mod run;
 mod topology;
 mod tree;
 mod tree_file;
@@ -23,24 +24,21 @@ mod workload;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use flitcast_node::{NodeConfig, payload};
+use flitcast_node::NodeConfig;
 use flitcast_proto::PeId;
-use flitcast_proto::wire::control::Payload;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
-use cluster::{Cluster, LogArgs};
-use conduct::conduct;
-use console::Console;
-use outcome::Outcome;
+use cluster::LogArgs;
 use request::{Request, RequestError};
+use run::Ended;
 
 /// A run failed.
 const FAILED: u8 = 1;
@@ -135,7 +133,7 @@ fn understood(
     logs: LogArgs,
 ) -> anyhow::Result<ExitCode> {
     match request {
-        Ok(request) => runtime()?.block_on(run(&request, &logs)),
+        Ok(request) => runtime()?.block_on(run_and_report(&request, &logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }
@@ -149,53 +147,22 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("cannot start the runtime")
 }
 
-async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    let console = Console::new();
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let began = Instant::now();
-    let program = std::env::current_exe().context("cannot find the flitcast binary")?;
-    let pes = request.tree.len();
-    let launched = tokio::select! {
-        launched = Cluster::launch(&program, pes, logs, &console) => launched,
-        _ = interrupt.recv() => return Ok(ExitCode::from(INTERRUPTED)),
-        _ = terminate.recv() => return Ok(ExitCode::from(INTERRUPTED)),
-    };
-    let mut cluster = launched.context("the cluster did not come up")?;
-    let launching = began.elapsed();
-    tracing::info!(pes, ?launching, "launched");
-    let id = cluster.id();
-    let conducted = tokio::select! {
-        conducted = conduct(&mut cluster, request, &console) => Some(conducted),
-        _ = interrupt.recv() => None,
-        _ = terminate.recv() => None,
-    };
-    console.clear();
-    tokio::select! {
-        () = cluster.stop() => {}
-        // The second Ctrl-C: what was started dies with the cluster, at once.
-        _ = interrupt.recv() => {}
-    }
-    if let Payload::Files { output, .. } = &request.payload {
-        // What a killed PE left half written.
-        payload::sweep(output, id).context("cannot remove what was half written")?;
-    }
-    let (printed, code) = match conducted {
-        None => {
+async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let (printed, code) = match run::run(request, logs).await? {
+        Ended::Interrupted => {
             eprintln!(
                 "interrupted: every process was stopped; what had not fully arrived was removed"
             );
             (String::new(), ExitCode::from(INTERRUPTED))
         }
-        Some(Ok(rounds)) => {
-            let outcome = Outcome::new(launching, rounds);
+        Ended::Done(outcome) => {
             let printed = match request.format {
                 OutputFormat::Table => report::table(request, &outcome),
                 OutputFormat::Json => report::json(request, &outcome),
             };
             (printed, ExitCode::SUCCESS)
         }
-        Some(Err(failure)) => {
+        Ended::Failed(failure) => {
             eprintln!("error: {failure}");
             let printed = match request.format {
                 OutputFormat::Table => String::new(),

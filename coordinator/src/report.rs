@@ -1,8 +1,8 @@
 //! The result on stdout: a table for eyes, or JSON for programs.
 
 use comfy_table::{CellAlignment, Table, presets};
+use flitcast_proto::cost::Link;
 use flitcast_proto::pe::Operation;
-use flitcast_proto::predict::Link;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@
 //! ones down or up. The least of several times is taken: noise only adds.
 
 use bytes::Bytes;
-use flitcast_proto::predict::Link as Measured;
+use flitcast_proto::cost::Link as Measured;
 use flitcast_proto::wire::edge::EdgeFrame;
 
 use crate::clock;
@@ -28,6 +28,7 @@ pub async fn measure(link: &mut Link, flit_bytes: u32) -> Result<(Measured, Meas
     let of_burst = |time: f64| Measured {
         latency_ns,
         ns_per_byte: (time - round_trip).max(0.0) / (BURST_FRAMES as usize * frame) as f64,
+        burst_bytes: 0.0,
     };
     Ok((of_burst(down), of_burst(up)))
 }

@@ -4,7 +4,7 @@
 //! [`schedule`] who sends which message when, and [`pe`] is the state machine
 //! that plays one PE by it. [`wire`] is what the machines' words look like on a
 //! connection, [`sim`] runs the machines in lock step under the papers' rules,
-//! and [`predict`] runs them on measured links. [`network`] finds the trees that
+//! and [`predict`] runs them on the links and hosts that [`cost`] describes. [`network`] finds the trees that
 //! span any other network.
 //!
 //! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
@@ -13,6 +13,7 @@
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod baseline;
+pub mod cost;
 mod ids;
 mod names;
 pub mod network;
@@ -21,6 +22,7 @@ pub mod predict;
 pub mod schedule;
 pub mod seeded;
 pub mod sim;
+pub mod spans;
 pub mod trace;
 pub mod tree;
 pub mod wire;

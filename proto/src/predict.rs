@@ -8,27 +8,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use crate::cost::{Edge, Link};
 use crate::pe::{Brief, Control, Message, Operation, Pace, Pe, Route, Transmit, Violation};
 use crate::{PeId, Time, Tree};
-
-/// One direction of a measured edge.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Link {
-    /// From the sender's decision to send until the receiver has a first byte,
-    /// the software of both ends included.
-    pub latency_ns: f64,
-    /// The inverse of the rate.
-    pub ns_per_byte: f64,
-}
-
-/// Both directions of an edge.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Edge {
-    /// From parent to child.
-    pub down: Link,
-    /// From child to parent.
-    pub up: Link,
-}
 
 /// What a round is expected to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -261,8 +243,8 @@ mod tests {
             .map(|i| if i == 0 { 0 } else { i * 7 % 5 })
             .collect();
         let link = Link {
-            latency_ns: 0.0,
             ns_per_byte: 1.0,
+            ..Link::default()
         };
         let edges = vec![
             Edge {
@@ -294,6 +276,7 @@ mod tests {
         let link = Link {
             latency_ns: 20_000.0,
             ns_per_byte: 0.2,
+            burst_bytes: 0.0,
         };
         let edges = vec![
             Edge {

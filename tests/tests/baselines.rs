@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::pe::{Control, Operation, Pace};
-use flitcast_proto::predict::{Edge, Link, predict};
+use flitcast_proto::predict::predict;
 use flitcast_proto::sim;
 use flitcast_proto::trace::Item;
 use flitcast_proto::tree::TreeSpec;
@@ -21,6 +22,7 @@ fn assert_arrives(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
     let link = Link {
         latency_ns: 1.0,
         ns_per_byte: 1.0,
+        burst_bytes: 0.0,
     };
     let edges = vec![
         Edge {

@@ -326,20 +326,28 @@ pub struct ProbeEdge {
     #[prost(uint32, tag = "1")]
     pub child: u32,
 }
-/// Of the edge to `child`: what one frame takes to cross, in nanoseconds,
-/// intercept and slope over its bytes, per direction.
+/// One direction of an edge.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct Link {
+    #[prost(double, tag = "1")]
+    pub latency_ns: f64,
+    #[prost(double, tag = "2")]
+    pub ns_per_byte: f64,
+    /// What an idle link lets through before its rate holds.
+    #[prost(double, tag = "3")]
+    pub burst_bytes: f64,
+}
+/// The measured edge to `child`.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct ProbeResult {
     #[prost(uint32, tag = "1")]
     pub child: u32,
-    #[prost(double, tag = "2")]
-    pub down_latency_ns: f64,
-    #[prost(double, tag = "3")]
-    pub down_ns_per_byte: f64,
-    #[prost(double, tag = "4")]
-    pub up_latency_ns: f64,
-    #[prost(double, tag = "5")]
-    pub up_ns_per_byte: f64,
+    /// From parent to child.
+    #[prost(message, optional, tag = "2")]
+    pub down: ::core::option::Option<Link>,
+    /// From child to parent.
+    #[prost(message, optional, tag = "3")]
+    pub up: ::core::option::Option<Link>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Prepare {

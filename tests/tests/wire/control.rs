@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flitcast_proto::cost::Link;
 use flitcast_proto::pe::Operation;
-use flitcast_proto::predict::Link;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::control::{
     Arrival, Assignment, FromPe, Payload, Prepare, Register, Report, ToPe,
@@ -32,6 +32,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
     let link = |latency_ns, ns_per_byte| Link {
         latency_ns,
         ns_per_byte,
+        burst_bytes: 16.0,
     };
     let arrival = |pe, delivered| Arrival {
         source: PeId(0),
@@ -59,8 +60,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 down: link(9000.5, 0.25),
                 up: link(8000.0, 1e-3),
             },
-            "probe_result { child: 2 down_latency_ns: 9000.5 down_ns_per_byte: 0.25
-             up_latency_ns: 8000 up_ns_per_byte: 0.001 }",
+            "probe_result { child: 2 down { latency_ns: 9000.5 ns_per_byte: 0.25 burst_bytes: 16 }
+             up { latency_ns: 8000 ns_per_byte: 0.001 burst_bytes: 16 } }",
         ),
         (FromPe::Prepared, "prepared { }"),
         (
@@ -300,7 +301,7 @@ fn nonsense_is_refused_with_a_reason() {
         assert!(refused.contains(reason), "{text}: {refused}");
     }
     for number in ["nan", "-1", "inf"] {
-        let text = format!("probe_result {{ child: 1 down_latency_ns: {number} }}");
+        let text = format!("probe_result {{ child: 1 up {{}} down {{ latency_ns: {number} }} }}");
         assert!(
             FromPe::parse(&reference.encode("Control", &text)).is_err(),
             "{text}"

@@ -2,8 +2,7 @@
 
 use prost::Message as _;
 
-use super::{Arrival, FromPe, Register, Report, missing};
-use crate::predict::Link;
+use super::{Arrival, FromPe, Register, Report, missing, parse_link, put_link};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
 use crate::{PeId, RoundId};
@@ -23,10 +22,8 @@ impl FromPe {
             FromPe::Ready { message_bytes } => Kind::Ready(pb::Ready { message_bytes }),
             FromPe::ProbeResult { child, down, up } => Kind::ProbeResult(pb::ProbeResult {
                 child: child.0,
-                down_latency_ns: down.latency_ns,
-                down_ns_per_byte: down.ns_per_byte,
-                up_latency_ns: up.latency_ns,
-                up_ns_per_byte: up.ns_per_byte,
+                down: Some(put_link(down)),
+                up: Some(put_link(up)),
             }),
             FromPe::Prepared => Kind::Prepared(pb::Prepared {}),
             FromPe::Report(report) => Kind::Report(pb::Report {
@@ -74,8 +71,8 @@ impl FromPe {
             },
             Kind::ProbeResult(result) => FromPe::ProbeResult {
                 child: PeId(result.child),
-                down: parse_link(result.down_latency_ns, result.down_ns_per_byte)?,
-                up: parse_link(result.up_latency_ns, result.up_ns_per_byte)?,
+                down: parse_link(result.down)?,
+                up: parse_link(result.up)?,
             },
             Kind::Prepared(pb::Prepared {}) => FromPe::Prepared,
             Kind::Report(report) => FromPe::Report(Report {
@@ -120,18 +117,5 @@ fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
         bytes_total: arrival.bytes_total,
         delivered: arrival.delivered,
         at_ns: arrival.at_ns,
-    }
-}
-
-fn parse_link(latency_ns: f64, ns_per_byte: f64) -> Result<Link, WireError> {
-    let valid = |x: f64| x.is_finite() && x >= 0.0;
-    match valid(latency_ns) && valid(ns_per_byte) {
-        true => Ok(Link {
-            latency_ns,
-            ns_per_byte,
-        }),
-        false => Err(WireError::malformed(
-            "a measured link with nonsense numbers",
-        )),
     }
 }

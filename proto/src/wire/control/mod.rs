@@ -7,9 +7,9 @@ mod to_pe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::WireError;
+use super::{WireError, pb};
+use crate::cost::Link;
 use crate::pe::Operation;
-use crate::predict::Link;
 use crate::{PeId, RoundId, Tree};
 
 /// What a PE says to the coordinator.
@@ -197,4 +197,26 @@ pub struct Arrival {
 
 fn missing(what: &str) -> WireError {
     WireError::malformed(format!("{what} is missing"))
+}
+
+fn put_link(link: Link) -> pb::Link {
+    pb::Link {
+        latency_ns: link.latency_ns,
+        ns_per_byte: link.ns_per_byte,
+        burst_bytes: link.burst_bytes,
+    }
+}
+
+fn parse_link(link: Option<pb::Link>) -> Result<Link, WireError> {
+    let link = link.ok_or_else(|| missing("a link"))?;
+    let link = Link {
+        latency_ns: link.latency_ns,
+        ns_per_byte: link.ns_per_byte,
+        burst_bytes: link.burst_bytes,
+    };
+    let numbers = [link.latency_ns, link.ns_per_byte, link.burst_bytes];
+    match numbers.iter().all(|x| x.is_finite() && *x >= 0.0) {
+        true => Ok(link),
+        false => Err(WireError::malformed("a link with nonsense numbers")),
+    }
 }

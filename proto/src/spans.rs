@@ -1,0 +1,46 @@
+//! What a PE's ports did in a round, and when: the stuff of space-time diagrams.
+//! The node records them on request, the prediction makes them, pictures show both.
+
+use crate::PeId;
+
+/// A port that was busy with one item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which of the PE's two ports.
+    pub port: Port,
+    /// Who is at the other end.
+    pub peer: PeId,
+    /// With what.
+    pub item: SpanItem,
+    /// From when, in nanoseconds. The node's spans are on its host's monotonic
+    /// clock, the prediction's count from P0's trigger.
+    pub begin_ns: u64,
+    /// Until when; not before `begin_ns`.
+    pub end_ns: u64,
+}
+
+/// One of a PE's two ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// What goes out.
+    Send,
+    /// What comes in.
+    Receive,
+}
+
+/// What a port was busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanItem {
+    /// M_i, all of its flits.
+    Message(PeId),
+    /// A wakeup call.
+    Wakeup,
+    /// The synchronization token.
+    Token,
+    /// A certificate.
+    Certificate,
+    /// A TRANSMIT AFTER order.
+    Order,
+    /// A receipt.
+    Receipt,
+}

@@ -94,6 +94,9 @@ pub struct GatherArgs {
     /// How certification synchronises [default: pipelined].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
+    /// How orders to transmit are obeyed [default: scheduled].
+    #[arg(long, value_enum)]
+    pub pacing: Option<PacingArg>,
 }
 
 /// How to scatter.
@@ -128,6 +131,17 @@ pub enum GatherAlgorithm {
     /// To measure against, on complete:N: the same on a tree that spares long messages
     /// detours (Träff, arXiv 1702.05967).
     Adaptive,
+}
+
+/// How TRANSMIT AFTER is obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PacingArg {
+    /// By the clock: orders go out at once and say how long to wait.
+    Scheduled,
+    /// In turns: an order goes out when the stream before it is about to end.
+    Turns,
+    /// At once: streams wait in the network until they are read.
+    Eager,
 }
 
 /// How certification synchronises.

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
-use flitcast_proto::cost::Edge;
-use flitcast_proto::pe::Pace;
+use flitcast_proto::cost::{Edge, Model};
+use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::{Prediction, predict};
+use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Report, ToPe};
 use flitcast_proto::wire::{WireError, negotiate};
 use flitcast_proto::{PeId, RoundId};
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
 use crate::console::Console;
+use crate::model;
 use crate::outcome::{Failure, Lacking};
 use crate::request::Request;
 
@@ -34,8 +36,10 @@ const LAST_REPORTS: Duration = Duration::from_secs(2);
 pub struct Rounds {
     /// Bytes of M_i, by PE index; `[0]` is 0.
     pub bytes: Vec<u64>,
-    /// The measured edge to the parent, by PE index.
-    pub edges: Vec<Edge>,
+    /// What the prediction knew.
+    pub model: Model,
+    /// How orders were obeyed; `None` where there are none.
+    pub pacing: Option<Pacing>,
     /// What a round was expected to take.
     pub prediction: Prediction,
     /// How long measuring the edges took.
@@ -118,22 +122,27 @@ impl Conductor<'_> {
         let began = Instant::now();
         let edges = self.probe().await?;
         let probing = began.elapsed();
-        let pace = self.pace(&edges);
+        let model = model::typical(edges);
         let Request {
             tree,
             operation,
             flit_bytes,
+            pacing,
             ..
         } = self.request;
-        let prediction = predict(tree, *operation, &self.bytes, *flit_bytes, pace, &edges)?;
-        self.prepare(pace).await?;
+        let pacing = pacing.unwrap_or_default();
+        let timing = Timing::of(&model, *flit_bytes, pacing);
+        let briefs = Brief::all(tree, *operation, &self.bytes, &timing);
+        let prediction = predict(tree, &briefs, &model)?;
+        self.prepare(briefs).await?;
         let mut reports = Vec::new();
         for id in (1..=self.request.rounds).map(RoundId) {
             reports.push(self.round(id, &prediction).await?);
         }
         Ok(Rounds {
             bytes: self.bytes.clone(),
-            edges,
+            model,
+            pacing: operation.gives_orders().then_some(pacing),
             prediction,
             probing,
             reports,
@@ -222,39 +231,30 @@ impl Conductor<'_> {
         Ok(edges)
     }
 
-    /// How long a step of a gather lasts: what the largest flit that is really sent
-    /// takes on the fastest edge. On a slower one a stream then comes early and
-    /// waits in the network for its slot; no time is lost to a clock that runs slow.
-    fn pace(&self, edges: &[Edge]) -> Pace {
-        let largest = self.bytes.iter().copied().max().unwrap_or(0);
-        let largest = largest.min(self.request.flit_bytes.into());
-        let rates = edges.iter().skip(1).map(|edge| edge.up.ns_per_byte);
-        let fastest = rates.reduce(f64::min).unwrap_or(0.0);
-        Pace {
-            step: (fastest * largest as f64) as u64,
-            control_step: 0,
-        }
-    }
-
-    async fn prepare(&mut self, pace: Pace) -> Result<(), Trouble> {
-        let tree = self.request.tree.clone();
-        let messages = tree.subtree_sums(|pe| u64::from(self.bytes[pe.index()] > 0));
-        for pe in tree.pes() {
-            let prepare = Prepare {
-                lengths: match pe == PeId::ROOT {
-                    true => self.bytes[1..].to_vec(),
-                    false => Vec::new(),
-                },
-                own_bytes: self.bytes[pe.index()],
-                subtree_messages: messages[pe.index()],
-                child_messages: tree
-                    .children(pe)
+    /// Tells every PE what the rounds need to know: the very briefs that were predicted.
+    async fn prepare(&mut self, briefs: Vec<Brief>) -> Result<(), Trouble> {
+        let (scatters, bytes) = (self.request.operation.is_scatter(), &self.bytes);
+        let prepare = |(pe, brief): (PeId, Brief)| Prepare {
+            lengths: match pe == PeId::ROOT {
+                true => bytes[1..].to_vec(),
+                false => Vec::new(),
+            },
+            own_bytes: bytes[pe.index()],
+            subtree_messages: brief.subtree_messages,
+            child_messages: brief.child_messages,
+            rounds: self.request.rounds,
+            order: match scatters {
+                true => brief
+                    .sends
                     .iter()
-                    .map(|c| messages[c.index()])
+                    .map(|message| message.destination)
                     .collect(),
-                rounds: self.request.rounds,
-                step_ns: pace.step,
-            };
+                false => Vec::new(),
+            },
+            pace: brief.pace,
+        };
+        let prepares: Vec<Prepare> = self.request.tree.pes().zip(briefs).map(prepare).collect();
+        for (pe, prepare) in self.request.tree.pes().zip(prepares) {
             self.cluster.say(pe, ToPe::Prepare(prepare)).await;
         }
         self.each_says(ANSWER, "preparing the rounds", |_, word| match word {

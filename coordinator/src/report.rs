@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::cost::Link;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
@@ -31,6 +32,15 @@ pub fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static st
         Operation::LinearGather { .. } => ("linear", None),
         Operation::CombiningGather | Operation::CombiningScatter => ("combining", None),
     }
+}
+
+/// How orders were obeyed, where there were any.
+fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
+    pacing.map(|pacing| match pacing {
+        Pacing::Scheduled => "scheduled",
+        Pacing::Turns => "turns",
+        Pacing::Eager => "eager",
+    })
 }
 
 /// The table and the summary under it.
@@ -69,8 +79,12 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
 fn heading(request: &Request, outcome: &Outcome) -> String {
     let (algorithm, sync) = (request.algorithm, request.sync);
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
+    let pacing = pacing_name(outcome.rounds.pacing);
+    let pacing = pacing
+        .map(|pacing| format!(", {pacing}"))
+        .unwrap_or_default();
     format!(
-        "{} {}: {}, {algorithm}{sync}; {}, {} in flits of {}\n\n",
+        "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}\n\n",
         operation_name(request.operation),
         request.tree_name,
         counted(request.tree.len() as u64, "PE", "PEs"),
@@ -189,7 +203,7 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
     let edges = tree.pes().skip(1).map(|pe| {
-        let edge = outcome.rounds.edges[pe.index()];
+        let edge = outcome.rounds.model.edges[pe.index()];
         let parent = tree.parent(pe).map(|parent| parent.0);
         json!({ "parent": parent, "child": pe.0, "down": link(edge.down), "up": link(edge.up) })
     });
@@ -200,6 +214,7 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
         "operation": operation_name(request.operation),
         "algorithm": algorithm,
         "sync": sync,
+        "pacing": pacing_name(outcome.rounds.pacing),
         "tree": request.tree_name,
         "parents": parents,
         "nodes": request.nodes,

@@ -10,12 +10,15 @@ use std::sync::Arc;
 use flitcast_node::payload::PayloadError;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
-use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
+use crate::args::{
+    GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterArgs, SyncArg,
+};
 use crate::baseline::Baseline;
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
@@ -47,6 +50,8 @@ pub struct Request {
     pub algorithm: &'static str,
     /// How certification synchronises.
     pub sync: Option<&'static str>,
+    /// How orders are obeyed; `None`: whatever is best.
+    pub pacing: Option<Pacing>,
     /// What the messages are made of.
     pub payload: Payload,
     /// Payload bytes of a full flit.
@@ -112,6 +117,9 @@ pub enum RequestError {
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification")]
     SyncWithoutCertification,
+    /// `--pacing` with an algorithm that gives no orders.
+    #[error("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")]
+    PacingWithoutOrders,
     /// Nothing says what the messages are.
     #[error(
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
@@ -181,16 +189,26 @@ impl Request {
             round,
             algorithm,
             sync,
+            pacing,
         } = args;
+        let pacing = pacing.map(|pacing| match pacing {
+            PacingArg::Scheduled => Pacing::Scheduled,
+            PacingArg::Turns => Pacing::Turns,
+            PacingArg::Eager => Pacing::Eager,
+        });
         let baseline = algorithm.and_then(Baseline::of_gather);
         // A baseline asks who can reach whom; only a star says that of a network.
         let spanning = match baseline {
             Some(_) => SpanningArg::Bfs,
             None => SpanningArg::Broadcast,
         };
-        Request::new(round, false, spanning, baseline, |topology| {
-            gather_operation(&topology.tree, &topology.name, algorithm, sync)
-        })
+        let request = Request::new(round, false, spanning, baseline, |topology| {
+            match (baseline, pacing) {
+                (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
+                _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
+            }
+        })?;
+        Ok(Request { pacing, ..request })
     }
 
     fn new(
@@ -251,6 +269,7 @@ impl Request {
                     nodes: topology.nodes,
                     tree: Arc::new(topology.tree),
                     operation,
+                    pacing: None,
                     payload,
                     flit_bytes,
                     rounds: args.rounds,

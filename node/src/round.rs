@@ -165,10 +165,9 @@ impl Round<'_> {
     }
 
     async fn send_message(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
-        let link = self.neighbours.get(to);
         let held = self.held.iter().position(|(held, _)| *held == message);
         if let Some((_, frames)) = held.map(|place| self.held.swap_remove(place)) {
-            return Ok(link.send_frame(&frames).await?);
+            return Ok(self.neighbours.get(to).send_frame(&frames).await?);
         }
         let mut source = self.outbox.take(message);
         let mut hash = Xxh3::new();
@@ -184,8 +183,23 @@ impl Round<'_> {
             let digest = (left == 0).then(|| hash.digest128().to_be_bytes());
             prefix.clear();
             flit::put_prefix(head.take(), digest.as_ref(), payload.len(), &mut prefix);
+            let link = self.neighbours.get(to);
             link.send_flit(&prefix, payload).await?;
             self.progress.set(self.progress.get() + len);
+            self.passed(len).await?;
+        }
+        Ok(())
+    }
+
+    /// So much more of the message under way has passed; what goes between its flits
+    /// goes now.
+    async fn passed(&mut self, bytes: u64) -> Result<(), RoundError> {
+        self.pe.handle_progress(bytes);
+        while let Some((to, item)) = self.pe.poll_interjection() {
+            tracing::trace!(%to, ?item, "send");
+            let round = self.id;
+            let frame = EdgeFrame::Control { round, item };
+            self.neighbours.get(to).send_control(&frame).await?;
         }
         Ok(())
     }
@@ -255,18 +269,20 @@ impl Round<'_> {
         message: Message,
         first: Flit,
     ) -> Result<(), RoundError> {
-        let (source, sink) = self.neighbours.pair(from, to);
         let mut flit = first;
         let mut left = message.bytes;
         loop {
+            let (source, sink) = self.neighbours.pair(from, to);
             left = flit_fits(source, message, &flit, left)?;
             let held = flit.payload.len().div_ceil(self.flit_bytes as usize) as u64;
             self.report.peak_buffered_flits = self.report.peak_buffered_flits.max(held);
             sink.send_frame(source.frame()).await?;
             source.consume();
+            self.passed(flit.payload.len() as u64).await?;
             if left == 0 {
                 return Ok(());
             }
+            let source = self.neighbours.get(from);
             source.next_frame().await?;
             flit = body_flit(source)?;
         }
@@ -309,12 +325,12 @@ impl Round<'_> {
             Some(place) if self.report.arrivals[place].bytes_total == message.bytes => place,
             _ => return Err(self.out_of_place(from, &message)),
         };
-        let link = self.neighbours.get(from);
         let mut sink = self.store.sink(message, self.id);
         let mut hash = Xxh3::new();
         let mut flit = first;
         let mut left = message.bytes;
         let digest = loop {
+            let link = self.neighbours.get(from);
             left = flit_fits(link, message, &flit, left)?;
             let payload = &link.body()[flit.payload.clone()];
             hash.update(payload);
@@ -332,8 +348,11 @@ impl Round<'_> {
             link.consume();
             if left == 0 {
                 arrival.at_ns = clock::now().0;
+                self.passed(flit.payload.len() as u64).await?;
                 break digest;
             }
+            self.passed(flit.payload.len() as u64).await?;
+            let link = self.neighbours.get(from);
             link.next_frame().await?;
             flit = body_flit(link)?;
         };

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use flitcast_proto::pe::{Brief, Operation, Pace, Pe};
+use flitcast_proto::pe::{Brief, Message, Operation, Pe};
 use flitcast_proto::wire::control::{Arrival, Assignment, FromPe, Prepare, Register, Report, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -252,8 +252,11 @@ async fn work(
         true => assignment.tree.len() - 1,
         false => 0,
     };
+    let children = assignment.tree.children(config.pe).len();
     if prepare.lengths.len() != needed
-        || prepare.child_messages.len() != assignment.tree.children(config.pe).len()
+        || prepare.child_messages.len() != children
+        || prepare.pace.below.len() != children
+        || !is_order(&prepare)
     {
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
     }
@@ -395,28 +398,48 @@ async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<
 }
 
 fn brief(pe: PeId, assignment: &Assignment, prepare: &Prepare) -> Brief {
-    let mut bytes = vec![0; assignment.tree.len()];
-    if pe == PeId::ROOT {
-        bytes[1..].copy_from_slice(&prepare.lengths);
-    } else {
-        bytes[pe.index()] = prepare.own_bytes;
-    }
-    let Assignment {
-        operation,
-        flit_bytes,
-        ..
-    } = *assignment;
+    let operation = assignment.operation;
+    let message = |of: PeId, bytes| Message {
+        source: if operation.is_scatter() {
+            PeId::ROOT
+        } else {
+            of
+        },
+        destination: if operation.is_scatter() {
+            of
+        } else {
+            PeId::ROOT
+        },
+        bytes,
+    };
+    let sends = match (operation.is_scatter(), pe == PeId::ROOT) {
+        (true, true) => {
+            let order = prepare.order.iter();
+            order
+                .map(|&to| message(to, prepare.lengths[to.index() - 1]))
+                .collect()
+        }
+        (false, false) if prepare.own_bytes > 0 => vec![message(pe, prepare.own_bytes)],
+        _ => Vec::new(),
+    };
     Brief {
         operation,
-        flit_bytes,
-        pace: Pace {
-            step: prepare.step_ns,
-            control_step: 0,
-        },
-        sends: Brief::sends_of(&assignment.tree, operation, &bytes, flit_bytes, pe),
+        flit_bytes: assignment.flit_bytes,
+        pace: prepare.pace.clone(),
+        sends,
         subtree_messages: prepare.subtree_messages,
         child_messages: prepare.child_messages.clone(),
     }
+}
+
+/// Whether the order names each nonnull message at most once, and nothing else.
+fn is_order(prepare: &Prepare) -> bool {
+    let mut named = vec![false; prepare.lengths.len() + 1];
+    prepare.order.iter().all(|pe| {
+        let place = named.get_mut(pe.index()).filter(|_| *pe != PeId::ROOT);
+        let new = place.is_some_and(|named| !std::mem::replace(named, true));
+        new && prepare.lengths[pe.index() - 1] > 0
+    })
 }
 
 /// The messages that will come to this PE.

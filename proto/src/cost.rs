@@ -69,4 +69,54 @@ pub struct Model {
     /// Bytes that a link holds between the sender's write and the receiver's read,
     /// at most.
     pub buffer_bytes: u64,
+    /// A sender may run ahead of the wire by so much, or by one frame if that is more;
+    /// 0: not at all, not even by a frame.
+    pub ahead_ns: f64,
+    /// Bytes of a control frame,
+    pub control_bytes: u64,
+    /// and of a receipt, which the papers' model does not know.
+    pub receipt_bytes: u64,
+    /// Bytes of what stands ahead of a flit's payload.
+    pub prefix_bytes: u64,
+}
+
+impl Model {
+    /// The papers' model: flits and control items of one byte, a nanosecond each, no
+    /// software.
+    pub fn unit(pes: usize) -> Model {
+        let link = Link {
+            ns_per_byte: 1.0,
+            ..Link::default()
+        };
+        Model {
+            edges: vec![
+                Edge {
+                    down: link,
+                    up: link
+                };
+                pes
+            ],
+            host: Host::NONE,
+            ports: Ports::Single,
+            buffer_bytes: u64::MAX,
+            ahead_ns: 0.0,
+            control_bytes: 1,
+            receipt_bytes: 0,
+            prefix_bytes: 0,
+        }
+    }
+}
+
+impl Host {
+    /// Software that costs nothing.
+    pub const NONE: Host = Host {
+        shared_cores: None,
+        wake_ns: 0.0,
+        control_ns: 0.0,
+        flit_ns: 0.0,
+        send_ns_per_byte: 0.0,
+        receive_ns_per_byte: 0.0,
+        end_ns_per_byte: 0.0,
+        message_ns: 0.0,
+    };
 }

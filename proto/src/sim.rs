@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::pe::{Brief, Control, Message, Operation, Pace, Pe, Route, Transmit, Violation};
+use crate::pe::{Brief, Control, Message, Operation, Pe, Route, Transmit, Violation};
 use crate::schedule::certification::Sync;
+use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
 use crate::{PeId, Time, Tree};
 
@@ -129,7 +130,7 @@ struct Station {
 
 /// Runs one round, `flits[i]` being L_i, to its end.
 pub fn run(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Result<Run, Fault> {
-    run_briefs(tree, Brief::all(tree, operation, flits, 1, Pace::LOCK_STEP))
+    run_briefs(tree, Brief::all(tree, operation, flits, &Timing::LOCK_STEP))
 }
 
 /// Runs one round of the given briefs, flits of one byte and steps of one tick.

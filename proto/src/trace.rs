@@ -54,10 +54,10 @@ pub fn table(crossings: &[Crossing], pes: usize) -> String {
         let text = match crossing.item {
             Item::Control(Control::Token) => "[*]".to_owned(),
             Item::Control(Control::Certificate(certificate)) => {
-                format!("<{}>", certificate.lag_steps)
+                format!("<{}>", certificate.lag)
             }
-            Item::Control(Control::Order { after_steps } | Control::Wakeup { after_steps }) => {
-                format!("({after_steps})")
+            Item::Control(Control::Order { after } | Control::Wakeup { after }) => {
+                format!("({after})")
             }
             Item::Control(Control::Receipt) => continue,
             Item::Flit { message, index } => format!("m{},{index}", message.pe().0),

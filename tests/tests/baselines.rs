@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
-use flitcast_proto::cost::{Edge, Link};
-use flitcast_proto::pe::{Control, Operation, Pace};
+use flitcast_proto::cost::Model;
+use flitcast_proto::pe::{Brief, Control, Operation};
 use flitcast_proto::predict::predict;
+use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim;
 use flitcast_proto::trace::Item;
 use flitcast_proto::tree::TreeSpec;
@@ -19,19 +20,8 @@ use proptest::prelude::*;
 
 /// In virtual time, where what comes early can wait: in lock step these collide.
 fn assert_arrives(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
-    let link = Link {
-        latency_ns: 1.0,
-        ns_per_byte: 1.0,
-        burst_bytes: 0.0,
-    };
-    let edges = vec![
-        Edge {
-            down: link,
-            up: link
-        };
-        tree.len()
-    ];
-    let run = predict(tree, operation, flits, 1, Pace::LOCK_STEP, &edges).unwrap();
+    let briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let run = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
     for (arrival, flits) in run.arrivals_ns.iter().zip(flits) {
         assert_eq!(arrival.is_some(), *flits > 0, "{operation:?}");
     }

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Operation, Pace};
+use flitcast_proto::pe::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim::{self, Run};
 use flitcast_proto::trace::{Crossing, Item, table};
 use flitcast_proto::tree::TreeSpec;
@@ -27,7 +28,7 @@ fn assert_prints(run: &Run, figure: &str) {
 /// A scatter of `flits` in the given order of destinations.
 fn scatter(flits: &[u64], order: &[u32]) -> Run {
     let tree = path_of_6();
-    let mut briefs = Brief::all(&tree, Operation::Scatter, flits, 1, Pace::LOCK_STEP);
+    let mut briefs = Brief::all(&tree, Operation::Scatter, flits, &Timing::LOCK_STEP);
     briefs[0]
         .sends
         .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.destination));

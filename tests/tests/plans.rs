@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Operation, Pace};
+use flitcast_proto::pe::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::sim::{self, Run};
@@ -43,7 +44,7 @@ proptest! {
     fn so_is_one_in_any_order((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
         let mut order = scatter::farthest_first(&tree, &flits);
         order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
-        let mut briefs = Brief::all(&tree, Operation::Scatter, &flits, 1, Pace::LOCK_STEP);
+        let mut briefs = Brief::all(&tree, Operation::Scatter, &flits, &Timing::LOCK_STEP);
         briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.destination));
         let run = sim::run_briefs(&tree, briefs).unwrap();
         assert_agree(&plan_scatter(&tree, &flits, &order), &run);

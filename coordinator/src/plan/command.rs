@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Operation, Pace};
+use flitcast_proto::pe::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::sim;
@@ -192,7 +193,7 @@ fn simulate(planned: &Planned) -> Result<(), PlanError> {
         return Err(PlanError::TooLong { items });
     }
     let (operation, flits) = (plan.operation, &planned.flits);
-    let mut briefs = Brief::all(&plan.tree, operation, flits, 1, Pace::LOCK_STEP);
+    let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
     if operation.is_scatter() {
         let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
         briefs[0]

@@ -123,16 +123,16 @@ impl Serialize for OneControl<'_> {
             Control::Token => map.serialize_entry("kind", "token")?,
             Control::Certificate(certificate) => {
                 map.serialize_entry("kind", "certificate")?;
-                map.serialize_entry("lag_steps", &certificate.lag_steps)?;
-                map.serialize_entry("stream_flits", &certificate.stream_flits)?;
+                map.serialize_entry("lag_steps", &certificate.lag)?;
+                map.serialize_entry("stream_flits", &certificate.stream)?;
             }
-            Control::Order { after_steps } => {
+            Control::Order { after } => {
                 map.serialize_entry("kind", "order")?;
-                map.serialize_entry("after_steps", after_steps)?;
+                map.serialize_entry("after_steps", after)?;
             }
-            Control::Wakeup { after_steps } => {
+            Control::Wakeup { after } => {
                 map.serialize_entry("kind", "wakeup")?;
-                map.serialize_entry("after_steps", after_steps)?;
+                map.serialize_entry("after_steps", after)?;
             }
             // Follows the data, outside the plan.
             Control::Receipt => map.serialize_entry("kind", "receipt")?,

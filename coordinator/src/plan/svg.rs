@@ -220,11 +220,11 @@ fn described(item: &ControlPlan) -> String {
         Control::Token => "token".to_owned(),
         Control::Certificate(certificate) => format!(
             "certificate: lag {}, {}",
-            certificate.lag_steps,
-            frame::counted(certificate.stream_flits.into(), "flit")
+            certificate.lag,
+            frame::counted(certificate.stream.into(), "flit")
         ),
-        Control::Order { after_steps } => format!("order: after {after_steps}"),
-        Control::Wakeup { after_steps } => format!("wakeup call: after {after_steps}"),
+        Control::Order { after } => format!("order: after {after}"),
+        Control::Wakeup { after } => format!("wakeup call: after {after}"),
         Control::Receipt => "receipt".to_owned(),
     };
     format!("step {step}, {from} to {to}, {what}")
@@ -291,8 +291,8 @@ fn control_numbers(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mu
     canvas.open(format_args!("font-size=\"{}\" {}", Num(size), frame::HALO));
     for item in &plan.control {
         let number = match item.item {
-            Control::Certificate(certificate) => certificate.lag_steps,
-            Control::Order { after_steps } | Control::Wakeup { after_steps } => after_steps,
+            Control::Certificate(certificate) => certificate.lag,
+            Control::Order { after } | Control::Wakeup { after } => after,
             Control::Token | Control::Receipt => continue,
         };
         let number = number.to_string();

@@ -3,10 +3,19 @@
 
 use std::collections::VecDeque;
 
-use super::{Brief, Control, Message, Pace, Place, Route, Transmit, Violation};
+use super::{Brief, Control, Message, Place, Route, Transmit, Violation};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use crate::schedule::flits_of;
+use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
+
+/// An order that is yet to go.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    to: PeId,
+    after: u64,
+    /// It goes when so many bytes of the stream have passed.
+    mark: u64,
+}
 
 #[derive(Debug)]
 pub(super) struct Certification {
@@ -14,14 +23,16 @@ pub(super) struct Certification {
     pace: Pace,
     flit_bytes: u32,
     own: Option<Message>,
-    own_flits: u64,
-    /// Children in the token's order, with what they certified.
-    children: Vec<(PeId, Option<Certificate>)>,
+    own_bytes: u64,
+    /// Children in the token's order, with the ticks that an order takes to reach them
+    /// and what they certified.
+    children: Vec<(PeId, u64, Option<Certificate>)>,
     tokens_sent: usize,
     /// Children whose certificate is in.
     certified: usize,
     token_at: Option<Time>,
-    /// Pipelined: the certificate crosses so many steps after the token came.
+    /// Pipelined, in lock step: the certificate crosses so many steps after the token
+    /// came.
     certify_after: u64,
     owes_certificate: bool,
     /// The PE's order came; P0 gives itself one.
@@ -29,7 +40,9 @@ pub(super) struct Certification {
     /// When the own message may go.
     own_due: Time,
     /// Orders yet to go, in their sequence.
-    orders: VecDeque<(PeId, u64)>,
+    orders: VecDeque<Order>,
+    /// Bytes of the stream that have passed.
+    passed: u64,
     /// Streams yet to come, in their sequence; the first may be under way.
     streams: VecDeque<Slot>,
     /// Pipelined, a subtree without flits gets no order.
@@ -44,20 +57,22 @@ impl Certification {
             Sync::Serial | Sync::Parallel => (place.children().to_vec(), 0),
             Sync::Pipelined => {
                 let broadcast = place.tree.token_broadcast();
-                (
-                    broadcast.order(place.id).to_vec(),
-                    // Received in step t, it crosses in step 2B + 1 - t.
-                    2 * broadcast.steps() + 1 - 2 * broadcast.received_step(place.id),
-                )
+                // Received in step t, it crosses in step 2B + 1 - t.
+                let after = 2 * broadcast.steps() + 1 - 2 * broadcast.received_step(place.id);
+                let after = if brief.pace.lock_step { after } else { 0 };
+                (broadcast.order(place.id).to_vec(), after)
             }
+        };
+        let reach = |pe: PeId| {
+            let place = place.children().binary_search(&pe);
+            place.map_or(0, |place| brief.pace.below[place].reach)
         };
         Certification {
             sync,
-            pace: brief.pace,
             flit_bytes: brief.flit_bytes,
             own,
-            own_flits: own.map_or(0, |own| flits_of(own.bytes, brief.flit_bytes)),
-            children: order.into_iter().map(|pe| (pe, None)).collect(),
+            own_bytes: own.map_or(0, |own| own.bytes),
+            children: order.into_iter().map(|pe| (pe, reach(pe), None)).collect(),
             tokens_sent: 0,
             certified: 0,
             token_at: None,
@@ -66,8 +81,10 @@ impl Certification {
             ordered: false,
             own_due: Time(0),
             orders: VecDeque::new(),
+            passed: 0,
             streams: VecDeque::new(),
             gets_order: is_root || sync == Sync::Serial || brief.subtree_messages > 0,
+            pace: brief.pace,
         }
     }
 
@@ -88,20 +105,24 @@ impl Certification {
         match item {
             Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
             Control::Certificate(certificate) if self.awaits_certificate(from) => {
-                if let Some((_, slot)) = self.children.iter_mut().find(|(pe, _)| *pe == from) {
+                if let Some((.., slot)) = self.children.iter_mut().find(|(pe, ..)| *pe == from) {
                     *slot = Some(certificate);
                     self.certified += 1;
                 }
                 if place.is_root() && self.all_certified() {
-                    let slots = rules::root_orders(&self.promises());
-                    self.give_orders(now, 0, slots);
+                    let slots = rules::root_orders(self.flit_bytes, &self.promises());
+                    self.give_orders(slots);
                 }
             }
-            Control::Order { after_steps }
-                if from_parent && !self.owes_certificate && !self.ordered =>
-            {
-                let slots = rules::orders(self.sync, after_steps, self.own_flits, &self.promises());
-                self.give_orders(now, after_steps, slots);
+            Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
+                let up = &self.pace.up;
+                let slots = rules::orders(self.sync, up, after, self.own_bytes, &self.promises());
+                let wait = match self.pace.pacing {
+                    Pacing::Eager => 0,
+                    _ => after.saturating_sub(up.first_flit(self.own_bytes)),
+                };
+                self.own_due = Time(now.0.saturating_add(wait));
+                self.give_orders(slots);
             }
             _ => {
                 let phase = "in this phase of a Transmission-Certification gather";
@@ -115,7 +136,7 @@ impl Certification {
         let asked = self.children.iter().take(self.tokens_sent);
         asked
             .into_iter()
-            .any(|(pe, certificate)| *pe == from && certificate.is_none())
+            .any(|(pe, _, certificate)| *pe == from && certificate.is_none())
     }
 
     fn all_certified(&self) -> bool {
@@ -124,23 +145,54 @@ impl Certification {
 
     /// The children that get an order, once all have certified.
     fn promises(&self) -> Vec<Child> {
-        rules::places(
-            self.sync,
-            self.children.iter().filter_map(|&(pe, c)| Some((pe, c?))),
-        )
+        let certified = self.children.iter();
+        let certified = certified.filter_map(|&(pe, reach, c)| Some((pe, reach, c?)));
+        rules::places(self.sync, self.pace.control, certified)
     }
 
-    fn give_orders(&mut self, now: Time, after_steps: u64, slots: Vec<Slot>) {
-        let mut by_place = slots.clone();
-        by_place.sort_by_key(|slot| (slot.place, slot.pe));
-        let order = |slot: Slot| (slot.pe, slot.after_steps);
-        self.orders = by_place.into_iter().map(order).collect();
-        self.streams = slots
-            .into_iter()
-            .filter(|slot| slot.stream_flits > 0)
-            .collect();
-        self.own_due = Pace::due(self.pace.step, now, after_steps);
+    /// Notes the orders, in the sequence in which they go, and the streams, in the
+    /// sequence in which they come.
+    fn give_orders(&mut self, slots: Vec<Slot>) {
+        let order = |slot: &Slot, mark| Order {
+            to: slot.pe,
+            after: slot.after,
+            mark,
+        };
+        self.orders = match self.pace.pacing {
+            Pacing::Turns => {
+                let own = (self.own_bytes, self.pace.up.message(self.own_bytes));
+                let marked = slots.iter().zip(rules::marks(own, &slots));
+                // Called in its turn, a child comes as soon as it can.
+                let order = |(slot, mark): (&Slot, u64)| Order {
+                    after: slot.lag,
+                    ..order(slot, mark)
+                };
+                marked.map(order).collect()
+            }
+            Pacing::Scheduled | Pacing::Eager => {
+                let mut by_place: Vec<&Slot> = slots.iter().collect();
+                by_place.sort_by_key(|slot| (slot.turn, slot.pe));
+                by_place.into_iter().map(|slot| order(slot, 0)).collect()
+            }
+        };
+        self.streams = slots.into_iter().filter(|slot| slot.bytes > 0).collect();
         self.ordered = true;
+    }
+
+    /// The next order, if it goes now.
+    fn next_order(&self) -> Option<(PeId, Control)> {
+        let Order { to, after, mark } = *self.orders.front()?;
+        (mark <= self.passed).then_some((to, Control::Order { after }))
+    }
+
+    pub(super) fn progress(&mut self, bytes: u64) {
+        self.passed += bytes;
+    }
+
+    pub(super) fn interjection(&mut self) -> Option<(PeId, Control)> {
+        let order = self.next_order()?;
+        self.orders.pop_front();
+        Some(order)
     }
 
     pub(super) fn route(
@@ -154,8 +206,8 @@ impl Certification {
         if message.destination != PeId::ROOT || !comes_from_below {
             return Err(Violation::NoRoute { from, message });
         }
-        let left = self.streams.front().map_or(0, |slot| slot.stream_flits);
-        if flits_of(message.bytes, self.flit_bytes) > left {
+        let left = self.streams.front().map_or(0, |slot| slot.bytes);
+        if message.bytes > left {
             return Err(Violation::Overrun { from, message });
         }
         Ok(match place.parent() {
@@ -166,8 +218,8 @@ impl Certification {
 
     pub(super) fn received(&mut self, _from: PeId, message: &Message) {
         if let Some(slot) = self.streams.front_mut() {
-            slot.stream_flits -= flits_of(message.bytes, self.flit_bytes);
-            if slot.stream_flits == 0 {
+            slot.bytes -= message.bytes;
+            if slot.bytes == 0 {
                 self.streams.pop_front();
             }
         }
@@ -175,34 +227,36 @@ impl Certification {
 
     /// When the certificate may go, if nothing but time is missing.
     fn certificate_due(&self) -> Option<Time> {
-        let at = self.token_at?;
+        let Time(at) = self.token_at?;
         (self.owes_certificate && self.all_certified())
-            .then(|| Pace::due(self.pace.control_step, at, self.certify_after))
+            .then(|| Time(at + self.certify_after.saturating_sub(1)))
     }
 
     /// When the own message may go, if nothing but time is missing.
     fn own_due(&self) -> Option<Time> {
-        (self.ordered && self.orders.is_empty() && self.own.is_some()).then_some(self.own_due)
+        (self.ordered && self.next_order().is_none() && self.own.is_some()).then_some(self.own_due)
     }
 
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });
-        if let Some(&(to, _)) = self.children.get(self.tokens_sent)
+        if let Some(&(to, ..)) = self.children.get(self.tokens_sent)
             && (self.sync != Sync::Serial || self.certified == self.tokens_sent)
         {
             return control(to, Control::Token);
         }
         let parent = place.parent();
         if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
-            let certificate = rules::certificate(self.sync, self.own_flits, &self.promises());
+            let promises = self.promises();
+            let up = &self.pace.up;
+            let certificate = rules::certificate(self.sync, up, self.own_bytes, &promises);
             return (due <= now).then_some(Transmit::Control {
                 to,
                 item: Control::Certificate(certificate),
             });
         }
-        if let Some(&(to, after_steps)) = self.orders.front() {
-            return control(to, Control::Order { after_steps });
+        if let Some((to, item)) = self.next_order() {
+            return control(to, item);
         }
         if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
             return (due <= now).then_some(Transmit::Message { to, message });
@@ -235,7 +289,7 @@ impl Certification {
             return self.token_at.is_none() || awaits_order;
         }
         // What has to be relayed needs the send port; P0 relays nothing.
-        let port_free = place.is_root() || (self.orders.is_empty() && self.own.is_none());
+        let port_free = place.is_root() || (self.next_order().is_none() && self.own.is_none());
         let its_turn =
             self.ordered && port_free && self.streams.front().is_some_and(|slot| slot.pe == from);
         self.awaits_certificate(from) || its_turn

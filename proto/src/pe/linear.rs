@@ -79,7 +79,7 @@ impl Linear {
         if self.to_answer.len() < self.window
             && let Some(&to) = self.to_order.front()
         {
-            let item = Control::Order { after_steps: 1 };
+            let item = Control::Order { after: 1 };
             return Some(Transmit::Control { to, item });
         }
         None

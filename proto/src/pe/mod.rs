@@ -6,9 +6,8 @@
 //! or the relay that [`Pe::handle_head`] decided, until [`Pe::handle_sent`]. It
 //! takes flits only from neighbours that [`Pe::listens_to`] admits.
 //!
-//! The machine orders and routes; it never sees a payload byte. What a step
-//! lasts is the driver's to say ([`Pace`]): one tick in the simulator, a measured
-//! time on real links, nothing at all where the receiver's slots alone decide.
+//! The machine orders and routes; it never sees a payload byte. What a tick is, is
+//! told beforehand ([`Pace`]): a step in the simulator, a nanosecond on real links.
 
 mod certification;
 mod combining;
@@ -21,8 +20,8 @@ mod violation;
 use std::sync::Arc;
 
 use crate::schedule::certification::{Certificate, Sync};
-use crate::schedule::flits_of;
-use crate::schedule::scatter::farthest_first;
+use crate::schedule::pace::{Pace, Timing};
+use crate::schedule::scatter::decreasing_tail;
 use crate::{PeId, Time, Tree};
 
 pub use violation::Violation;
@@ -55,6 +54,11 @@ impl Operation {
     pub fn is_scatter(self) -> bool {
         matches!(self, Operation::Scatter | Operation::CombiningScatter)
     }
+
+    /// Whether PEs are told when to transmit, so that it matters how they obey.
+    pub fn gives_orders(self) -> bool {
+        matches!(self, Operation::ShoulderTap | Operation::Certification(_))
+    }
 }
 
 /// A message: between P0 and one other PE, of `bytes` bytes.
@@ -78,19 +82,21 @@ impl Message {
 /// A control item: one flit on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Control {
-    /// Shoulder-Tap: transmit after at least so many steps.
+    /// Shoulder-Tap: the first flit is to be with the sender of the call after at least
+    /// so many ticks.
     Wakeup {
         /// s, at least 1.
-        after_steps: u64,
+        after: u64,
     },
     /// The synchronization token.
     Token,
     /// A transmission certificate.
     Certificate(Certificate),
-    /// Transmit after exactly so many steps.
+    /// TRANSMIT AFTER s: the first flit is to be with the sender of the order after
+    /// exactly so many ticks.
     Order {
         /// s, at least 1.
-        after_steps: u64,
+        after: u64,
     },
     /// Everything of the sender's side is delivered. Not an item of the papers'
     /// model: it follows the data and takes no step.
@@ -131,33 +137,6 @@ pub enum Route {
     Hold,
 }
 
-/// How long a step of the schedule lasts, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// A step of the data's schedule.
-    pub step: u64,
-    /// A step of the token's and the certificates' schedule. 0 on real links: a
-    /// certificate goes when it is due by cause, since a few bytes in a socket
-    /// collide with nothing.
-    pub control_step: u64,
-}
-
-impl Pace {
-    /// Every step lasts one tick: the papers' model.
-    pub const LOCK_STEP: Pace = Pace {
-        step: 1,
-        control_step: 1,
-    };
-
-    /// An item received at `now` is due at the start of the `steps`-th step after.
-    fn due(step: u64, now: Time, steps: u64) -> Time {
-        Time(
-            now.0
-                .saturating_add(step.saturating_mul(steps.saturating_sub(1))),
-        )
-    }
-}
-
 /// What a PE is told of a round beforehand.
 #[derive(Clone, Debug)]
 pub struct Brief {
@@ -165,7 +144,7 @@ pub struct Brief {
     pub operation: Operation,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// How long a step lasts.
+    /// What a tick is, and how orders are obeyed.
     pub pace: Pace,
     /// The nonnull messages this PE is the source of, in the order in which they
     /// go: P0's schedule in a scatter, its own message for another PE in a gather.
@@ -178,59 +157,56 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// The messages that `pe` is the source of, in the order of the algorithm.
-    pub fn sends_of(
+    /// The order in which P0 scatters the nonnull messages, `bytes[i]` being M_i's
+    /// length.
+    fn scatter_order(
         tree: &Tree,
         operation: Operation,
         bytes: &[u64],
-        flit_bytes: u32,
-        pe: PeId,
-    ) -> Vec<Message> {
-        match (operation.is_scatter(), pe == PeId::ROOT) {
-            (true, true) => {
-                let flits: Vec<u64> = bytes.iter().map(|&b| flits_of(b, flit_bytes)).collect();
-                let mut order = match operation {
-                    Operation::CombiningScatter => combining::block_order(tree),
-                    _ => farthest_first(tree, &flits),
-                };
-                order.retain(|pe| flits[pe.index()] > 0);
-                let message = |to: PeId| Message {
-                    source: PeId::ROOT,
-                    destination: to,
-                    bytes: bytes[to.index()],
-                };
-                order.into_iter().map(message).collect()
-            }
-            (false, false) if bytes[pe.index()] > 0 => vec![Message {
-                source: pe,
-                destination: PeId::ROOT,
-                bytes: bytes[pe.index()],
-            }],
-            _ => Vec::new(),
-        }
+        timing: &Timing,
+    ) -> Vec<PeId> {
+        let mut order = match operation {
+            Operation::CombiningScatter => combining::block_order(tree),
+            _ => decreasing_tail(tree, bytes, timing),
+        };
+        order.retain(|pe| bytes[pe.index()] > 0);
+        order
     }
 
     /// The briefs of all PEs of a round, `bytes[i]` being M_i's length.
-    pub fn all(
-        tree: &Tree,
-        operation: Operation,
-        bytes: &[u64],
-        flit_bytes: u32,
-        pace: Pace,
-    ) -> Vec<Brief> {
+    pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
         let messages = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
+        let message = |pe: PeId| {
+            let (source, destination) = match operation.is_scatter() {
+                true => (PeId::ROOT, pe),
+                false => (pe, PeId::ROOT),
+            };
+            Message {
+                source,
+                destination,
+                bytes: bytes[pe.index()],
+            }
+        };
+        let sends = |pe: PeId| match (operation.is_scatter(), pe == PeId::ROOT) {
+            (true, true) => {
+                let order = Brief::scatter_order(tree, operation, bytes, timing);
+                order.into_iter().map(message).collect()
+            }
+            (false, false) if bytes[pe.index()] > 0 => vec![message(pe)],
+            _ => Vec::new(),
+        };
+        let child_messages = |pe: PeId| {
+            let children = tree.children(pe).iter();
+            children.map(|child| messages[child.index()]).collect()
+        };
         tree.pes()
             .map(|pe| Brief {
                 operation,
-                flit_bytes,
-                pace,
-                sends: Brief::sends_of(tree, operation, bytes, flit_bytes, pe),
+                flit_bytes: timing.flit_bytes(),
+                pace: timing.pace(tree, pe),
+                sends: sends(pe),
                 subtree_messages: messages[pe.index()],
-                child_messages: tree
-                    .children(pe)
-                    .iter()
-                    .map(|c| messages[c.index()])
-                    .collect(),
+                child_messages: child_messages(pe),
             })
             .collect()
     }
@@ -431,6 +407,26 @@ impl Pe {
             self.sending = Some(Transmit::Control { to, item });
         }
         self.sending
+    }
+
+    /// So many more bytes of the message under way have passed: sent by this PE, or
+    /// received by P0.
+    pub fn handle_progress(&mut self, bytes: u64) {
+        match &mut self.role {
+            Role::ShoulderTap(role) => role.progress(bytes),
+            Role::Certification(role) => role.progress(bytes),
+            Role::Scatter(_) | Role::Linear(_) | Role::Combining(_) => {}
+        }
+    }
+
+    /// In turns: a control item that goes now, between two flits of the message under
+    /// way. It counts as sent.
+    pub fn poll_interjection(&mut self) -> Option<(PeId, Control)> {
+        match &mut self.role {
+            Role::ShoulderTap(role) => role.interjection(),
+            Role::Certification(role) => role.interjection(),
+            Role::Scatter(_) | Role::Linear(_) | Role::Combining(_) => None,
+        }
     }
 
     /// When [`Pe::poll_transmit`] may have something that it has not now, if the

@@ -1,20 +1,26 @@
 //! A PE in a gather by Shoulder-Tap (paper 000, section III-A): it is tapped,
 //! taps its child, sends its own message when due, and then relays.
 
-use super::{Brief, Control, Message, Pace, Place, Route, Transmit, Violation};
-use crate::schedule::{flits_of, shoulder_tap};
+use super::{Brief, Control, Message, Place, Route, Transmit, Violation};
+use crate::schedule::pace::{Pace, Pacing};
+use crate::schedule::shoulder_tap as rules;
 use crate::{PeId, Time};
 
 #[derive(Debug)]
 pub(super) struct ShoulderTap {
+    is_root: bool,
     child: Option<PeId>,
-    step: u64,
+    pace: Pace,
     own: Option<Message>,
-    own_flits: u64,
+    own_bytes: u64,
     /// The call that came: when, and its s.
     called: Option<(Time, u64)>,
-    /// The call to the child is yet to go.
+    /// The call to the child is yet to go,
     owes_call: bool,
+    /// when so many bytes of the own message are out,
+    call_mark: u64,
+    /// of which so many are.
+    sent_bytes: u64,
     /// Messages yet to come from the child.
     to_receive: u64,
 }
@@ -23,13 +29,21 @@ impl ShoulderTap {
     pub(super) fn new(place: &Place, brief: Brief) -> ShoulderTap {
         let child = place.children().first().copied();
         let own = brief.sends.first().copied();
+        let own_bytes = own.map_or(0, |own| own.bytes);
+        let call_mark = match brief.pace.pacing {
+            Pacing::Turns => rules::call_mark(&brief.pace, own_bytes),
+            Pacing::Scheduled | Pacing::Eager => 0,
+        };
         ShoulderTap {
+            is_root: place.is_root(),
             child,
-            step: brief.pace.step,
+            pace: brief.pace,
             own,
-            own_flits: own.map_or(0, |own| flits_of(own.bytes, brief.flit_bytes)),
+            own_bytes,
             called: None,
             owes_call: child.is_some(),
+            call_mark,
+            sent_bytes: 0,
             to_receive: brief.child_messages.iter().sum(),
         }
     }
@@ -47,8 +61,8 @@ impl ShoulderTap {
     ) -> Result<(), Violation> {
         let from_parent = place.parent() == Some(from);
         match item {
-            Control::Wakeup { after_steps } if from_parent && self.called.is_none() => {
-                self.called = Some((now, after_steps));
+            Control::Wakeup { after } if from_parent && self.called.is_none() => {
+                self.called = Some((now, after));
                 Ok(())
             }
             _ => Err(Violation::UnexpectedControl {
@@ -85,22 +99,41 @@ impl ShoulderTap {
     }
 
     fn own_due(&self) -> Option<Time> {
-        self.own?;
-        self.called
-            .map(|(at, after_steps)| Pace::due(self.step, at, after_steps))
+        let own = self.own?;
+        let (Time(at), after) = self.called?;
+        let wait = after.saturating_sub(self.pace.up.first_flit(own.bytes));
+        Some(Time(at.saturating_add(wait)))
+    }
+
+    /// The call to the child, if it goes now.
+    fn call(&self) -> Option<(PeId, Control)> {
+        let (_, s) = self.called?;
+        let child = self.child?;
+        let due = self.owes_call && self.sent_bytes >= self.call_mark;
+        let after = match self.pace.pacing {
+            Pacing::Scheduled if self.is_root => rules::FIRST_WAKEUP,
+            Pacing::Scheduled => rules::next_wakeup(&self.pace, s, self.own_bytes),
+            Pacing::Turns | Pacing::Eager => rules::FIRST_WAKEUP,
+        };
+        due.then_some((child, Control::Wakeup { after }))
+    }
+
+    pub(super) fn progress(&mut self, bytes: u64) {
+        if self.own.is_some() {
+            self.sent_bytes += bytes;
+        }
+    }
+
+    pub(super) fn interjection(&mut self) -> Option<(PeId, Control)> {
+        let call = self.call()?;
+        self.owes_call = false;
+        Some(call)
     }
 
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
-        let (_, after_steps) = self.called?;
-        if let (true, Some(to)) = (self.owes_call, self.child) {
-            let after_steps = match place.is_root() {
-                true => shoulder_tap::FIRST_WAKEUP,
-                false => shoulder_tap::next_wakeup(after_steps, self.own_flits),
-            };
-            return Some(Transmit::Control {
-                to,
-                item: Control::Wakeup { after_steps },
-            });
+        self.called?;
+        if let Some((to, item)) = self.call() {
+            return Some(Transmit::Control { to, item });
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
             return (self.own_due() <= Some(now)).then_some(Transmit::Message { to, message });
@@ -116,7 +149,7 @@ impl ShoulderTap {
     }
 
     pub(super) fn timeout(&self) -> Option<Time> {
-        self.own_due().filter(|_| !self.owes_call)
+        self.own_due().filter(|_| self.call().is_none())
     }
 
     pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {

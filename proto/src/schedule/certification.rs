@@ -1,10 +1,11 @@
 //! Gathering on any tree by Transmission-Certification (paper 000, section
 //! III-B, serial; and the pipelined variant of ARCHITECTURE.md).
 //!
-//! A PE promises its parent a gap-free stream: "`lag` steps after your order, my
-//! whole subtree's messages, `stream` flits". It can, because it knows its
+//! A PE promises its parent a gap-free stream: "`lag` ticks after your order, my
+//! whole subtree's messages, `stream` ticks long". It can, because it knows its
 //! children's promises and lines the streams up behind its own message.
 
+use super::pace::Passage;
 use crate::PeId;
 
 /// How the token and the certificates travel.
@@ -22,14 +23,17 @@ pub enum Sync {
     Parallel,
 }
 
-/// (c, n): `lag_steps` after its order, a PE's subtree can send `stream_flits`
-/// without a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// (c, n): `lag` ticks after its order, the first flit of a PE's subtree is with the
+/// parent, and all of it follows without a gap. A tick is a step in the papers' model
+/// and a nanosecond on real links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Certificate {
     /// The certified lag time c, at least 1.
-    pub lag_steps: u64,
-    /// The certified stream length n.
-    pub stream_flits: u64,
+    pub lag: u64,
+    /// The certified stream length n, as the time it takes on the edge to the parent.
+    pub stream: u64,
+    /// The stream's length in bytes; in the papers' model a flit has one.
+    pub bytes: u64,
 }
 
 /// A child that will get an order.
@@ -37,10 +41,24 @@ pub struct Certificate {
 pub struct Child {
     /// Whose stream it is.
     pub pe: PeId,
-    /// p_j: its order goes out `place` steps after the PE's own came in.
-    pub place: u64,
+    /// Its order has the send port from so many ticks after the PE's own order,
+    pub turn: u64,
+    /// until so many after it,
+    pub out: u64,
+    /// and is with the child so many after it: the place p_j.
+    pub ordered: u64,
     /// What it promised.
     pub certificate: Certificate,
+}
+
+impl Child {
+    /// For how long the stream keeps the send port busy. One that came over a slower
+    /// link keeps that link's pace.
+    fn through(&self, up: &Passage) -> u64 {
+        self.certificate
+            .stream
+            .max(up.ticks(self.certificate.bytes))
+    }
 }
 
 /// A child's order, in the sequence in which the PE takes the streams.
@@ -48,125 +66,175 @@ pub struct Child {
 pub struct Slot {
     /// Whose stream it is.
     pub pe: PeId,
-    /// p_j, as in [`Child`].
-    pub place: u64,
-    /// s_j: TRANSMIT AFTER s_j STEPS.
-    pub after_steps: u64,
-    /// n_j.
-    pub stream_flits: u64,
+    /// When the order has the send port, and when it is with the child, as in
+    /// [`Child`].
+    pub turn: u64,
+    /// See there.
+    pub ordered: u64,
+    /// s_j: TRANSMIT AFTER s_j TICKS.
+    pub after: u64,
+    /// c_j: the earliest that it can.
+    pub lag: u64,
+    /// Bytes of the stream.
+    pub bytes: u64,
+    /// Ticks that it takes to pass.
+    pub through: u64,
+    /// From the order's turn at the send port until the stream's first flit is here.
+    pub ahead: u64,
 }
 
-/// The children that get an order, in its sequence. `children` come in the
-/// order in which the token went to them.
-pub fn places(sync: Sync, children: impl Iterator<Item = (PeId, Certificate)>) -> Vec<Child> {
+impl Slot {
+    fn new(child: &Child, after: u64, through: u64) -> Slot {
+        Slot {
+            pe: child.pe,
+            turn: child.turn,
+            ordered: child.ordered,
+            after,
+            lag: child.certificate.lag,
+            bytes: child.certificate.bytes,
+            through,
+            ahead: (child.ordered - child.turn).saturating_add(child.certificate.lag),
+        }
+    }
+}
+
+/// The children that get an order, in its sequence. `children` come in the order in
+/// which the token went to them, with the ticks that an order takes to reach them;
+/// each order keeps the port busy for `control` ticks.
+pub fn places(
+    sync: Sync,
+    control: u64,
+    children: impl Iterator<Item = (PeId, u64, Certificate)>,
+) -> Vec<Child> {
     children
-        .filter(|(_, certificate)| sync == Sync::Serial || certificate.stream_flits > 0)
-        .zip(1..)
-        .map(|((pe, certificate), place)| Child {
-            pe,
-            place: if sync == Sync::Parallel { 1 } else { place },
-            certificate,
+        .filter(|(_, _, certificate)| sync == Sync::Serial || certificate.bytes > 0)
+        .zip(0u64..)
+        .map(|((pe, reach, certificate), before)| {
+            let before = if sync == Sync::Parallel { 0 } else { before };
+            let turn = before.saturating_mul(control);
+            Child {
+                pe,
+                turn,
+                out: turn.saturating_add(control),
+                ordered: turn.saturating_add(reach),
+                certificate,
+            }
         })
         .collect()
 }
 
-/// Steps after the PE's own order before the first flit of a child's stream can
-/// be relayed. The paper waits until all orders are out; pipelined, a child
-/// starts to count when its own is.
-fn ready(sync: Sync, orders: usize, child: &Child) -> u64 {
-    let ordered = match sync {
-        Sync::Serial => orders as u64,
-        Sync::Pipelined | Sync::Parallel => child.place,
+/// Ticks after the PE's own order at which each child's first flit is here, earliest
+/// first, ties by index: the sequence in which the streams are relayed. The paper waits
+/// until all orders are out; pipelined, a child starts to count when its own is.
+fn sequence(sync: Sync, children: &[Child]) -> Vec<(u64, Child)> {
+    let last = children.iter().map(|child| child.ordered).max();
+    let ready = |child: &Child| {
+        let ordered = match sync {
+            Sync::Serial => last.unwrap_or(child.ordered),
+            Sync::Pipelined | Sync::Parallel => child.ordered,
+        };
+        ordered.saturating_add(child.certificate.lag)
     };
-    ordered
-        .saturating_add(child.certificate.lag_steps)
-        .saturating_add(1)
-}
-
-/// The children's streams in the sequence in which they are relayed: earliest
-/// ready first, ties by index.
-fn sequence(sync: Sync, children: &[Child]) -> Vec<Child> {
-    let mut sorted = children.to_vec();
-    sorted.sort_by_key(|child| (ready(sync, children.len(), child), child.pe));
+    let mut sorted: Vec<_> = children
+        .iter()
+        .map(|child| (ready(child), *child))
+        .collect();
+    sorted.sort_by_key(|(ready, child)| (*ready, child.pe));
     sorted
 }
 
 /// A PE's certificate, from its own message and the children that will get an
 /// order: own message first, the children's streams behind it without a gap, all
 /// as early as every one of them allows.
-pub fn certificate(sync: Sync, own_flits: u64, children: &[Child]) -> Certificate {
+pub fn certificate(sync: Sync, up: &Passage, own_bytes: u64, children: &[Child]) -> Certificate {
     // The send port is free when the last order is out.
-    let last_place = children.iter().map(|child| child.place).max().unwrap_or(0);
-    let mut lag = last_place + 1;
-    let mut stream = own_flits;
-    for child in sequence(sync, children) {
-        if child.certificate.stream_flits > 0 {
-            lag = lag.max(ready(sync, children.len(), &child).saturating_sub(stream));
-            stream = stream.saturating_add(child.certificate.stream_flits);
+    let mut start = children.iter().map(|child| child.out).max().unwrap_or(0);
+    let mut stream = up.message(own_bytes);
+    let mut bytes = own_bytes;
+    for (ready, child) in sequence(sync, children) {
+        if child.certificate.bytes > 0 {
+            start = start.max(ready.saturating_sub(stream));
+            stream = stream.saturating_add(child.through(up));
+            bytes = bytes.saturating_add(child.certificate.bytes);
         }
     }
     Certificate {
-        lag_steps: lag,
-        stream_flits: stream,
+        lag: start.saturating_add(up.first_flit(own_bytes)),
+        stream,
+        bytes,
     }
 }
 
-/// What a PE orders its children when it was itself told to transmit after
-/// `after_steps`: if it relays child j's first flit r_j steps after its own
-/// order, that flit must cross the step before, and j got its order at place
-/// p_j, so s_j = r_j - 1 - p_j.
-pub fn orders(sync: Sync, after_steps: u64, own_flits: u64, children: &[Child]) -> Vec<Slot> {
-    let mut relay_step = after_steps.saturating_add(own_flits);
-    sequence(sync, children)
-        .iter()
-        .map(|child| {
-            let Certificate {
-                lag_steps,
-                stream_flits,
-            } = child.certificate;
-            let after_steps = match stream_flits {
-                0 => lag_steps,
-                _ => relay_step.saturating_sub(1 + child.place).max(1),
-            };
-            relay_step = relay_step.saturating_add(stream_flits);
-            Slot {
-                pe: child.pe,
-                place: child.place,
-                after_steps,
-                stream_flits,
-            }
-        })
-        .collect()
+/// What a PE orders its children when its own first flit is to be with the parent
+/// `after` ticks after its own order: if it relays child j's first flit from tick r_j
+/// on, that flit must be here by then, and j gets its order at p_j, so s_j = r_j - p_j.
+pub fn orders(
+    sync: Sync,
+    up: &Passage,
+    after: u64,
+    own_bytes: u64,
+    children: &[Child],
+) -> Vec<Slot> {
+    let start = after.saturating_sub(up.first_flit(own_bytes));
+    let mut relay = start.saturating_add(up.message(own_bytes));
+    let slot = |(_, child): (u64, Child)| {
+        let after = match child.certificate.bytes {
+            0 => child.certificate.lag,
+            _ => relay.saturating_sub(child.ordered).max(1),
+        };
+        let through = child.through(up);
+        relay = relay.saturating_add(through);
+        Slot::new(&child, after, through)
+    };
+    sequence(sync, children).into_iter().map(slot).collect()
 }
 
 /// What P0 orders its children. It only receives, so it needs no gap-free whole:
 /// each stream as early as it can come and the port is free.
-pub fn root_orders(children: &[Child]) -> Vec<Slot> {
-    let earliest = |child: &Child| child.place.saturating_add(child.certificate.lag_steps);
+pub fn root_orders(flit_bytes: u32, children: &[Child]) -> Vec<Slot> {
+    let earliest = |child: &Child| child.ordered.saturating_add(child.certificate.lag);
     let mut sorted = children.to_vec();
     sorted.sort_by_key(|child| (earliest(child), child.pe));
-    let mut busy_until = 0u64;
-    sorted
-        .iter()
-        .map(|child| {
-            let Certificate {
-                lag_steps,
-                stream_flits,
-            } = child.certificate;
-            let after_steps = match stream_flits {
-                0 => lag_steps,
-                _ => {
-                    let first = earliest(child).max(busy_until.saturating_add(1));
-                    busy_until = first.saturating_add(stream_flits - 1);
-                    first - child.place
-                }
-            };
-            Slot {
-                pe: child.pe,
-                place: child.place,
-                after_steps,
-                stream_flits,
+    let mut free = 0u64;
+    let slot = |child: &Child| {
+        let Certificate { lag, stream, bytes } = child.certificate;
+        let after = match bytes {
+            0 => lag,
+            _ => {
+                // The first flit is here when it has been through the port.
+                let flit = bytes.min(flit_bytes.into());
+                let flit = (u128::from(stream) * u128::from(flit) / u128::from(bytes)) as u64;
+                let first = earliest(child).max(free.saturating_add(flit));
+                free = first.saturating_sub(flit).saturating_add(stream);
+                first - child.ordered
             }
-        })
-        .collect()
+        };
+        Slot::new(child, after, stream)
+    };
+    sorted.iter().map(slot).collect()
+}
+
+/// In turns: for each slot, how many bytes have passed the PE, its own message of
+/// `own` bytes and ticks first, when the child's order goes: what is left before the
+/// child's stream takes as long as that needs to come.
+pub fn marks(own: (u64, u64), slots: &[Slot]) -> Vec<u64> {
+    let mut pieces = vec![own];
+    let mut passed = own.0;
+    let mark = |slot: &Slot| {
+        let mut ahead = slot.ahead;
+        let mut mark = passed;
+        for &(bytes, ticks) in pieces.iter().rev() {
+            if ahead < ticks {
+                let left = u128::from(bytes) * u128::from(ahead) / u128::from(ticks);
+                mark -= left as u64;
+                break;
+            }
+            ahead -= ticks;
+            mark -= bytes;
+        }
+        pieces.push((slot.bytes, slot.through));
+        passed = passed.saturating_add(slot.bytes);
+        mark
+    };
+    slots.iter().map(mark).collect()
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::certification::{self as rules, Certificate, Child, Slot, Sync};
+use super::pace::{Passage, Timing};
 use super::{bounds, scatter, shoulder_tap};
 use crate::pe::{Control, Message, Operation};
 use crate::trace::{Crossing, Item};
@@ -121,10 +122,10 @@ fn plan_shoulder_tap(tree: &Arc<Tree>, flits: &[u64]) -> Plan {
     let mut messages = Vec::new();
     let mut control = Vec::new();
     let along = tree.top_down();
-    let mut after_steps = shoulder_tap::FIRST_WAKEUP;
+    let mut after = shoulder_tap::FIRST_WAKEUP;
     for (position, pair) in (1..).zip(along.windows(2)) {
         let (from, pe) = (pair[0], pair[1]);
-        let item = Control::Wakeup { after_steps };
+        let item = Control::Wakeup { after };
         control.push(ControlPlan {
             step: position,
             from,
@@ -132,13 +133,16 @@ fn plan_shoulder_tap(tree: &Arc<Tree>, flits: &[u64]) -> Plan {
             item,
         });
         let own = flits[pe.index()];
+        let pace = Timing::LOCK_STEP.pace(tree, pe);
         if own > 0 {
             // All but the end PE pass the call on first.
-            let passes_on = u64::from(!tree.children(pe).is_empty());
-            let first_step = position + after_steps.max(1 + passes_on);
-            messages.push(gathered(tree, pe, own, first_step));
+            let start = match tree.children(pe).is_empty() {
+                true => after - 1,
+                false => shoulder_tap::start(&pace, after, own),
+            };
+            messages.push(gathered(tree, pe, own, position + start + 1));
         }
-        after_steps = shoulder_tap::next_wakeup(after_steps, own);
+        after = shoulder_tap::next_wakeup(&pace, after, own);
     }
     finish(tree, Operation::ShoulderTap, flits, messages, control)
 }
@@ -168,34 +172,29 @@ fn plan_certification(tree: &Arc<Tree>, sync: Sync, flits: &[u64]) -> Plan {
     let mut ordered = vec![None; tree.len()];
     ordered[0] = Some((certified, 0));
     for &pe in tree.top_down() {
-        let Some((at, after_steps)) = ordered[pe.index()] else {
+        let Some((at, after)) = ordered[pe.index()] else {
             continue;
         };
         let own = flits[pe.index()];
         if own > 0 {
-            messages.push(gathered(tree, pe, own, at + after_steps));
+            messages.push(gathered(tree, pe, own, at + after));
         }
         let children = promises(tree, sync, &certificates, pe);
         let slots = match pe {
-            PeId::ROOT => rules::root_orders(&children),
-            _ => rules::orders(sync, after_steps, own, &children),
+            PeId::ROOT => rules::root_orders(1, &children),
+            _ => rules::orders(sync, &Passage::LOCK_STEP, after, own, &children),
         };
         for slot in slots {
-            let Slot {
-                pe: to,
-                place,
-                after_steps,
-                ..
-            } = slot;
-            let step = at + place;
-            let item = Control::Order { after_steps };
+            let Slot { pe: to, after, .. } = slot;
+            let step = at + slot.ordered;
+            let item = Control::Order { after };
             control.push(ControlPlan {
                 step,
                 from: pe,
                 to,
                 item,
             });
-            ordered[to.index()] = Some((step, after_steps));
+            ordered[to.index()] = Some((step, after));
         }
     }
     finish(
@@ -215,22 +214,20 @@ fn promises(tree: &Tree, sync: Sync, certificates: &[Certificate], pe: PeId) -> 
     };
     rules::places(
         sync,
+        1,
         children
             .iter()
-            .map(|&child| (child, certificates[child.index()])),
+            .map(|&child| (child, 1, certificates[child.index()])),
     )
 }
 
 /// Every PE's certificate.
 fn certify(tree: &Tree, sync: Sync, flits: &[u64]) -> Vec<Certificate> {
-    let none = Certificate {
-        lag_steps: 0,
-        stream_flits: 0,
-    };
-    let mut certificates = vec![none; tree.len()];
+    let mut certificates = vec![Certificate::default(); tree.len()];
     for &pe in tree.top_down().iter().rev() {
         let children = promises(tree, sync, &certificates, pe);
-        certificates[pe.index()] = rules::certificate(sync, flits[pe.index()], &children);
+        let own = flits[pe.index()];
+        certificates[pe.index()] = rules::certificate(sync, &Passage::LOCK_STEP, own, &children);
     }
     certificates
 }
@@ -238,10 +235,7 @@ fn certify(tree: &Tree, sync: Sync, flits: &[u64]) -> Vec<Certificate> {
 /// When tokens and certificates cross (what is in a certificate is filled in
 /// later); the step in which P0 has the last one.
 fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
-    let unknown = Control::Certificate(Certificate {
-        lag_steps: 0,
-        stream_flits: 0,
-    });
+    let unknown = Control::Certificate(Certificate::default());
     let mut both_ways = |from: PeId, to: PeId, down: u64, up: u64| {
         control.push(ControlPlan {
             step: down,

@@ -1,6 +1,7 @@
 //! Scattering: P0 sends the messages back to back, farthest destination first
 //! (paper 000, section II).
 
+use super::pace::Timing;
 use crate::{PeId, Tree};
 
 /// Farthest-destination-first: the nonnull messages by decreasing depth of their
@@ -9,6 +10,44 @@ use crate::{PeId, Tree};
 pub fn farthest_first(tree: &Tree, flits: &[u64]) -> Vec<PeId> {
     let mut order: Vec<PeId> = tree.pes().filter(|pe| flits[pe.index()] > 0).collect();
     order.sort_by_key(|&pe| (std::cmp::Reverse(tree.depth(pe)), pe));
+    order
+}
+
+/// Farthest first where edges differ (spec, section 7): by decreasing tail, ties by
+/// index. A message's tail is the time from its last byte in P0's port until that is
+/// at its destination: latencies, a flit's time on each later edge, and what the
+/// slowest edge on its way adds to the first one. In lock step it is the depth.
+pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId> {
+    // Per PE, for all messages through it: ticks from P0's port to here with a last
+    // flit of no bytes, ticks per byte of that flit, and the slowest edge so far.
+    let mut ways = vec![(0u64, 0f64, 0f64); tree.len()];
+    for &pe in tree.top_down() {
+        let Some(parent) = tree.parent(pe) else {
+            continue;
+        };
+        let (latency, per_byte, slowest) = ways[parent.index()];
+        let edge = timing.down(pe);
+        let later = if parent == PeId::ROOT {
+            0.0
+        } else {
+            edge.ticks_per_byte
+        };
+        ways[pe.index()] = (
+            latency.saturating_add(edge.latency),
+            per_byte + later,
+            slowest.max(edge.ticks_per_byte),
+        );
+    }
+    let tail = |pe: PeId| {
+        let (latency, per_byte, slowest) = ways[pe.index()];
+        let bytes = bytes[pe.index()];
+        let flit = bytes.min(timing.flit_bytes().into()) as f64;
+        let first = tree.child_toward(PeId::ROOT, pe).unwrap_or(pe);
+        let adds = (slowest - timing.down(first).ticks_per_byte) * bytes as f64;
+        latency.saturating_add((per_byte * flit + adds).round() as u64)
+    };
+    let mut order: Vec<PeId> = tree.pes().filter(|pe| bytes[pe.index()] > 0).collect();
+    order.sort_by_cached_key(|&pe| (std::cmp::Reverse(tail(pe)), pe));
     order
 }
 

@@ -3,15 +3,36 @@
 //! Positions are counted along the path: the PE at position i is i edges from
 //! P0, whatever its index. `flits[i]` is the message of the PE at position i.
 
+use super::pace::Pace;
+
 /// s_1, what P0 tells its only child.
 pub const FIRST_WAKEUP: u64 = 1;
 
-/// s_{i+1}, from the s_i in the PE's own wakeup call and its own message:
+/// When a PE with a child begins its own message, in ticks after its call: its call to
+/// the child goes first.
+pub fn start(pace: &Pace, after: u64, own_bytes: u64) -> u64 {
+    let due = after.saturating_sub(pace.up.first_flit(own_bytes));
+    due.max(pace.control)
+}
+
+/// s_{i+1}, from the s_i in the PE's own wakeup call and its own message: the child's
+/// first flit is there when the own message is out. In steps that is
 /// max(1, L_i + max(0, s_i - 2)).
-pub fn next_wakeup(after_steps: u64, own_flits: u64) -> u64 {
-    own_flits
-        .saturating_add(after_steps.saturating_sub(2))
-        .max(1)
+pub fn next_wakeup(pace: &Pace, after: u64, own_bytes: u64) -> u64 {
+    let out = start(pace, after, own_bytes).saturating_add(pace.up.message(own_bytes));
+    let reach = pace.below.first().map_or(0, |child| child.reach);
+    out.saturating_sub(reach).max(1)
+}
+
+/// In turns: how much of its own message a PE has sent when it calls its child, so
+/// that the child's first flit is there when the rest is out.
+pub fn call_mark(pace: &Pace, own_bytes: u64) -> u64 {
+    let ahead = pace
+        .below
+        .first()
+        .map_or(0, |child| child.reach.saturating_add(child.back));
+    let left = ahead as f64 / pace.up.ticks_per_byte.max(f64::MIN_POSITIVE);
+    own_bytes.saturating_sub(left as u64)
 }
 
 /// The paper's lower bound (7) on the time of any distributed gather on a path,

@@ -100,9 +100,9 @@ impl EdgeFrame {
                     min_version: hello.min_version,
                     max_version: hello.max_version,
                 }),
-                Kind::Wakeup(pb::Wakeup { round, after_steps }) => EdgeFrame::Control {
+                Kind::Wakeup(pb::Wakeup { round, after }) => EdgeFrame::Control {
                     round: RoundId(round),
-                    item: Control::Wakeup { after_steps },
+                    item: Control::Wakeup { after },
                 },
                 Kind::Token(pb::Token { round }) => EdgeFrame::Control {
                     round: RoundId(round),
@@ -110,21 +110,19 @@ impl EdgeFrame {
                 },
                 Kind::Certificate(pb::Certificate {
                     round,
-                    lag_steps,
-                    stream_flits,
+                    lag,
+                    stream,
+                    bytes,
                 }) => {
-                    let item = Control::Certificate(Certificate {
-                        lag_steps,
-                        stream_flits,
-                    });
+                    let item = Control::Certificate(Certificate { lag, stream, bytes });
                     EdgeFrame::Control {
                         round: RoundId(round),
                         item,
                     }
                 }
-                Kind::Order(pb::Order { round, after_steps }) => EdgeFrame::Control {
+                Kind::Order(pb::Order { round, after }) => EdgeFrame::Control {
                     round: RoundId(round),
-                    item: Control::Order { after_steps },
+                    item: Control::Order { after },
                 },
                 Kind::Receipt(pb::Receipt { round }) => EdgeFrame::Control {
                     round: RoundId(round),
@@ -154,17 +152,17 @@ impl EdgeFrame {
 
 fn control_kind(round: u64, item: Control) -> Kind {
     match item {
-        Control::Wakeup { after_steps } => Kind::Wakeup(pb::Wakeup { round, after_steps }),
+        Control::Wakeup { after } => Kind::Wakeup(pb::Wakeup { round, after }),
         Control::Token => Kind::Token(pb::Token { round }),
-        Control::Certificate(Certificate {
-            lag_steps,
-            stream_flits,
-        }) => Kind::Certificate(pb::Certificate {
-            round,
-            lag_steps,
-            stream_flits,
-        }),
-        Control::Order { after_steps } => Kind::Order(pb::Order { round, after_steps }),
+        Control::Certificate(Certificate { lag, stream, bytes }) => {
+            Kind::Certificate(pb::Certificate {
+                round,
+                lag,
+                stream,
+                bytes,
+            })
+        }
+        Control::Order { after } => Kind::Order(pb::Order { round, after }),
         Control::Receipt => Kind::Receipt(pb::Receipt { round }),
     }
 }

@@ -45,13 +45,14 @@ pub struct Hello {
     #[prost(uint32, tag = "4")]
     pub max_version: u32,
 }
-/// Shoulder-Tap: TRANSMIT AFTER >= s STEPS (paper 000, section III-A).
+/// Shoulder-Tap: TRANSMIT AFTER >= s (paper 000, section III-A).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Wakeup {
     #[prost(uint64, tag = "1")]
     pub round: u64,
+    /// Ticks.
     #[prost(uint64, tag = "2")]
-    pub after_steps: u64,
+    pub after: u64,
 }
 /// Transmission-Certification, phase 1: the synchronization token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -64,18 +65,24 @@ pub struct Token {
 pub struct Certificate {
     #[prost(uint64, tag = "1")]
     pub round: u64,
+    /// Ticks from the order until the stream's first flit is with the parent.
     #[prost(uint64, tag = "2")]
-    pub lag_steps: u64,
+    pub lag: u64,
+    /// Ticks that the stream takes on the edge to the parent.
     #[prost(uint64, tag = "3")]
-    pub stream_flits: u64,
+    pub stream: u64,
+    /// What the stream holds.
+    #[prost(uint64, tag = "4")]
+    pub bytes: u64,
 }
-/// Transmission-Certification, phase 3: TRANSMIT AFTER s STEPS.
+/// Transmission-Certification, phase 3: TRANSMIT AFTER s.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Order {
     #[prost(uint64, tag = "1")]
     pub round: u64,
+    /// Ticks.
     #[prost(uint64, tag = "2")]
-    pub after_steps: u64,
+    pub after: u64,
 }
 /// Against the stream of data, when all of it is delivered and verified: from a
 /// subtree to its parent in a scatter, from P0 down in a gather.
@@ -349,7 +356,7 @@ pub struct ProbeResult {
     #[prost(message, optional, tag = "3")]
     pub up: ::core::option::Option<Link>,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Prepare {
     /// Bytes of M_1..M_n where the PE needs all of them (P0), else empty.
     #[prost(uint64, repeated, tag = "1")]
@@ -365,9 +372,48 @@ pub struct Prepare {
     pub child_messages: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, tag = "5")]
     pub rounds: u64,
-    /// The duration of one step of a schedule; 0: every step is due at once.
-    #[prost(uint64, tag = "6")]
-    pub step_ns: u64,
+    /// P0 in a scatter: the PEs with nonnull messages, in the order in which those go.
+    #[prost(uint32, repeated, tag = "6")]
+    pub order: ::prost::alloc::vec::Vec<u32>,
+    #[prost(message, optional, tag = "7")]
+    pub pace: ::core::option::Option<Pace>,
+}
+/// What a PE knows of time on its edges.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Pace {
+    #[prost(enumeration = "Pacing", tag = "1")]
+    pub pacing: i32,
+    /// For which a control item keeps the send port busy.
+    #[prost(uint64, tag = "2")]
+    pub control_ns: u64,
+    /// To the parent; P0 has none.
+    #[prost(message, optional, tag = "3")]
+    pub up: ::core::option::Option<Passage>,
+    /// To the children, in index order.
+    #[prost(message, repeated, tag = "4")]
+    pub below: ::prost::alloc::vec::Vec<Below>,
+}
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct Passage {
+    #[prost(uint64, tag = "1")]
+    pub latency_ns: u64,
+    #[prost(double, tag = "2")]
+    pub ns_per_byte: f64,
+    /// For which a message keeps the port busy, whatever its length.
+    #[prost(uint64, tag = "3")]
+    pub message_ns: u64,
+    /// Payload bytes of a full flit.
+    #[prost(uint32, tag = "4")]
+    pub flit_bytes: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Below {
+    /// From a control item's turn at the send port until the child has it.
+    #[prost(uint64, tag = "1")]
+    pub reach_ns: u64,
+    /// From the start of the child's stream until its first flit can be passed on.
+    #[prost(uint64, tag = "2")]
+    pub back_ns: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Prepared {}
@@ -494,6 +540,42 @@ impl Operation {
             "OPERATION_GATHER_LINEAR" => Some(Self::GatherLinear),
             "OPERATION_GATHER_COMBINING" => Some(Self::GatherCombining),
             "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Pacing {
+    Unspecified = 0,
+    /// Orders go at once and say how long to wait.
+    Scheduled = 1,
+    /// An order goes when what is left of the present stream takes as long as the next
+    /// one needs to come.
+    Turns = 2,
+    /// All at once; streams wait in the network.
+    Eager = 3,
+}
+impl Pacing {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PACING_UNSPECIFIED",
+            Self::Scheduled => "PACING_SCHEDULED",
+            Self::Turns => "PACING_TURNS",
+            Self::Eager => "PACING_EAGER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PACING_UNSPECIFIED" => Some(Self::Unspecified),
+            "PACING_SCHEDULED" => Some(Self::Scheduled),
+            "PACING_TURNS" => Some(Self::Turns),
+            "PACING_EAGER" => Some(Self::Eager),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::Link;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
 use flitcast_proto::wire::control::{
     Arrival, Assignment, FromPe, Payload, Prepare, Register, Report, ToPe,
 };
@@ -25,6 +26,27 @@ fn register() -> FromPe {
         listen: "[::1]:4711".to_owned(),
         pid: 4_194_304,
     })
+}
+
+fn pace() -> Pace {
+    Pace {
+        pacing: Pacing::Turns,
+        lock_step: false,
+        control: 5,
+        up: Passage {
+            latency: 6,
+            ticks_per_byte: 0.5,
+            message: 7,
+            flit_bytes: 65_536,
+        },
+        below: vec![
+            Below { reach: 8, back: 9 },
+            Below {
+                reach: 10,
+                back: 11,
+            },
+        ],
+    }
 }
 
 /// Everything that a PE says.
@@ -163,7 +185,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
         subtree_messages: 5,
         child_messages: vec![3, 1],
         rounds: 100,
-        step_ns: 15_000,
+        order: vec![PeId(3), PeId(1)],
+        pace: pace(),
     };
     let round = RoundId(6);
     let reason = "P2 died".to_owned();
@@ -175,7 +198,10 @@ fn to_pe() -> Vec<(ToPe, String)> {
         (
             ToPe::Prepare(prepare),
             "prepare { lengths: 1 lengths: 2 lengths: 3 own_bytes: 4 subtree_messages: 5
-             child_messages: 3 child_messages: 1 rounds: 100 step_ns: 15000 }",
+             child_messages: 3 child_messages: 1 rounds: 100 order: 3 order: 1
+             pace { pacing: PACING_TURNS control_ns: 5
+               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
+               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 } } }",
         ),
         (ToPe::Trigger { round }, "trigger { round: 6 }"),
         (ToPe::Collect { round }, "collect { round: 6 }"),

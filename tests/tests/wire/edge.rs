@@ -26,8 +26,9 @@ fn hello() -> EdgeFrame {
 /// Every kind of frame but the flit.
 fn all() -> Vec<(EdgeFrame, &'static str)> {
     let certificate = Certificate {
-        lag_steps: 5,
-        stream_flits: 1 << 40,
+        lag: 5,
+        stream: 1 << 40,
+        bytes: 9,
     };
     vec![
         (
@@ -35,8 +36,8 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
             "hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300 }",
         ),
         (
-            control(Control::Wakeup { after_steps: 9 }),
-            "wakeup { round: 18446744073709551615 after_steps: 9 }",
+            control(Control::Wakeup { after: 9 }),
+            "wakeup { round: 18446744073709551615 after: 9 }",
         ),
         (
             control(Control::Token),
@@ -44,11 +45,11 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
         ),
         (
             control(Control::Certificate(certificate)),
-            "certificate { round: 18446744073709551615 lag_steps: 5 stream_flits: 1099511627776 }",
+            "certificate { round: 18446744073709551615 lag: 5 stream: 1099511627776 bytes: 9 }",
         ),
         (
-            control(Control::Order { after_steps: 200 }),
-            "order { round: 18446744073709551615 after_steps: 200 }",
+            control(Control::Order { after: 200 }),
+            "order { round: 18446744073709551615 after: 200 }",
         ),
         (
             control(Control::Receipt),

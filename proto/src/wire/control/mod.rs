@@ -2,6 +2,7 @@
 //! once: a tree is a tree, a flit size is in its range, an id is a PE's.
 
 mod from_pe;
+mod pace;
 mod to_pe;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use super::{WireError, pb};
 use crate::cost::Link;
 use crate::pe::Operation;
+use crate::schedule::pace::Pace;
 use crate::{PeId, RoundId, Tree};
 
 /// What a PE says to the coordinator.
@@ -143,7 +145,7 @@ pub enum Payload {
 }
 
 /// What the rounds need to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
     /// Bytes of M_1..M_n for P0, empty for others.
     pub lengths: Vec<u64>,
@@ -155,8 +157,10 @@ pub struct Prepare {
     pub child_messages: Vec<u64>,
     /// How many rounds there will be, counted from 1.
     pub rounds: u64,
-    /// How long a step of the schedule lasts, in nanoseconds.
-    pub step_ns: u64,
+    /// P0 in a scatter: the PEs with nonnull messages, in the order in which those go.
+    pub order: Vec<PeId>,
+    /// What the PE knows of time on its edges, in nanoseconds.
+    pub pace: Pace,
 }
 
 /// A round, seen from one PE.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use prost::Message as _;
 
+use super::pace::{parse_pace, put_pace};
 use super::{Assignment, Payload, Prepare, ToPe, missing};
 use crate::pe::Operation;
 use crate::schedule::certification::Sync;
@@ -27,7 +28,8 @@ impl ToPe {
                 subtree_messages: prepare.subtree_messages,
                 child_messages: prepare.child_messages,
                 rounds: prepare.rounds,
-                step_ns: prepare.step_ns,
+                order: prepare.order.into_iter().map(|pe| pe.0).collect(),
+                pace: Some(put_pace(&prepare.pace)),
             }),
             ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
             ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
@@ -56,7 +58,8 @@ impl ToPe {
                 subtree_messages: prepare.subtree_messages,
                 child_messages: prepare.child_messages,
                 rounds: prepare.rounds,
-                step_ns: prepare.step_ns,
+                order: prepare.order.into_iter().map(PeId).collect(),
+                pace: parse_pace(prepare.pace)?,
             }),
             Kind::Trigger(trigger) => ToPe::Trigger {
                 round: RoundId(trigger.round),

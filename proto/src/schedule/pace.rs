@@ -1,0 +1,205 @@
+//! What a tick is: a step of the papers' model, or a nanosecond of real links.
+//!
+//! The rules of the gathers are the same in both (spec, section 7): only how long a
+//! control item, a first flit and a stream take differs, and that is said here.
+
+use crate::cost::{Edge, Host, Link, Model};
+use crate::{PeId, Tree};
+
+/// How TRANSMIT AFTER is obeyed (spec, section 7, "Clock or turns").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pacing {
+    /// By the clock: orders go out at once and say how long to wait.
+    #[default]
+    Scheduled,
+    /// In turns: an order goes out when what is left of the present stream is about
+    /// what it takes the next one to come.
+    Turns,
+    /// At once, all of them: streams wait in the network for their slots.
+    Eager,
+}
+
+/// What passing bytes through a PE's send port takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passage {
+    /// From a flit's last byte in the port until the neighbour can pass it on.
+    pub latency: u64,
+    /// For which a byte keeps the port busy.
+    pub ticks_per_byte: f64,
+    /// For which a message does, whatever its length.
+    pub message: u64,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+}
+
+impl Passage {
+    /// Flits of one byte, a tick each.
+    pub const LOCK_STEP: Passage = Passage {
+        latency: 0,
+        ticks_per_byte: 1.0,
+        message: 0,
+        flit_bytes: 1,
+    };
+
+    /// For how long so many bytes keep the port busy.
+    pub fn ticks(&self, bytes: u64) -> u64 {
+        match self.ticks_per_byte {
+            // Exact for any length.
+            1.0 => bytes,
+            ticks => (ticks * bytes as f64).round() as u64,
+        }
+    }
+
+    /// For how long a message does; a null one not at all.
+    pub fn message(&self, bytes: u64) -> u64 {
+        match bytes {
+            0 => 0,
+            _ => self.ticks(bytes).saturating_add(self.message),
+        }
+    }
+
+    /// From the start of a stream until the neighbour can pass its first flit on, if
+    /// `first` is the length of its first message; 0 if that is not known.
+    pub fn first_flit(&self, first: u64) -> u64 {
+        let full = u64::from(self.flit_bytes);
+        let flit = if first == 0 { full } else { first.min(full) };
+        self.latency.saturating_add(self.ticks(flit))
+    }
+}
+
+/// What a PE knows of the edge to a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Below {
+    /// From a control item's turn at the send port until the child has it.
+    pub reach: u64,
+    /// From the start of the child's stream until its first flit can be passed on.
+    pub back: u64,
+}
+
+/// What a PE knows of time on its edges, in ticks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pace {
+    /// How orders are obeyed.
+    pub pacing: Pacing,
+    /// The papers' model: what is due in a step goes in that step. On real links a
+    /// certificate goes when all of its children's are in, since a few bytes in a
+    /// socket collide with nothing.
+    pub lock_step: bool,
+    /// For which a control item keeps the send port busy.
+    pub control: u64,
+    /// The edge to the parent; P0 has none, and nothing is asked of it.
+    pub up: Passage,
+    /// The edges to the children, in index order.
+    pub below: Vec<Below>,
+}
+
+/// The paces of a whole tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// How orders are obeyed.
+    pub pacing: Pacing,
+    flit_bytes: u32,
+    /// Of each PE's edge to its parent; `None` in lock step.
+    real: Option<Vec<EdgeTiming>>,
+}
+
+/// An edge to a parent, the software of both ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct EdgeTiming {
+    /// For which a control item to the child keeps the port busy, and until it is there.
+    control: u64,
+    reach: u64,
+    down: Passage,
+    up: Passage,
+}
+
+impl Timing {
+    /// Everything takes a step: the papers' model.
+    pub const LOCK_STEP: Timing = Timing {
+        pacing: Pacing::Scheduled,
+        flit_bytes: 1,
+        real: None,
+    };
+
+    /// On the links and hosts of `model`.
+    pub fn of(model: &Model, flit_bytes: u32, pacing: Pacing) -> Timing {
+        let Host {
+            wake_ns,
+            control_ns,
+            ..
+        } = model.host;
+        let passage = |link: &Link| passage(link, &model.host, flit_bytes);
+        let edges = model.edges.iter().map(|Edge { down, up }| {
+            let port = control_ns + down.ns_per_byte * model.control_bytes as f64;
+            EdgeTiming {
+                control: port.round() as u64,
+                reach: (port + down.latency_ns + wake_ns + control_ns).round() as u64,
+                down: passage(down),
+                up: passage(up),
+            }
+        });
+        Timing {
+            pacing,
+            flit_bytes,
+            real: Some(edges.collect()),
+        }
+    }
+
+    /// What a PE knows.
+    pub fn pace(&self, tree: &Tree, pe: PeId) -> Pace {
+        let children = tree.children(pe);
+        let Some(edges) = &self.real else {
+            let edge = Below { reach: 1, back: 1 };
+            return Pace {
+                pacing: self.pacing,
+                lock_step: true,
+                control: 1,
+                up: Passage::LOCK_STEP,
+                below: vec![edge; children.len()],
+            };
+        };
+        let below = children.iter().map(|child| {
+            let EdgeTiming { reach, up, .. } = edges[child.index()];
+            let back = up.first_flit(0);
+            Below { reach, back }
+        });
+        Pace {
+            pacing: self.pacing,
+            lock_step: false,
+            control: children
+                .iter()
+                .map(|child| edges[child.index()].control)
+                .max()
+                .unwrap_or(0),
+            up: edges[pe.index()].up,
+            below: below.collect(),
+        }
+    }
+
+    /// The edge from a PE's parent down to it.
+    pub fn down(&self, pe: PeId) -> Passage {
+        match &self.real {
+            Some(edges) => edges[pe.index()].down,
+            None => Passage::LOCK_STEP,
+        }
+    }
+
+    /// Payload bytes of a full flit.
+    pub fn flit_bytes(&self) -> u32 {
+        self.flit_bytes
+    }
+}
+
+/// A link with the software of both its ends. A process that passes a flit on takes
+/// it and sends it, one after the other, so it may be slower than the wire.
+fn passage(link: &Link, host: &Host, flit_bytes: u32) -> Passage {
+    let per_flit = 2.0 * host.flit_ns / f64::from(flit_bytes);
+    let software = per_flit + host.send_ns_per_byte + host.receive_ns_per_byte;
+    let latency = link.latency_ns + host.wake_ns + 2.0 * host.flit_ns;
+    Passage {
+        latency: latency.round() as u64,
+        ticks_per_byte: link.ns_per_byte.max(software),
+        message: host.message_ns.round() as u64,
+        flit_bytes,
+    }
+}

@@ -350,23 +350,30 @@ impl World<'_> {
     /// When the frame at the front of a wire is whole at the receiver that looks at it.
     fn front(&mut self, from: PeId, at: PeId) -> Option<u64> {
         let shared = self.model.ports == Ports::Single;
-        let mut port = self.stations[at.index()].receive;
+        let port = self.stations[at.index()].receive;
         let (wire, link) = self.wire(from, at);
-        let frame = wire.frames.front_mut()?;
-        if frame.arrived.is_none() {
-            let receive = if shared { &mut port } else { &mut wire.receive };
-            frame.arrived = Some(receive.arrive(frame.departed, frame.bytes, &link));
-        }
-        let arrived = frame.arrived?;
-        self.stations[at.index()].receive = port;
+        let port = if shared { port } else { wire.receive };
+        let frame = wire.frames.front()?;
+        let arrived = match frame.content {
+            Content::Flit(..) => port.arrival(frame.departed, frame.bytes, &link),
+            // A few bytes slip in between two packets of a flit.
+            Content::Control(_) => frame.departed + link.latency_ns,
+        };
         Some(arrived.round() as u64)
     }
 
     /// The receiver takes the frame at the front.
     fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<Content> {
-        let (wire, _) = self.wire(from, at);
+        let shared = self.model.ports == Ports::Single;
+        let mut port = self.stations[at.index()].receive;
+        let (wire, link) = self.wire(from, at);
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
+        let receive = if shared { &mut port } else { &mut wire.receive };
+        if let Content::Flit(..) = frame.content {
+            receive.take(frame.departed, frame.bytes, &link);
+        }
+        self.stations[at.index()].receive = port;
         // The sender may have waited for the room.
         self.cause(now, Event::Look(from));
         Some(frame.content)
@@ -419,7 +426,6 @@ impl World<'_> {
             content,
             bytes,
             departed,
-            arrived: None,
         });
         self.stations[at.index()].send = shared;
         self.cause(now, Event::Look(to));

@@ -26,12 +26,22 @@ impl Port {
         (self.full - self.burst).max(now)
     }
 
-    /// A frame departed at `departed`; when its last byte has arrived.
-    pub(super) fn arrive(&mut self, departed: f64, bytes: u64, link: &Link) -> f64 {
+    /// A frame departed at `departed`; when its last byte will have arrived if it is
+    /// the next to come in.
+    pub(super) fn arrival(&self, departed: f64, bytes: u64, link: &Link) -> f64 {
+        let (there, full) = self.passed(departed, bytes, link);
+        (full - link.ns_per_byte * link.burst_bytes).max(there)
+    }
+
+    /// That frame is the next to come in.
+    pub(super) fn take(&mut self, departed: f64, bytes: u64, link: &Link) {
+        (_, self.full) = self.passed(departed, bytes, link);
+    }
+
+    fn passed(&self, departed: f64, bytes: u64, link: &Link) -> (f64, f64) {
         let there = departed + link.latency_ns;
         let takes = link.ns_per_byte * bytes as f64;
-        self.full = self.full.max(there - takes) + takes;
-        (self.full - link.ns_per_byte * link.burst_bytes).max(there)
+        (there, self.full.max(there - takes) + takes)
     }
 
     /// From when the next frame may be handed over, if the sender may run ahead by
@@ -59,8 +69,6 @@ pub(super) struct Frame {
     pub(super) content: Content,
     pub(super) bytes: u64,
     pub(super) departed: f64,
-    /// Once the receiver's port was asked.
-    pub(super) arrived: Option<f64>,
 }
 
 /// One direction of an edge.

@@ -1,7 +1,8 @@
 use super::*;
+use crate::cost::Edge;
 use crate::pe::Operation;
 use crate::schedule::certification::Sync;
-use crate::schedule::pace::Timing;
+use crate::schedule::pace::{Pacing, Timing};
 use crate::sim;
 use crate::tree::TreeSpec;
 
@@ -38,6 +39,182 @@ fn unit_links_give_the_steps_of_the_simulator() {
                 .map(|a| a.unwrap_or(0))
                 .collect();
             assert_eq!(steps, simulated.arrival_steps, "{operation:?}, seed {seed}");
+        }
+    }
+}
+
+/// Edges of all kinds, whose every flit of 64 bytes takes a whole number of ticks.
+fn edges(pes: usize, seed: u64) -> Vec<Edge> {
+    let mut random = crate::seeded::SplitMix64::new(seed);
+    let mut link = || Link {
+        latency_ns: random.below(500) as f64,
+        ns_per_byte: (1 + random.below(12)) as f64 / 4.0,
+        burst_bytes: 0.0,
+    };
+    let edge = |_| Edge {
+        down: link(),
+        up: link(),
+    };
+    (0..pes).map(edge).collect()
+}
+
+/// A simulator of its own: flits of a scatter one by one over links of any rate and
+/// latency, from the rules of the model alone. A PE passes flits on in the order in
+/// which they come and takes the next when the last is on its way; a port takes one at
+/// a time.
+fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edge]) -> Vec<f64> {
+    let mut send_free = vec![0f64; tree.len()];
+    let mut receive_free = vec![0f64; tree.len()];
+    let mut handed_over = vec![0f64; tree.len()];
+    let mut arrivals = vec![0f64; tree.len()];
+    for &pe in order {
+        let mut way = vec![pe];
+        while let Some(parent) = tree.parent(way[way.len() - 1]) {
+            way.push(parent);
+        }
+        way.reverse();
+        let mut left = bytes[pe.index()];
+        while left > 0 {
+            let flit = left.min(64);
+            left -= flit;
+            let mut here = 0f64;
+            for hop in way.windows(2) {
+                let (from, to) = (hop[0].index(), hop[1].index());
+                let Link {
+                    latency_ns,
+                    ns_per_byte,
+                    ..
+                } = edges[to].down;
+                let takes = ns_per_byte * flit as f64;
+                handed_over[from] = here.max(send_free[from]);
+                send_free[from] = handed_over[from] + takes;
+                let there = send_free[from] + latency_ns;
+                receive_free[to] = there.max(receive_free[to] + takes);
+                here = receive_free[to].max(handed_over[to]);
+            }
+            arrivals[pe.index()] = here;
+        }
+    }
+    arrivals
+}
+
+#[test]
+fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
+    for seed in 0..200u64 {
+        let n = 2 + seed % 15;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let bytes: Vec<u64> = (0..n)
+            .map(|i| {
+                if i == 0 {
+                    0
+                } else {
+                    16 * ((i * 31 + seed * 17) % 40)
+                }
+            })
+            .collect();
+        let model = Model {
+            edges: edges(tree.len(), seed),
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 64, Pacing::Scheduled);
+        let briefs = Brief::all(&tree, Operation::Scatter, &bytes, &timing);
+        let predicted = predict(&tree, &briefs, &model).unwrap();
+        let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.destination).collect();
+        let simulated = scatter_flit_by_flit(&tree, &order, &bytes, &model.edges);
+        for (pe, predicted) in tree.pes().zip(&predicted.arrivals_ns) {
+            let simulated = simulated[pe.index()];
+            assert_eq!(
+                predicted.unwrap_or(0) as f64,
+                simulated,
+                "{pe}, seed {seed}"
+            );
+        }
+    }
+}
+
+/// A tick of any length gives the steps of the simulator, that many times as long.
+#[test]
+fn a_longer_tick_is_all_that_changes() {
+    for (seed, tick) in (0..60u64).zip([2u64, 3, 250, 1000].into_iter().cycle()) {
+        let n = 2 + seed % 13;
+        let spec = if seed % 3 == 0 {
+            format!("path:{n}")
+        } else {
+            format!("random:{n}:{seed}")
+        };
+        let tree = tree(&spec);
+        let flits: Vec<u64> = (0..n)
+            .map(|i| if i == 0 { 0 } else { (i * 5 + seed * 11) % 7 })
+            .collect();
+        let link = Link {
+            ns_per_byte: tick as f64,
+            ..Link::default()
+        };
+        let model = Model {
+            edges: vec![
+                Edge {
+                    down: link,
+                    up: link
+                };
+                tree.len()
+            ],
+            ..Model::unit(tree.len())
+        };
+        let mut operations = vec![Operation::Scatter, Operation::Certification(Sync::Serial)];
+        if tree.is_path() {
+            operations.push(Operation::ShoulderTap);
+        }
+        for operation in operations {
+            let timing = Timing::of(&model, 1, Pacing::Scheduled);
+            let briefs = Brief::all(&tree, operation, &flits, &timing);
+            let predicted = predict(&tree, &briefs, &model).unwrap();
+            let steps = sim::run(&tree, operation, &flits).unwrap().arrival_steps;
+            let ticks: Vec<u64> = steps.iter().map(|step| step * tick).collect();
+            let predicted: Vec<u64> = predicted
+                .arrivals_ns
+                .iter()
+                .map(|a| a.unwrap_or(0))
+                .collect();
+            assert_eq!(predicted, ticks, "{operation:?} on {spec}");
+        }
+    }
+}
+
+#[test]
+fn every_pacing_of_every_gather_brings_every_message() {
+    for seed in 0..40u64 {
+        let n = 2 + seed % 11;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let bytes: Vec<u64> = (0..n)
+            .map(|i| {
+                if i == 0 {
+                    0
+                } else {
+                    100 * ((i * 31 + seed * 17) % 60)
+                }
+            })
+            .collect();
+        let model = Model {
+            edges: edges(tree.len(), seed),
+            ahead_ns: 100.0,
+            ..Model::unit(tree.len())
+        };
+        let mut operations = vec![
+            Operation::Certification(Sync::Serial),
+            Operation::Certification(Sync::Pipelined),
+        ];
+        if tree.is_path() {
+            operations.push(Operation::ShoulderTap);
+        }
+        for operation in operations {
+            for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
+                let timing = Timing::of(&model, 64, pacing);
+                let briefs = Brief::all(&tree, operation, &bytes, &timing);
+                let run = predict(&tree, &briefs, &model).unwrap();
+                for (arrival, bytes) in run.arrivals_ns.iter().zip(&bytes) {
+                    assert_eq!(arrival.is_some(), *bytes > 0, "{operation:?} {pacing:?}");
+                }
+            }
         }
     }
 }

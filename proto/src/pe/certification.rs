@@ -185,6 +185,10 @@ impl Certification {
         (self.ordered && self.orders.is_empty() && self.own.is_some()).then_some(self.own_due)
     }
 
+    pub(super) fn was_due(&self) -> Option<Time> {
+        (self.ordered && self.own_flits > 0).then_some(self.own_due)
+    }
+
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });

@@ -86,8 +86,12 @@ impl ShoulderTap {
 
     fn own_due(&self) -> Option<Time> {
         self.own?;
-        self.called
-            .map(|(at, after_steps)| Pace::due(self.step, at, after_steps))
+        self.was_due()
+    }
+
+    pub(super) fn was_due(&self) -> Option<Time> {
+        let (at, after_steps) = self.called.filter(|_| self.own_flits > 0)?;
+        Some(Pace::due(self.step, at, after_steps))
     }
 
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {

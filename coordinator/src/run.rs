@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use flitcast_node::payload;
 use flitcast_proto::wire::control::Payload;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cluster::{Cluster, LogArgs};
 use crate::conduct::conduct;
@@ -25,22 +25,49 @@ pub enum Ended {
     Interrupted,
 }
 
+/// Ctrl-C and SIGTERM, from when this is made: one that comes between two runs ends the
+/// second.
+#[derive(Debug)]
+pub struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    /// From now on, they end nothing by themselves.
+    pub fn new() -> anyhow::Result<Interrupts> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Interrupts {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Runs a request on a cluster of its own.
 ///
 /// # Errors
 ///
 /// The cluster did not come up, or what was half written could not be removed.
-pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
+pub async fn run(
+    request: &Request,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Ended> {
     let console = Console::new();
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes = request.tree.len();
     let launched = tokio::select! {
         launched = Cluster::launch(&program, pes, logs, &console) => launched,
-        _ = interrupt.recv() => return Ok(Ended::Interrupted),
-        _ = terminate.recv() => return Ok(Ended::Interrupted),
+        () = interrupts.next() => return Ok(Ended::Interrupted),
     };
     let mut cluster = launched.context("the cluster did not come up")?;
     let launching = began.elapsed();
@@ -48,14 +75,13 @@ pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
     let id = cluster.id();
     let conducted = tokio::select! {
         conducted = conduct(&mut cluster, request, &console) => Some(conducted),
-        _ = interrupt.recv() => None,
-        _ = terminate.recv() => None,
+        () = interrupts.next() => None,
     };
     console.clear();
     tokio::select! {
         () = cluster.stop() => {}
         // The second Ctrl-C: what was started dies with the cluster, at once.
-        _ = interrupt.recv() => {}
+        () = interrupts.next() => {}
     }
     if let Payload::Files { output, .. } = &request.payload {
         // What a killed PE left half written.

@@ -204,7 +204,10 @@ fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(FAILED))
         }
         bench::Ended::Interrupted => {
-            eprintln!("interrupted: every process was stopped");
+            let kept = bench.raw.as_ref().map(|raw| raw.path().display());
+            let kept = kept.map(|path| format!("; the samples until then are in {path}"));
+            let kept = kept.unwrap_or_default();
+            eprintln!("interrupted: every process was stopped{kept}");
             Ok(ExitCode::from(INTERRUPTED))
         }
     }

@@ -281,3 +281,27 @@ impl fmt::Display for Failure {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_go_by_nearest_rank() {
+        let p95 = |values: Vec<u64>| Spread::of(values).map(|spread| spread.p95);
+        assert_eq!(p95(vec![]), None);
+        assert_eq!(p95(vec![7]), Some(7));
+        assert_eq!(p95(vec![9, 7]), Some(9));
+        assert_eq!(p95((1..=19).collect()), Some(19), "18 are only 94.7 %");
+        assert_eq!(p95((1..=20).rev().collect()), Some(19));
+        assert_eq!(p95((1..=100).collect()), Some(95));
+        assert_eq!(p95((1..=101).collect()), Some(96));
+    }
+
+    #[test]
+    fn an_even_number_has_two_middles() {
+        let median = |values: &[u64]| Spread::of(values.iter().copied()).map(|s| s.median);
+        assert_eq!(median(&[30, 10, 20]), Some(20));
+        assert_eq!(median(&[40, 10, 20, 31]), Some(25));
+    }
+}

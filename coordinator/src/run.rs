@@ -1,18 +1,23 @@
 //! One request from beginning to end: a cluster is launched, its rounds conducted,
 //! every process stopped, and what was half written removed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use flitcast_node::payload;
 use flitcast_proto::wire::control::Payload;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::cluster::{Cluster, LogArgs};
 use crate::conduct::conduct;
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
 use crate::request::Request;
+
+/// After Ctrl-C, for a launch under way to come to its end: many times what it takes
+/// where it does not hang.
+const LAST_LAUNCH: Duration = Duration::from_secs(3);
 
 /// How a run ended.
 #[derive(Debug)]
@@ -65,9 +70,23 @@ pub async fn run(
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes = request.tree.len();
+    let mut launch = std::pin::pin!(Cluster::launch(&program, pes, logs, &console));
     let launched = tokio::select! {
-        launched = Cluster::launch(&program, pes, logs, &console) => launched,
-        () = interrupts.next() => return Ok(Ended::Interrupted),
+        launched = &mut launch => launched,
+        () = interrupts.next() => {
+            // What is launched whole can be stopped in good order. Given up, it would be
+            // killed, and for a moment still be there when this program is not.
+            let stopped = async {
+                if let Ok(cluster) = launch.await {
+                    cluster.stop().await;
+                }
+            };
+            tokio::select! {
+                _ = timeout(LAST_LAUNCH, stopped) => {}
+                () = interrupts.next() => {}
+            }
+            return Ok(Ended::Interrupted);
+        }
     };
     let mut cluster = launched.context("the cluster did not come up")?;
     let launching = began.elapsed();

@@ -1,7 +1,7 @@
 //! A bench for eyes: a row for each algorithm, the quickest first. Where the terminal is
 //! too narrow for all columns, the rest of them comes in a table of its own below.
 
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 
 use super::args::Bench;
 use super::measure::{Figures, passes};
@@ -30,7 +30,7 @@ pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> 
         out.push_str(&lines(table, 1));
         out.push('\n');
     }
-    out.push_str(&footnotes(bench, &figures));
+    out.push_str(&footnotes(bench, &figures, width));
     out
 }
 
@@ -76,7 +76,7 @@ fn columns(bench: &Bench, figures: &[Figures]) -> Vec<Column> {
     if let (Some(best), 2..) = (names.first_mut(), figures.len()) {
         best.replace_range(..1, "*");
     }
-    vec![
+    let mut columns = vec![
         ("  algorithm", names),
         ("predicted", nanos(|f| Some(f.predicted_ns))),
         ("median", nanos(|f| Some(f.measured.median))),
@@ -86,9 +86,12 @@ fn columns(bench: &Bench, figures: &[Figures]) -> Vec<Column> {
         ("error", cells(&|f| format!("{:+.0} %", f.error_pct()))),
         ("goodput", cells(&|f| rate(bench.bytes, f.measured))),
         ("collisions", cells(&|f| f.collisions.to_string())),
-        ("slip", nanos(|f| f.slip.map(|slip| slip.median))),
-        ("max slip", nanos(|f| f.slip.map(|slip| slip.max))),
-    ]
+    ];
+    if figures.iter().any(|f| f.slip.is_some()) {
+        columns.push(("slip", nanos(|f| f.slip.map(|slip| slip.median))));
+        columns.push(("max slip", nanos(|f| f.slip.map(|slip| slip.max))));
+    }
+    columns
 }
 
 fn rate(bytes: u64, measured: Spread) -> String {
@@ -119,7 +122,7 @@ fn fold(names: &Column, columns: Vec<Column>, width: usize) -> Vec<Vec<Column>> 
     blocks
 }
 
-fn footnotes(bench: &Bench, figures: &[Figures]) -> String {
+fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String {
     let mut notes: Vec<(&str, String)> = Vec::new();
     if let [best, next, ..] = figures {
         let (best_ns, next_ns) = (best.measured.median, next.measured.median);
@@ -154,10 +157,15 @@ fn footnotes(bench: &Bench, figures: &[Figures]) -> String {
         "verified",
         "every byte and digest of every round matched".to_owned(),
     ));
-    let notes = notes
-        .iter()
-        .map(|(name, note)| format!("  {name:<13}{note}\n"));
-    notes.collect()
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if let Some(width) = width {
+        // Indented by two.
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(width.saturating_sub(2).try_into().unwrap_or(u16::MAX));
+    }
+    table.add_rows(notes.iter().map(|(name, note)| [name, note.as_str()]));
+    lines(table, 2)
 }
 
 /// Which trees there were, if not all ran on the one that was asked for.

@@ -89,13 +89,8 @@ pub enum BenchError {
         known: String,
     },
     /// An algorithm that was named and is not for the tree.
-    #[error("--algorithms: {algorithm} is {why}")]
-    Unfit {
-        /// Which one.
-        algorithm: &'static str,
-        /// Why not.
-        why: Unfit,
-    },
+    #[error("--algorithms: {} is {}", .0.algorithm, .0.why)]
+    Unfit(Skipped),
     /// Nothing that takes time.
     #[error("every message is null: there is nothing to time")]
     NothingToSend,
@@ -131,6 +126,10 @@ pub struct Bench {
     pub tree: String,
     /// `--lengths`, as typed.
     pub lengths: String,
+    /// PEs, P0 included.
+    pub pes: usize,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
     /// Bytes of all messages.
     pub bytes: u64,
     /// Nonnull messages.
@@ -157,44 +156,45 @@ impl Bench {
     ///
     /// All that is wrong.
     pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
-        let (operation, known, args) = match args.operation {
-            BenchOperation::Scatter(args) => ("scatter", candidates::scatters(), args),
-            BenchOperation::Gather(args) => ("gather", candidates::gathers(), args),
+        let (scatters, args) = match args.operation {
+            BenchOperation::Scatter(args) => (true, args),
+            BenchOperation::Gather(args) => (false, args),
+        };
+        let (operation, known) = match scatters {
+            true => ("scatter", candidates::scatters()),
+            false => ("gather", candidates::gathers()),
         };
         let (named, mut faults) = chosen(&args.algorithms, operation, &known);
-        let (request, trees) = base(operation, &args);
+        let (request, trees) = base(scatters, &args);
         if let Some(path) = &args.raw {
             faults.extend(Raw::fault(path).map(BenchError::from));
         }
-        let (mut fitting, mut skipped) = (Vec::new(), Vec::new());
-        for &candidate in named.as_ref().unwrap_or(&known) {
-            // Without a tree, that is the fault.
-            let fits = trees.as_ref().map_or(Ok(()), |(topology, breadth_first)| {
-                candidate.check(topology, breadth_first)
-            });
-            let algorithm = candidate.name;
-            match fits {
-                Ok(()) => fitting.push(candidate),
-                Err(why) if named.is_none() => skipped.push(Skipped { algorithm, why }),
-                Err(why) => faults.push(BenchError::Unfit { algorithm, why }),
+        let mut fitting = named.clone().unwrap_or(known);
+        let mut skipped = Vec::new();
+        // Without a tree, that is the fault.
+        if let Ok(trees) = &trees {
+            let unfit = part(&mut fitting, trees);
+            match named {
+                None => skipped = unfit,
+                Some(_) => faults.extend(unfit.into_iter().map(BenchError::Unfit)),
             }
         }
         let (mut contestants, mut bytes) = (Vec::new(), Vec::new());
         match (request, trees) {
-            (Ok(request), Some((_, breadth_first))) => {
+            (Ok(request), Ok(trees)) => {
                 bytes = lengths(&request);
                 let contestant = |candidate: Candidate| Contestant {
                     name: candidate.name,
-                    request: candidate.of(&request, &bytes, &breadth_first),
+                    request: candidate.of(&request, &bytes, &trees.breadth_first),
                 };
                 contestants = fitting.into_iter().map(contestant).collect();
                 if bytes.iter().all(|&bytes| bytes == 0) {
                     faults.push(BenchError::NothingToSend);
                 }
             }
-            (request, _) => {
-                let wrong = request.err().unwrap_or_default().into_iter();
-                faults.extend(wrong.map(BenchError::from));
+            // What is wrong with the tree is wrong with the request.
+            (Err(wrong), _) | (Ok(_), Err(wrong)) => {
+                faults.extend(wrong.into_iter().map(BenchError::from));
             }
         }
         let raw = match &args.raw {
@@ -218,6 +218,8 @@ impl Bench {
             lengths: lengths
                 .or(size.map(|size| format!("equal:{size}")))
                 .unwrap_or_default(),
+            pes: bytes.len(),
+            flit_bytes: contestants.first().map_or(0, |c| c.request.flit_bytes),
             bytes: bytes.iter().sum(),
             messages: bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             rounds: args.rounds,
@@ -240,14 +242,33 @@ impl From<RequestError> for BenchError {
     }
 }
 
-/// A request that any tree can carry out; its tree, and the breadth-first one that says
-/// whether P0 reaches everybody, if there is any.
+/// The trees that say which candidates work.
+struct Trees {
+    /// Of the schedules.
+    schedules: Topology,
+    /// Of a network, it says whether P0 reaches everybody.
+    breadth_first: Topology,
+}
+
+/// Takes out the candidates that do not work.
+fn part(candidates: &mut Vec<Candidate>, trees: &Trees) -> Vec<Skipped> {
+    let mut unfit = Vec::new();
+    candidates.retain(|candidate| {
+        let fits = candidate.check(&trees.schedules, &trees.breadth_first);
+        let algorithm = candidate.name;
+        fits.map_err(|why| unfit.push(Skipped { algorithm, why }))
+            .is_ok()
+    });
+    unfit
+}
+
+/// A request that any tree can carry out, and its trees.
 fn base(
-    operation: &'static str,
+    scatters: bool,
     args: &BenchRoundArgs,
 ) -> (
     Result<Request, Vec<RequestError>>,
-    Option<(Topology, Topology)>,
+    Result<Trees, Vec<RequestError>>,
 ) {
     let round = RoundArgs {
         transfer: args.transfer.clone(),
@@ -257,8 +278,8 @@ fn base(
         rounds: args.rounds,
         format: OutputFormat::Table,
     };
-    let (request, spanning) = match operation {
-        "scatter" => {
+    let (request, spanning) = match scatters {
+        true => {
             let scatter = ScatterArgs {
                 round,
                 algorithm: ScatterAlgorithm::Fdf,
@@ -266,7 +287,7 @@ fn base(
             };
             (Request::scatter(scatter), SpanningArg::Bfs)
         }
-        _ => {
+        false => {
             let gather = GatherArgs {
                 round,
                 algorithm: Some(GatherAlgorithm::Certification),
@@ -275,10 +296,20 @@ fn base(
             (Request::gather(gather), SpanningArg::Broadcast)
         }
     };
-    let trees = args.transfer.tree.topologies(&[spanning, SpanningArg::Bfs]);
-    let trees = trees.ok().and_then(|trees| {
-        let (first, last) = (trees.first()?, trees.last()?);
-        Some((first.clone(), last.clone()))
+    let tree = |spanning| {
+        let topology = args.transfer.tree.topology(spanning);
+        topology.map_err(|faults| {
+            faults
+                .into_iter()
+                .map(RequestError::from)
+                .collect::<Vec<_>>()
+        })
+    };
+    let trees = tree(spanning).and_then(|schedules| {
+        Ok(Trees {
+            schedules,
+            breadth_first: tree(SpanningArg::Bfs)?,
+        })
     });
     (request, trees)
 }

@@ -22,7 +22,7 @@ pub fn json(bench: &Bench, figures: &[Figures]) -> String {
         "warm_up_rounds": bench.warm_up,
         "passes": passes(bench.rounds),
         "bytes": bench.bytes,
-        "flit_bytes": bench.contestants.first().map(|c| c.request.flit_bytes),
+        "flit_bytes": bench.flit_bytes,
     });
     format!("{result:#}\n")
 }

@@ -35,24 +35,16 @@ pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> 
 }
 
 fn heading(bench: &Bench) -> String {
-    let pes = bench
-        .contestants
-        .first()
-        .map_or(0, |c| c.request.tree.len());
-    let flit_bytes = bench
-        .contestants
-        .first()
-        .map_or(0, |c| c.request.flit_bytes);
     let passes = passes(bench.rounds);
     let mut out = format!(
         "{} {}, {}: {}, {}, {} in flits of {}\n",
         bench.operation,
         bench.tree,
         bench.lengths,
-        counted(pes as u64, "PE", "PEs"),
+        counted(bench.pes as u64, "PE", "PEs"),
         counted(bench.messages, "message", "messages"),
         Bytes(bench.bytes),
-        Bytes(flit_bytes.into()),
+        Bytes(bench.flit_bytes.into()),
     );
     out.push_str(&format!(
         "{} of each in {}",
@@ -203,4 +195,36 @@ fn grouped<'a>(
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_that_do_not_fit_come_below() {
+        let column = |heading: &'static str| (heading, vec!["12345".to_owned()]);
+        // Twelve wide each, with what is between them.
+        let names = ("algorithm", vec!["0123456789".to_owned()]);
+        let columns: Vec<Column> = ["predicted_", "b", "c", "d"].map(column).to_vec();
+        let headings = |width: usize| -> Vec<Vec<&str>> {
+            let blocks = fold(&names, columns.clone(), width);
+            let headings = |block: Vec<Column>| block.into_iter().map(|(heading, _)| heading);
+            blocks
+                .into_iter()
+                .map(|block| headings(block).collect())
+                .collect()
+        };
+        let first = "algorithm";
+        assert_eq!(headings(usize::MAX), [[first, "predicted_", "b", "c", "d"]]);
+        assert_eq!(headings(45), [[first, "predicted_", "b", "c", "d"]]);
+        let two = [vec![first, "predicted_", "b", "c"], vec![first, "d"]];
+        assert_eq!(headings(44), two);
+        let each = columns.iter().map(|(heading, _)| vec![first, *heading]);
+        assert_eq!(
+            headings(1),
+            each.collect::<Vec<_>>(),
+            "too narrow for anything"
+        );
+    }
 }

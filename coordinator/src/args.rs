@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::bench::BenchArgs;
 use crate::compare::CompareArgs;
 use crate::plan::PlanArgs;
 use crate::topology::TreeArgs;
@@ -18,7 +19,8 @@ Examples:
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
   flitcast gather --tree star:8 --size 1MiB --rounds 30
   flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
-  flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7";
+  flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7
+  flitcast bench gather --tree kary:2:8 --lengths ramp:64KiB --rounds 30";
 
 /// Scatter different messages to many processes, and gather them back, over a
 /// tree of TCP links.
@@ -62,6 +64,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Compare the algorithms, and what users know, on a tree.
     Compare(CompareArgs),
+    /// Time the algorithms, and what users know, against what is predicted.
+    Bench(BenchArgs),
     /// Print a tree, or the one that spans a network, with what its shape costs.
     Tree(PrintTreeArgs),
     /// Play one PE of a cluster (the other commands start these themselves).
@@ -153,21 +157,12 @@ pub enum SyncArg {
     Pipelined,
 }
 
-/// Arguments that both operations share.
-#[derive(Debug, Args)]
-pub struct RoundArgs {
+/// Arguments of whatever moves messages for real, over what, once or to measure it.
+#[derive(Clone, Debug, Args)]
+pub struct TransferArgs {
     /// Who is connected to whom.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Where the messages lie: entry p3, a file or a folder, is P3's.
-    #[arg(long, value_name = "DIR")]
-    pub input: Option<PathBuf>,
-    /// Where they arrive: P3's becomes visible as p3, whole or not at all.
-    #[arg(long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Let the output hold files already, and replace those that arrive anew.
-    #[arg(long)]
-    pub force: bool,
     /// Synthetic messages of this size for everyone, like 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
@@ -178,6 +173,23 @@ pub struct RoundArgs {
     /// Payload of a flit, the unit that a relay holds.
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub flit_size: String,
+}
+
+/// Arguments that both operations share.
+#[derive(Debug, Args)]
+pub struct RoundArgs {
+    /// What is moved, over what.
+    #[command(flatten)]
+    pub transfer: TransferArgs,
+    /// Where the messages lie: entry p3, a file or a folder, is P3's.
+    #[arg(long, value_name = "DIR")]
+    pub input: Option<PathBuf>,
+    /// Where they arrive: P3's becomes visible as p3, whole or not at all.
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Let the output hold files already, and replace those that arrive anew.
+    #[arg(long)]
+    pub force: bool,
     /// How often to do it; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,

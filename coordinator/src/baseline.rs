@@ -6,7 +6,7 @@ use flitcast_proto::pe::Operation;
 use flitcast_proto::{PeId, Tree};
 
 use crate::args::{GatherAlgorithm, ScatterAlgorithm};
-use crate::request::RequestError;
+use crate::candidates::Unfit;
 use crate::topology::Topology;
 
 /// Requests that the windowed gather keeps under way.
@@ -78,12 +78,11 @@ impl Baseline {
     }
 
     /// That every PE can be another's neighbour: the tree over them is a star.
-    pub fn check(self, topology: &Topology) -> Result<(), RequestError> {
+    pub fn check(self, topology: &Topology) -> Result<(), Unfit> {
         let tree = &topology.tree;
         match tree.children(PeId::ROOT).len() + 1 == tree.len() {
             true => Ok(()),
-            false => Err(RequestError::NotComplete {
-                algorithm: self.name(),
+            false => Err(Unfit::NotComplete {
                 spec: topology.name.clone(),
             }),
         }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{Table, presets};
 use flitcast_proto::Tree;
 use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
 use flitcast_proto::pe::Operation;
@@ -276,21 +276,11 @@ fn table(rows: &[Row], bound: u64, scatters: bool, pes: usize, total: u64) -> St
             row.largest_buffer_flits.to_string(),
         ]);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        if column.index > 2 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
     let operation = if scatters { "scatter" } else { "gather" };
     let mut out = format!(
         "{operation} of {total} flits over {pes} PEs; no way takes less than {bound} steps\n\n"
     );
-    for line in table.lines() {
-        out.push_str("  ");
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
+    out.push_str(&crate::report::lines(table, 3));
     if let Some(place) = best {
         out.push_str(&format!("\n  * {}\n", why(rows, place, bound)));
     }

@@ -278,7 +278,7 @@ impl Conductor<'_> {
         };
         let name = match self.request.rounds {
             1 => what.to_owned(),
-            rounds => format!("{what} {id}/{rounds}"),
+            rounds => format!("{what} by {} {id}/{rounds}", self.request.algorithm),
         };
         self.console.begin(name, self.bytes.iter().sum());
         let predicted_ns = prediction.round_ns();

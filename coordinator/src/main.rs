@@ -6,6 +6,8 @@
 
 mod args;
 mod baseline;
+mod bench;
+mod candidates;
 mod cluster;
 mod compare;
 mod conduct;
@@ -37,9 +39,10 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
+use bench::{Bench, BenchArgs, BenchFormat};
 use cluster::LogArgs;
 use request::{Request, RequestError};
-use run::Ended;
+use run::{Ended, Interrupts};
 
 /// A run failed.
 const FAILED: u8 = 1;
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
     let logs = log_args(&cli);
     let result = match cli.command {
         Command::Node(args) => play_node(args),
+        Command::Bench(args) => time(args, &logs),
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
@@ -149,7 +153,8 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 }
 
 async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    let (printed, code) = match run::run(request, logs).await? {
+    let mut interrupts = Interrupts::new()?;
+    let (printed, code) = match run::run(request, logs, &mut interrupts).await? {
         Ended::Interrupted => {
             eprintln!(
                 "interrupted: every process was stopped; what had not fully arrived was removed"
@@ -167,15 +172,46 @@ async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<Exi
             eprintln!("error: {failure}");
             let printed = match request.format {
                 OutputFormat::Table => String::new(),
-                OutputFormat::Json => report::failure_json(&failure),
+                OutputFormat::Json => report::failure_json(&failure, None),
             };
             (printed, ExitCode::from(FAILED))
         }
     };
-    std::io::stdout()
-        .write_all(printed.as_bytes())
-        .context("cannot print the result")?;
+    print(printed.as_bytes())?;
     Ok(code)
+}
+
+fn print(printed: &[u8]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    out.write_all(printed).context("cannot print the result")
+}
+
+/// `flitcast bench`.
+fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let mut bench = match Bench::new(args) {
+        Ok(bench) => bench,
+        Err(faults) => return Ok(refuse(&faults)),
+    };
+    match runtime()?.block_on(bench::run(&mut bench, logs))? {
+        bench::Ended::Done(figures) => {
+            bench::print(&bench, figures).context("cannot print the result")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        bench::Ended::Failed(algorithm, failure) => {
+            eprintln!("error: {algorithm}: {failure}");
+            if bench.format == BenchFormat::Json {
+                print(report::failure_json(&failure, Some(algorithm)).as_bytes())?;
+            }
+            Ok(ExitCode::from(FAILED))
+        }
+        bench::Ended::Interrupted => {
+            let kept = bench.raw.as_ref().map(|raw| raw.path().display());
+            let kept = kept.map(|path| format!("; the samples until then are in {path}"));
+            let kept = kept.unwrap_or_default();
+            eprintln!("interrupted: every process was stopped{kept}");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+    }
 }
 
 fn play_node(args: NodeArgs) -> anyhow::Result<ExitCode> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use flitcast_proto::wire::control::Arrival;
+use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, RoundId};
 
 use crate::cluster::names;
@@ -17,8 +17,18 @@ pub struct Spread {
     pub min: u64,
     /// The middle one; of an even number, the mean of the middle two.
     pub median: u64,
+    /// 95 % of the values are at most this; see [`percentile`].
+    pub p95: u64,
     /// The greatest.
     pub max: u64,
+}
+
+/// By nearest rank: the least of these values, which are at least one and in rising
+/// order, that `percent` (1 to 100) of them do not exceed. It is always a value that
+/// was measured.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted[rank - 1]
 }
 
 impl Spread {
@@ -32,7 +42,13 @@ impl Spread {
             1 => values[middle],
             _ => u64::midpoint(values[middle - 1], values[middle]),
         };
-        Some(Spread { min, median, max })
+        let p95 = percentile(&values, 95);
+        Some(Spread {
+            min,
+            median,
+            p95,
+            max,
+        })
     }
 }
 
@@ -74,6 +90,26 @@ pub struct Outcome {
     pub peak_buffered_flits: u64,
 }
 
+/// What a round took, in nanoseconds: from P0's trigger to the last byte of the last
+/// message; `None` if there was none. `reports[0]` is P0's.
+pub fn round_ns(reports: &[Report]) -> Option<u64> {
+    let arrivals = reports.iter().flat_map(|report| &report.arrivals);
+    let last = arrivals.map(|arrival| arrival.at_ns).max()?;
+    Some(last.saturating_sub(reports[0].started_ns))
+}
+
+/// Flits that had to wait for a busy port in a round.
+pub fn round_collisions(reports: &[Report]) -> u64 {
+    reports.iter().map(|report| report.collisions).sum()
+}
+
+/// How far a predicted time is from a measured one, in percent of the latter, which is
+/// above 0.
+pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
+    let measured = measured_ns as f64;
+    (predicted_ns as f64 - measured) / measured * 100.0
+}
+
 impl Outcome {
     /// Works out the figures.
     pub fn new(launching: Duration, rounds: Rounds) -> Outcome {
@@ -110,18 +146,16 @@ impl Outcome {
                 }
             })
             .collect();
-        let last = |round: &Vec<(Arrival, u64)>| round.iter().map(|(_, ns)| *ns).max();
+        let rounds_of = || rounds.reports.iter();
         Outcome {
             launching,
             pes,
             bytes: rounds.bytes.iter().sum(),
             messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
-            measured: Spread::of(arrivals.iter().filter_map(last)),
-            collisions: rounds
-                .reports
-                .iter()
-                .map(|round| round.iter().map(|report| report.collisions).sum())
+            measured: Spread::of(rounds_of().filter_map(|round| round_ns(round))),
+            collisions: rounds_of()
+                .map(|round| round_collisions(round))
                 .max()
                 .unwrap_or(0),
             peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
@@ -131,8 +165,8 @@ impl Outcome {
 
     /// How far the prediction is from what was measured, in percent of the latter.
     pub fn error_pct(&self) -> Option<f64> {
-        let measured = self.measured.filter(|spread| spread.median > 0)?.median as f64;
-        Some((self.predicted_ns as f64 - measured) / measured * 100.0)
+        let measured = self.measured.filter(|spread| spread.median > 0)?;
+        Some(error_pct(self.predicted_ns, measured.median))
     }
 }
 
@@ -245,5 +279,29 @@ impl fmt::Display for Failure {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_go_by_nearest_rank() {
+        let p95 = |values: Vec<u64>| Spread::of(values).map(|spread| spread.p95);
+        assert_eq!(p95(vec![]), None);
+        assert_eq!(p95(vec![7]), Some(7));
+        assert_eq!(p95(vec![9, 7]), Some(9));
+        assert_eq!(p95((1..=19).collect()), Some(19), "18 are only 94.7 %");
+        assert_eq!(p95((1..=20).rev().collect()), Some(19));
+        assert_eq!(p95((1..=100).collect()), Some(95));
+        assert_eq!(p95((1..=101).collect()), Some(96));
+    }
+
+    #[test]
+    fn an_even_number_has_two_middles() {
+        let median = |values: &[u64]| Spread::of(values.iter().copied()).map(|s| s.median);
+        assert_eq!(median(&[30, 10, 20]), Some(20));
+        assert_eq!(median(&[40, 10, 20, 31]), Some(25));
     }
 }

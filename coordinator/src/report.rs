@@ -60,20 +60,26 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     for pe in &outcome.pes {
         table.add_row(row(request, pe, rounds));
     }
+    let names = if request.nodes.is_some() { 1 } else { 2 };
+    let mut out = heading(request, outcome);
+    out.push_str(&lines(table, names));
+    out.push_str(&summary(request, outcome));
+    out
+}
+
+/// A table as text: its first `names` columns to the left, the others, which are
+/// figures, to the right.
+pub fn lines(mut table: Table, names: usize) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
-        if column.index > 1 || (column.index == 1 && request.nodes.is_some()) {
+        if column.index >= names {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut out = heading(request, outcome);
-    for line in table.lines() {
-        out.push_str("  ");
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out.push_str(&summary(request, outcome));
-    out
+    let lines = table.lines();
+    lines
+        .map(|line| format!("  {}\n", line.trim_end()))
+        .collect()
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
@@ -167,11 +173,13 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     out
 }
 
-fn counted(n: u64, one: &str, many: &str) -> String {
+/// `1 flit`, `2 flits`.
+pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn micros(ns: u64) -> Value {
+/// Nanoseconds as microseconds, as JSON has all times.
+pub fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1000.0)
 }
 
@@ -239,12 +247,12 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
     format!("{result:#}\n")
 }
 
-/// A failure as one JSON object.
-pub fn failure_json(failure: &Failure) -> String {
+/// A failure as one JSON object; of one algorithm among others, its name as well.
+pub fn failure_json(failure: &Failure, algorithm: Option<&str>) -> String {
     let lacking = failure.lacking.iter().map(|lacking| {
         json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
     });
-    let result = json!({
+    let mut result = json!({
         "error": {
             "message": failure.cause,
             "pe": failure.pe.map(|pe| pe.0),
@@ -255,5 +263,8 @@ pub fn failure_json(failure: &Failure) -> String {
             "left_without": lacking.collect::<Vec<_>>(),
         }
     });
+    if let Some(algorithm) = algorithm {
+        result["error"]["algorithm"] = algorithm.into();
+    }
     format!("{result:#}\n")
 }

@@ -8,18 +8,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_node::payload::PayloadError;
+use flitcast_proto::Tree;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
-use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::args::{
     GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterArgs, SyncArg,
 };
 use crate::baseline::Baseline;
+use crate::candidates::{self, Unfit};
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -92,27 +93,13 @@ pub enum RequestError {
         /// How many there may be.
         have: u64,
     },
-    /// Shoulder-Tap asks for a path.
-    #[error(
-        "--algorithm shoulder-tap works on paths only, and in {spec} {pe} has {children} children: use --algorithm certification"
-    )]
-    NoPath {
-        /// The tree, as typed.
-        spec: String,
-        /// A PE with several children.
-        pe: PeId,
-        /// How many.
-        children: usize,
-    },
-    /// A baseline on a tree that is given.
-    #[error(
-        "--algorithm {algorithm} lays its own tree over PEs that can all reach each other: use --network complete:N, not {spec}"
-    )]
-    NotComplete {
-        /// Which baseline.
+    /// An algorithm that is not for the tree.
+    #[error("--algorithm {algorithm} is {why}: use {}", why.instead())]
+    Unfit {
+        /// Which one.
         algorithm: &'static str,
-        /// The tree, as typed.
-        spec: String,
+        /// Why not.
+        why: Unfit,
     },
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification")]
@@ -219,7 +206,7 @@ impl Request {
         operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
     ) -> Result<Request, Vec<RequestError>> {
         let mut faults = Vec::new();
-        let topology = local_topology(&args.tree, spanning)
+        let topology = local_topology(&args.transfer.tree, spanning)
             .map_err(|found| faults.extend(found))
             .ok();
         // Without a tree there is still an operation to check the rest with.
@@ -228,9 +215,11 @@ impl Request {
             None => None,
         };
         if let (Some(baseline), Some(topology)) = (baseline, &topology) {
-            faults.extend(baseline.check(topology).err());
+            let algorithm = baseline.name();
+            let unfit = baseline.check(topology).err();
+            faults.extend(unfit.map(|why| RequestError::Unfit { algorithm, why }));
         }
-        let flit_bytes = flit_size(&args.flit_size)
+        let flit_bytes = flit_size(&args.transfer.flit_size)
             .map_err(|fault| faults.push(fault))
             .ok();
         let asked = Asked::of(&args, spread)
@@ -337,14 +326,13 @@ pub fn gather_operation(
         return Ok(baseline.gather());
     }
     match algorithm {
-        GatherAlgorithm::ShoulderTap => match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
-            None => Ok(Operation::ShoulderTap),
-            Some(pe) => Err(RequestError::NoPath {
-                spec: name.to_string(),
-                pe,
-                children: tree.children(pe).len(),
-            }),
-        },
+        GatherAlgorithm::ShoulderTap => {
+            let algorithm = crate::report::algorithm_name(Operation::ShoulderTap).0;
+            match candidates::check_path(tree, name) {
+                Ok(()) => Ok(Operation::ShoulderTap),
+                Err(why) => Err(RequestError::Unfit { algorithm, why }),
+            }
+        }
         _ => Ok(Operation::Certification(match sync {
             Some(SyncArg::Serial) => Sync::Serial,
             Some(SyncArg::Pipelined) | None => Sync::Pipelined,

@@ -1,18 +1,23 @@
 //! One request from beginning to end: a cluster is launched, its rounds conducted,
 //! every process stopped, and what was half written removed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use flitcast_node::payload;
 use flitcast_proto::wire::control::Payload;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::cluster::{Cluster, LogArgs};
 use crate::conduct::conduct;
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
 use crate::request::Request;
+
+/// After Ctrl-C, for a launch under way to come to its end: many times what it takes
+/// where it does not hang.
+const LAST_LAUNCH: Duration = Duration::from_secs(3);
 
 /// How a run ended.
 #[derive(Debug)]
@@ -25,22 +30,63 @@ pub enum Ended {
     Interrupted,
 }
 
+/// Ctrl-C and SIGTERM, from when this is made: one that comes between two runs ends the
+/// second.
+#[derive(Debug)]
+pub struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    /// From now on, they end nothing by themselves.
+    pub fn new() -> anyhow::Result<Interrupts> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Interrupts {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Runs a request on a cluster of its own.
 ///
 /// # Errors
 ///
 /// The cluster did not come up, or what was half written could not be removed.
-pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
+pub async fn run(
+    request: &Request,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Ended> {
     let console = Console::new();
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes = request.tree.len();
+    let mut launch = std::pin::pin!(Cluster::launch(&program, pes, logs, &console));
     let launched = tokio::select! {
-        launched = Cluster::launch(&program, pes, logs, &console) => launched,
-        _ = interrupt.recv() => return Ok(Ended::Interrupted),
-        _ = terminate.recv() => return Ok(Ended::Interrupted),
+        launched = &mut launch => launched,
+        () = interrupts.next() => {
+            // What is launched whole can be stopped in good order. Given up, it would be
+            // killed, and for a moment still be there when this program is not.
+            let stopped = async {
+                if let Ok(cluster) = launch.await {
+                    cluster.stop().await;
+                }
+            };
+            tokio::select! {
+                _ = timeout(LAST_LAUNCH, stopped) => {}
+                () = interrupts.next() => {}
+            }
+            return Ok(Ended::Interrupted);
+        }
     };
     let mut cluster = launched.context("the cluster did not come up")?;
     let launching = began.elapsed();
@@ -48,14 +94,13 @@ pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
     let id = cluster.id();
     let conducted = tokio::select! {
         conducted = conduct(&mut cluster, request, &console) => Some(conducted),
-        _ = interrupt.recv() => None,
-        _ = terminate.recv() => None,
+        () = interrupts.next() => None,
     };
     console.clear();
     tokio::select! {
         () = cluster.stop() => {}
         // The second Ctrl-C: what was started dies with the cluster, at once.
-        _ = interrupt.recv() => {}
+        () = interrupts.next() => {}
     }
     if let Payload::Files { output, .. } = &request.payload {
         // What a killed PE left half written.

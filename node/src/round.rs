@@ -10,7 +10,7 @@ use std::task::Poll;
 use flitcast_proto::pe::{Message, Pe, Route, Transmit, Violation};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
-use flitcast_proto::wire::control::{Arrival, Report};
+use flitcast_proto::wire::control::{Arrival, OwnStart, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::{self, Flit};
 use flitcast_proto::{PeId, RoundId, Time};
@@ -182,6 +182,12 @@ impl Round<'_> {
             left -= len;
             let digest = (left == 0).then(|| hash.digest128().to_be_bytes());
             prefix.clear();
+            if head.is_some() {
+                self.report.own_start = self.pe.own_due().map(|due| OwnStart {
+                    due_ns: due.0,
+                    began_ns: clock::now().0,
+                });
+            }
             flit::put_prefix(head.take(), digest.as_ref(), payload.len(), &mut prefix);
             let link = self.neighbours.get(to);
             link.send_flit(&prefix, payload).await?;
@@ -476,5 +482,6 @@ pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
         collisions: 0,
         peak_buffered_flits: 0,
         peak_resident_bytes: 0,
+        own_start: None,
     }
 }

@@ -37,8 +37,8 @@ impl Asked {
         let mut faults = Vec::new();
         let kinds = [
             ("--input", args.input.is_some()),
-            ("--size", args.size.is_some()),
-            ("--lengths", args.lengths.is_some()),
+            ("--size", args.transfer.size.is_some()),
+            ("--lengths", args.transfer.lengths.is_some()),
         ];
         let given: Vec<_> = kinds
             .iter()
@@ -64,7 +64,7 @@ impl Asked {
                 input: input.clone(),
                 output: output.clone(),
             })
-        } else if let Some(size) = &args.size {
+        } else if let Some(size) = &args.transfer.size {
             let option = "--size";
             match parse_bytes(size) {
                 Ok(size) => Some(Asked::Synthetic {
@@ -76,7 +76,7 @@ impl Asked {
                     None
                 }
             }
-        } else if let Some(lengths) = &args.lengths {
+        } else if let Some(lengths) = &args.transfer.lengths {
             match lengths.parse() {
                 Ok(lengths) => Some(Asked::Synthetic {
                     option: "--lengths",

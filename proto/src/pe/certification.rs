@@ -237,6 +237,10 @@ impl Certification {
         (self.ordered && self.next_order().is_none() && self.own.is_some()).then_some(self.own_due)
     }
 
+    pub(super) fn was_due(&self) -> Option<Time> {
+        (self.ordered && self.own_bytes > 0).then_some(self.own_due)
+    }
+
     pub(super) fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });

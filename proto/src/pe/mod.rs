@@ -438,6 +438,16 @@ impl Pe {
         role!(self, role => role.timeout())
     }
 
+    /// When this PE's own message is due, once an order or a wakeup call has said it;
+    /// afterwards, when it was.
+    pub fn own_due(&self) -> Option<Time> {
+        match &self.role {
+            Role::ShoulderTap(role) => role.was_due(),
+            Role::Certification(role) => role.was_due(),
+            Role::Scatter(_) | Role::Linear(_) | Role::Combining(_) => None,
+        }
+    }
+
     /// Whether the receive port would take a control item or a head from this
     /// neighbour now. A frame of another one waits in the network.
     pub fn listens_to(&self, from: PeId) -> bool {

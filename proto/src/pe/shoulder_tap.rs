@@ -99,9 +99,13 @@ impl ShoulderTap {
     }
 
     fn own_due(&self) -> Option<Time> {
-        let own = self.own?;
-        let (Time(at), after) = self.called?;
-        let wait = after.saturating_sub(self.pace.up.first_flit(own.bytes));
+        self.own?;
+        self.was_due()
+    }
+
+    pub(super) fn was_due(&self) -> Option<Time> {
+        let (Time(at), after) = self.called.filter(|_| self.own_bytes > 0)?;
+        let wait = after.saturating_sub(self.pace.up.first_flit(self.own_bytes));
         Some(Time(at.saturating_add(wait)))
     }
 

@@ -447,6 +447,19 @@ pub struct Report {
     pub peak_buffered_flits: u64,
     #[prost(uint64, tag = "7")]
     pub peak_resident_bytes: u64,
+    /// Where a schedule says when the PE's own message starts.
+    #[prost(message, optional, tag = "8")]
+    pub own_start: ::core::option::Option<OwnStart>,
+}
+/// A PE's own message in a gather, on its host's monotonic clock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OwnStart {
+    /// By the order or the wakeup call.
+    #[prost(uint64, tag = "1")]
+    pub due_ns: u64,
+    /// When its first flit was handed to the socket.
+    #[prost(uint64, tag = "2")]
+    pub began_ns: u64,
 }
 /// A message at its destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -10,7 +10,7 @@ use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, FromPe, Payload, Prepare, Register, Report, ToPe,
+    Arrival, Assignment, FromPe, OwnStart, Payload, Prepare, Register, Report, ToPe,
 };
 use flitcast_proto::{PeId, RoundId, Tree};
 
@@ -95,12 +95,17 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 collisions: 4,
                 peak_buffered_flits: 1,
                 peak_resident_bytes: 7 << 20,
+                own_start: Some(OwnStart {
+                    due_ns: 50,
+                    began_ns: 60,
+                }),
             }),
             "report { round: 3 complete: true started_ns: 12
              arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
                         delivered: true at_ns: 77 }
              arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 }
-             collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032 }",
+             collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
+             own_start { due_ns: 50 began_ns: 60 } }",
         ),
         (
             FromPe::Progress {

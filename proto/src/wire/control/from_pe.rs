@@ -2,7 +2,7 @@
 
 use prost::Message as _;
 
-use super::{Arrival, FromPe, Register, Report, missing, parse_link, put_link};
+use super::{Arrival, FromPe, OwnStart, Register, Report, missing, parse_link, put_link};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
 use crate::{PeId, RoundId};
@@ -34,6 +34,10 @@ impl FromPe {
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
                 peak_resident_bytes: report.peak_resident_bytes,
+                own_start: report.own_start.map(|start| pb::OwnStart {
+                    due_ns: start.due_ns,
+                    began_ns: start.began_ns,
+                }),
             }),
             FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
                 round: round.0,
@@ -83,6 +87,10 @@ impl FromPe {
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
                 peak_resident_bytes: report.peak_resident_bytes,
+                own_start: report.own_start.map(|start| OwnStart {
+                    due_ns: start.due_ns,
+                    began_ns: start.began_ns,
+                }),
             }),
             Kind::Progress(progress) => FromPe::Progress {
                 round: RoundId(progress.round),

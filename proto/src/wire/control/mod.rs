@@ -180,6 +180,18 @@ pub struct Report {
     pub peak_buffered_flits: u64,
     /// The process's high-water mark.
     pub peak_resident_bytes: u64,
+    /// When the PE's own message started; `None` where no schedule says when it is to,
+    /// and before it has.
+    pub own_start: Option<OwnStart>,
+}
+
+/// The start of a PE's own message in a gather, on its host's monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnStart {
+    /// When it was due, by the order or the wakeup call.
+    pub due_ns: u64,
+    /// When its first flit was handed to the socket.
+    pub began_ns: u64,
 }
 
 /// A message at its destination.

@@ -1,0 +1,41 @@
+//! `flitcast bench`: times the algorithms on one tree and one set of lengths, each as a
+//! round really runs, beside what was predicted of it.
+
+mod args;
+mod csv;
+mod json;
+mod measure;
+mod raw;
+mod table;
+
+use std::io::{self, Write};
+
+pub use args::{Bench, BenchArgs, BenchFormat};
+pub use measure::{Ended, Figures, run};
+
+/// Prints the result.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match bench.format {
+        BenchFormat::Table => {
+            let size = rustix::termios::tcgetwinsize(&out).ok();
+            // Zero is what a terminal says that does not know.
+            let width = size
+                .map(|size| size.ws_col.into())
+                .filter(|&width| width > 0);
+            out.write_all(table::table(bench, figures, width).as_bytes())
+        }
+        BenchFormat::Json => out.write_all(json::json(bench, &figures).as_bytes()),
+        BenchFormat::Csv => {
+            // Its lines have no place for what did not run.
+            for skipped in &bench.skipped {
+                eprintln!("skipped: {} is {}", skipped.algorithm, skipped.why);
+            }
+            out.write_all(&csv::csv(bench, &figures)?)
+        }
+    }
+}

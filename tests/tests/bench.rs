@@ -1,0 +1,434 @@
+//! `flitcast bench` with real processes: which algorithms it times on which tree, what
+//! scripts read of it, what it keeps, what it refuses, and how it ends early.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::{Report, parsed, printed, refused, run, scratch, start};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const OURS: [&str; 6] = [
+    "certification-serial",
+    "certification-serial-turns",
+    "certification-serial-eager",
+    "certification-pipelined",
+    "certification-pipelined-turns",
+    "certification-pipelined-eager",
+];
+const TAPS: [&str; 3] = ["shoulder-tap", "shoulder-tap-turns", "shoulder-tap-eager"];
+const GATHER_BASELINES: [&str; 4] = ["linear", "window", "binomial", "adaptive"];
+const SCATTER_BASELINES: [&str; 3] = ["linear", "binomial", "adaptive"];
+
+fn names<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
+    let list = list.as_array().expect("a list").iter();
+    list.map(|entry| entry[key].as_str().expect("a name"))
+        .collect()
+}
+
+fn keys(object: &Value) -> Vec<&str> {
+    let object = object.as_object().expect("an object");
+    object.keys().map(String::as_str).collect()
+}
+
+fn float(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Which algorithms are timed on a tree, and which are not.
+#[track_caller]
+fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
+    let bench = parsed(&format!(
+        "bench {operation} {tree} --lengths uniform:0..20000:7 --flit-size 4KiB \
+         --rounds 4 --warm-up 1 --format json"
+    ));
+    assert_eq!(names(&bench["results"], "algorithm"), timed, "{tree}");
+    assert_eq!(names(&bench["skipped"], "algorithm"), skipped, "{tree}");
+    let spec = tree.rsplit(' ').next();
+    assert_eq!(bench["tree"].as_str(), spec);
+    for reason in names(&bench["skipped"], "reason") {
+        assert!(reason.starts_with("for "), "{reason}");
+    }
+    for result in bench["results"].as_array().expect("a list") {
+        assert_consistent(result, float(&bench["bytes"]));
+    }
+}
+
+#[track_caller]
+fn assert_consistent(result: &Value, bytes: f64) {
+    let measured = ["min", "median", "p95", "max"].map(|key| float(&result["measured_us"][key]));
+    assert!(measured[0] > 0.0 && measured.is_sorted(), "{result:#}");
+    let [min, median, p95, _] = measured;
+    let near = |key: &str, expected: f64| {
+        let value = float(&result[key]);
+        let difference = (value - expected).abs();
+        assert!(
+            difference <= expected.abs() * 1e-9,
+            "{key}: {expected}, {result:#}"
+        );
+    };
+    let predicted = float(&result["predicted_us"]);
+    assert!(predicted > 0.0, "{result:#}");
+    near("error_pct", (predicted - median) / median * 100.0);
+    near("goodput_bytes_per_s", bytes / median * 1e6);
+    near("spread_pct", (p95 - min) / median * 100.0);
+    let name = result["algorithm"].as_str().expect("a name");
+    match OURS.contains(&name) || TAPS.contains(&name) {
+        true => {
+            let slip = ["median", "max"].map(|key| float(&result["slip_us"][key]));
+            assert!(slip.is_sorted(), "{result:#}");
+        }
+        false => assert!(result["slip_us"].is_null(), "{result:#}"),
+    }
+}
+
+#[test]
+fn all_that_gather_on_a_tree_are_timed() {
+    let all = |parts: &[&[&'static str]]| parts.concat();
+    let path = all(&[&OURS, &TAPS]);
+    let others = all(&[&TAPS, &GATHER_BASELINES]);
+    let baselines = all(&[&OURS, &GATHER_BASELINES]);
+    assert_times("gather", "--tree path:5", &path, &GATHER_BASELINES);
+    assert_times("gather", "--tree kary:2:6", &OURS, &others);
+    assert_times("gather", "--tree star:5", &baselines, &TAPS);
+    let complete = "--network complete:6";
+    assert_times("gather", complete, &baselines, &TAPS);
+}
+
+#[test]
+fn all_that_scatter_on_a_tree_are_timed() {
+    let all = [&["fdf"], &SCATTER_BASELINES[..]].concat();
+    assert_times("scatter", "--tree path:5", &["fdf"], &SCATTER_BASELINES);
+    assert_times("scatter", "--tree kary:2:6", &["fdf"], &SCATTER_BASELINES);
+    assert_times("scatter", "--tree star:5", &all, &[]);
+    assert_times("scatter", "--network complete:6", &all, &[]);
+}
+
+#[test]
+fn json_is_what_scripts_depend_on() {
+    let bench = parsed(
+        "bench gather --tree star:4 --lengths equal:16KiB --rounds 7 --warm-up 0 \
+         --algorithms window,certification-serial,window --format json",
+    );
+    let fixed = ["operation", "tree", "lengths", "rounds", "results"];
+    assert_eq!(keys(&bench)[..5], fixed);
+    assert_eq!(bench["operation"], "gather");
+    assert_eq!(bench["tree"], "star:4");
+    assert_eq!(bench["lengths"], "equal:16KiB");
+    assert_eq!(bench["rounds"], 7);
+    assert_eq!(bench["bytes"], 3 << 14);
+    let results = names(&bench["results"], "algorithm");
+    assert_eq!(results, ["window", "certification-serial"], "each once");
+    assert_eq!(bench["skipped"], serde_json::json!([]));
+    let fixed = [
+        "algorithm",
+        "predicted_us",
+        "measured_us",
+        "error_pct",
+        "goodput_bytes_per_s",
+        "collisions",
+        "peak_buffered_flits",
+    ];
+    for result in bench["results"].as_array().expect("a list") {
+        assert_eq!(keys(result)[..7], fixed);
+        assert_eq!(
+            keys(&result["measured_us"]),
+            ["min", "median", "p95", "max"]
+        );
+        assert!(result["collisions"].is_u64(), "{result:#}");
+        assert_eq!(result["peak_buffered_flits"], 0, "a star relays nothing");
+    }
+}
+
+#[test]
+fn a_size_is_the_same_as_equal_lengths() {
+    let bench = parsed("bench scatter --tree path:3 --size 5kB --rounds 1 --format json");
+    assert_eq!(bench["lengths"], "equal:5kB");
+    assert_eq!(bench["bytes"], 10_000);
+}
+
+/// A line of a CSV text, by its header.
+type Record = std::collections::HashMap<String, String>;
+
+#[track_caller]
+fn records(text: &str) -> Vec<Record> {
+    let mut reader = csv::ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .from_reader(text.as_bytes());
+    let records = reader.deserialize();
+    records
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|error| panic!("{error} in\n{text}"))
+}
+
+/// Microseconds with three decimals, as nanoseconds.
+#[track_caller]
+fn nanos(record: &Record, column: &str) -> u64 {
+    let text = &record[column];
+    let (_, decimals) = text.split_once('.').expect("microseconds have decimals");
+    assert_eq!(decimals.len(), 3, "{column}: {text}");
+    text.replace('.', "").parse().expect("digits")
+}
+
+/// A bench of three algorithms that keeps its samples in `raw`.
+fn bench_into(raw: &Path, format: &str) -> String {
+    let raw = raw.to_str().expect("scratch paths are UTF-8");
+    printed(&format!(
+        "bench gather --tree star:4 --lengths 10000,0,30000 --flit-size 4KiB --rounds 8 \
+         --algorithms linear,certification-pipelined,binomial --format {format} --raw {raw}"
+    ))
+}
+
+/// The median, and the 95th percentile by nearest rank.
+fn median_and_p95(values: &mut [u64]) -> (u64, u64) {
+    values.sort_unstable();
+    let n = values.len();
+    let median = u64::midpoint(values[(n - 1) / 2], values[n / 2]);
+    (median, values[(95 * n).div_ceil(100) - 1])
+}
+
+#[test]
+fn csv_says_what_the_samples_say() {
+    let dir = scratch();
+    let raw = dir.path().join("raw.csv");
+    let lines = records(&bench_into(&raw, "csv"));
+    let raw = fs::read_to_string(raw).expect("the samples were kept");
+    let header: Vec<&str> = raw.lines().take(3).collect();
+    for (line, (field, content)) in header.iter().zip([
+        ("# commit: ", ""),
+        ("# host: ", " core"),
+        (
+            "# command: ",
+            " bench gather --tree star:4 --lengths 10000,0,30000 ",
+        ),
+    ]) {
+        assert!(
+            line.starts_with(field) && line.len() > field.len(),
+            "{line}"
+        );
+        assert!(line.contains(content), "{line}");
+    }
+    let samples = records(&raw);
+    assert_eq!(samples.len(), 3 * 8);
+    let algorithms: Vec<&String> = lines.iter().map(|line| &line["algorithm"]).collect();
+    assert_eq!(
+        algorithms,
+        ["linear", "certification-pipelined", "binomial"]
+    );
+    for line in &lines {
+        assert_eq!(line["tree"], "star:4");
+        assert_eq!(line["lengths"], "10000,0,30000");
+        let own: Vec<&Record> = samples
+            .iter()
+            .filter(|sample| sample["algorithm"] == line["algorithm"])
+            .collect();
+        let rounds: Vec<&String> = own.iter().map(|sample| &sample["round"]).collect();
+        assert_eq!(rounds, ["1", "2", "3", "4", "5", "6", "7", "8"]);
+        let passes: Vec<&String> = own.iter().map(|sample| &sample["pass"]).collect();
+        assert_eq!(passes, ["1", "1", "2", "2", "2", "3", "3", "3"]);
+        let of = |column| own.iter().map(move |sample| nanos(sample, column));
+        let mut measured: Vec<u64> = of("measured_us").collect();
+        let (median, p95) = median_and_p95(&mut measured);
+        assert_eq!(nanos(line, "median_us"), median);
+        assert_eq!(nanos(line, "p95_us"), p95);
+        assert_eq!(nanos(line, "min_us"), measured[0]);
+        assert_eq!(nanos(line, "max_us"), measured[7]);
+        // The first sample of each pass.
+        let mut predicted = [0, 2, 5].map(|place| nanos(own[place], "predicted_us"));
+        let (predicted, _) = median_and_p95(&mut predicted);
+        assert_eq!(nanos(line, "predicted_us"), predicted);
+        let number = |column: &str| line[column].parse::<f64>().expect("a number");
+        let error = (predicted as f64 - median as f64) / median as f64 * 100.0;
+        assert!((number("error_pct") - error).abs() <= 0.0501, "{line:?}");
+        let goodput = 40_000.0 / median as f64 * 1e9;
+        assert!(
+            (number("goodput_bytes_per_s") - goodput).abs() <= 0.501,
+            "{line:?}"
+        );
+        let collisions = own.iter().map(|sample| &sample["collisions"]);
+        let collisions = collisions.map(|text| text.parse::<u64>().expect("a count"));
+        assert_eq!(number("collisions"), collisions.max().unwrap_or(0) as f64);
+        if !OURS.contains(&&*line["algorithm"]) {
+            assert_eq!((&*line["slip_median_us"], &*line["slip_max_us"]), ("", ""));
+            continue;
+        }
+        // It is due after the round's beginning, and starts before the round's end.
+        for sample in &own {
+            assert!(nanos(sample, "slip_median_us") <= nanos(sample, "slip_max_us"));
+            assert!(nanos(sample, "slip_max_us") < nanos(sample, "measured_us"));
+        }
+        assert_eq!(Some(nanos(line, "slip_max_us")), of("slip_max_us").max());
+    }
+}
+
+#[test]
+fn json_says_what_the_samples_say() {
+    let dir = scratch();
+    let raw = dir.path().join("raw.csv");
+    let bench = Report::parse(&bench_into(&raw, "json"));
+    let samples = records(&fs::read_to_string(raw).expect("the samples were kept"));
+    for result in bench.list("/results") {
+        let own = samples
+            .iter()
+            .filter(|sample| result["algorithm"] == sample["algorithm"]);
+        let mut measured: Vec<u64> = own.map(|sample| nanos(sample, "measured_us")).collect();
+        assert_eq!(measured.len(), 8);
+        let (median, p95) = median_and_p95(&mut measured);
+        assert_eq!(float(&result["measured_us"]["median"]), median as f64 / 1e3);
+        assert_eq!(float(&result["measured_us"]["p95"]), p95 as f64 / 1e3);
+    }
+}
+
+#[test]
+fn what_a_csv_leaves_out_is_told() {
+    let line = "bench gather --tree kary:2:4 --size 1KiB --rounds 1 --format csv";
+    let finished = run(line.split_whitespace()).ok();
+    assert_eq!(records(&finished.stdout).len(), OURS.len());
+    let skipped = [
+        "skipped: shoulder-tap is for paths only",
+        "skipped: window is ",
+    ];
+    for skipped in skipped {
+        assert!(finished.stderr.contains(skipped), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_table_has_the_quickest_first_and_marks_it() {
+    let text = printed("bench gather --network complete:5 --size 20kB --rounds 3");
+    let mut lines = text.lines();
+    let heading = "gather complete:5, equal:20kB: 5 PEs, 4 messages, 78.13 KiB in flits of 64 KiB";
+    assert_eq!(lines.next(), Some(heading));
+    let rounds = "3 rounds of each in 3 passes, 5 more to warm up in each pass";
+    assert_eq!(lines.next(), Some(rounds));
+    let columns = lines.nth(1).expect("a header").split_whitespace();
+    let columns: Vec<&str> = columns.collect();
+    assert_eq!(columns[..3], ["algorithm", "predicted", "median"]);
+    let rows: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    let name = |row: &str| {
+        row.trim_start_matches([' ', '*'])
+            .split(' ')
+            .next()
+            .map(str::to_owned)
+    };
+    let mut timed: Vec<String> = rows.iter().filter_map(|row| name(row)).collect();
+    assert!(rows[0].starts_with("  * "), "{text}");
+    assert!(
+        rows[1..].iter().all(|row| row.starts_with("    ")),
+        "{text}"
+    );
+    timed.sort_unstable();
+    let mut expected = [&OURS[..], &GATHER_BASELINES].concat();
+    expected.sort_unstable();
+    assert_eq!(timed, expected);
+    let notes: Vec<&str> = lines.collect();
+    for note in [
+        "  *  ",
+        "  tree  ",
+        "  skipped     shoulder-tap, ",
+        "  verified  ",
+    ] {
+        assert!(
+            notes.iter().any(|line| line.starts_with(note)),
+            "{note}: {text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_bench_is_told_at_once() {
+    let dir = scratch();
+    let nowhere = dir.path().join("no/raw.csv");
+    let line = format!(
+        "bench gather --tree kary:2:8 --lengths 1,2 --flit-size 1 \
+         --algorithms fdf,window,shoulder-tap --raw {}",
+        nowhere.display()
+    );
+    let faults = [
+        "there is no gather called `fdf`; there are certification-serial, ",
+        "window is for PEs that can all reach each other, which kary:2:8 does not promise",
+        "shoulder-tap is for paths only, and in kary:2:8 P0 has 2 children",
+        "7 needed",
+        "--flit-size",
+        "there is no folder ",
+    ];
+    refused(&line, &faults);
+    assert!(!dir.path().join("no").exists());
+    refused("bench gather", &["--tree TREE", "--lengths LENGTHS"]);
+    let line = "bench scatter --tree path:3 --size 1 --algorithms";
+    refused(&format!("{line} window"), &["no scatter called `window`"]);
+    refused(&format!("{line} fdf,"), &["no scatter called ``"]);
+    refused("bench scatter --tree path:3 --size 1 --rounds 0", &["0"]);
+    let nothing = ["every message is null"];
+    refused("bench gather --tree path:3 --size 0", &nothing);
+    refused("bench gather --tree path:1 --size 1", &nothing);
+}
+
+#[test]
+fn samples_are_not_overwritten() {
+    let dir = scratch();
+    let raw = dir.path().join("raw.csv");
+    fs::write(&raw, "dear").expect("scratch can be written to");
+    let line = format!(
+        "bench gather --tree path:3 --size 1 --raw {}",
+        raw.display()
+    );
+    refused(&line, &["not overwritten"]);
+    assert_eq!(fs::read_to_string(&raw).expect("it is there"), "dear");
+}
+
+/// In the first round of the first algorithm, which has no end.
+#[test]
+fn ctrl_c_ends_all() {
+    let line = "bench gather --tree kary:2:4 --size 400GiB -vv";
+    let mut running = start(line.split_whitespace());
+    running.wait_for(&["P0| ", "route=Deliver"]);
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("interrupted"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(finished.stdout, "");
+}
+
+/// Among short rounds; what was measured until then is kept.
+#[test]
+fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
+    let dir = scratch();
+    let raw = dir.path().join("raw.csv");
+    let line = format!(
+        "bench gather --tree path:3 --size 1KiB --rounds 6000 --warm-up 0 -v --raw {}",
+        raw.display()
+    );
+    let mut running = start(line.split_whitespace());
+    running.wait_for(&["timing", "shoulder-tap", "pass=1"]);
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert!(finished.stderr.contains("raw.csv"), "{}", finished.stderr);
+    let samples = records(&fs::read_to_string(raw).expect("it is there"));
+    for name in OURS {
+        let own = samples.iter().filter(|sample| sample["algorithm"] == name);
+        assert_eq!(own.count(), 2000, "{name}");
+    }
+}
+
+#[test]
+fn a_failing_algorithm_is_named() {
+    let line = "bench gather --tree path:3 --size 400GiB --format json -vv";
+    let mut running = start(line.split_whitespace());
+    running.wait_for(&["P0| ", "route=Deliver"]);
+    running.pe(2).signal(Signal::KILL);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1));
+    let cause = "error: certification-serial: P2 was killed by signal 9";
+    assert!(finished.stderr.contains(cause), "{}", finished.stderr);
+    let report = finished.report();
+    assert_eq!(report.value("/error/algorithm"), "certification-serial");
+    assert_eq!(report.number("/error/pe"), 2);
+}

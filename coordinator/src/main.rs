@@ -11,6 +11,7 @@ mod compare;
 mod conduct;
 mod console;
 mod edge_file;
+mod link_spec;
 mod outcome;
 mod plan;
 mod report;

@@ -1,7 +1,7 @@
 //! Sizes, times and rates as people write and read them.
 //!
-//! Sizes are parsed exactly; there are no floats here, so a size never comes out
-//! one byte off. The displays round, and are for eyes only: what programs read
+//! They are parsed exactly; there are no floats here, so a size never comes out
+//! one byte off. Most displays round, and are for eyes only: what programs read
 //! (CSV, JSON) is printed as plain numbers, in units that its column names.
 
 use std::fmt;
@@ -10,30 +10,109 @@ use std::fmt;
 /// buffers count in signed 64-bit numbers.
 pub const MAX_TOTAL_BYTES: u64 = i64::MAX as u64;
 
-/// Why a text is not a size.
+/// What a text is to say: a number and a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Bytes.
+    Size,
+    /// Bits a second, with the units of `tc`.
+    Rate,
+    /// Nanoseconds.
+    Time,
+}
+
+impl Quantity {
+    fn name(self) -> &'static str {
+        match self {
+            Quantity::Size => "a size",
+            Quantity::Rate => "a rate",
+            Quantity::Time => "a time",
+        }
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Quantity::Size => "64KiB",
+            Quantity::Rate => "200mbit",
+            Quantity::Time => "5ms",
+        }
+    }
+
+    fn units(self) -> &'static str {
+        match self {
+            Quantity::Size => "B, KiB, MiB, GiB, TiB, PiB, EiB and kB, MB, GB, TB, PB, EB",
+            Quantity::Rate => "kbit, mbit, gbit",
+            Quantity::Time => "ns, us, ms, s",
+        }
+    }
+
+    /// What is counted.
+    fn counted(self) -> &'static str {
+        match self {
+            Quantity::Size => "bytes",
+            Quantity::Rate => "bits a second",
+            Quantity::Time => "nanoseconds",
+        }
+    }
+
+    /// How many of what is counted a unit has; of no unit, where that is allowed.
+    fn factor(self, unit: &str) -> Option<u128> {
+        let power = |names: &[&str], base: u128| {
+            let exponent = names
+                .iter()
+                .position(|name| name.eq_ignore_ascii_case(unit));
+            exponent.map(|e| base.pow(e as u32))
+        };
+        match self {
+            Quantity::Size if unit.is_empty() => Some(1),
+            Quantity::Size => power(&BINARY, 1024).or_else(|| power(&DECIMAL, 1000)),
+            // Not `bit`: no link is that slow, and one letter less would be bytes.
+            Quantity::Rate => power(&BITS, 1000).map(|power| power * 1000),
+            Quantity::Time => power(&TIMES, 1000),
+        }
+    }
+}
+
+/// Why a text is not a size, a rate or a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// It does not begin with a number.
-    #[error("`{text}` is not a size: write a number and a unit, like 64KiB")]
+    #[error(
+        "`{text}` is not {}: write a number and a unit, like {}",
+        quantity.name(),
+        quantity.example()
+    )]
     NoNumber {
         /// The text.
         text: String,
+        /// What it should be.
+        quantity: Quantity,
+    },
+    /// A number alone, where that could be anything.
+    #[error("`{text}` has no unit; the units are {}", quantity.units())]
+    NoUnit {
+        /// The text.
+        text: String,
+        /// What it should be.
+        quantity: Quantity,
     },
     /// The unit is none of ours.
-    #[error(
-        "`{text}`: unknown unit `{unit}`; the units are B, KiB, MiB, GiB, TiB, PiB, EiB and kB, MB, GB, TB, PB, EB"
-    )]
+    #[error("`{text}`: unknown unit `{unit}`; the units are {}", quantity.units())]
     UnknownUnit {
         /// The text.
         text: String,
         /// What stood behind the number.
         unit: String,
+        /// What it should be.
+        quantity: Quantity,
     },
     /// Like 1.3KiB.
-    #[error("`{text}` is not a whole number of bytes")]
+    #[error("`{text}` is not a whole number of {}", quantity.counted())]
     NotWhole {
         /// The text.
         text: String,
+        /// What it should be.
+        quantity: Quantity,
     },
     /// More decimals than are looked at.
     #[error("`{text}` has more than {MAX_DECIMALS} decimals")]
@@ -42,10 +121,12 @@ pub enum UnitError {
         text: String,
     },
     /// It does not fit.
-    #[error("`{text}` is more than 2^64-1 bytes")]
+    #[error("`{text}` is more than 2^64-1 {}", quantity.counted())]
     TooLarge {
         /// The text.
         text: String,
+        /// What it should be.
+        quantity: Quantity,
     },
 }
 
@@ -55,35 +136,49 @@ const MAX_DECIMALS: usize = 18;
 /// The units by rising power: of 1024, and of 1000.
 const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const DECIMAL: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+/// The first is a thousand.
+const BITS: [&str; 3] = ["kbit", "mbit", "gbit"];
+const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
 /// Reads a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Upper and lower
 /// case are alike. A fraction is welcome where it makes whole bytes.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    parse(Quantity::Size, text)
+}
+
+/// Reads a rate in bits a second: `200mbit`, `1.5gbit`.
+pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
+    parse(Quantity::Rate, text)
+}
+
+/// Reads a time in nanoseconds: `3ms`, `0.5us`.
+pub fn parse_time(text: &str) -> Result<u64, UnitError> {
+    parse(Quantity::Time, text)
+}
+
+fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
     let owned = || text.to_owned();
     let trimmed = text.trim();
     let number_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = trimmed.split_at(number_end.unwrap_or(trimmed.len()));
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || decimals.is_empty() || decimals.contains('.') {
-        return Err(UnitError::NoNumber { text: owned() });
+        let text = owned();
+        return Err(UnitError::NoNumber { text, quantity });
     }
 
     let unit = unit.trim_start();
-    let power = |names: &[&str], base: u128| {
-        let exponent = names
-            .iter()
-            .position(|name| name.eq_ignore_ascii_case(unit));
-        exponent.map(|e| base.pow(e as u32))
-    };
-    let factor = match unit {
-        "" => 1,
-        _ => power(&BINARY, 1024)
-            .or_else(|| power(&DECIMAL, 1000))
-            .ok_or_else(|| UnitError::UnknownUnit {
-                text: owned(),
-                unit: unit.to_owned(),
-            })?,
-    };
+    let factor = quantity.factor(unit).ok_or_else(|| match unit {
+        "" => UnitError::NoUnit {
+            text: owned(),
+            quantity,
+        },
+        _ => UnitError::UnknownUnit {
+            text: owned(),
+            unit: unit.to_owned(),
+            quantity,
+        },
+    })?;
 
     let decimals = decimals.trim_end_matches('0');
     if decimals.len() > MAX_DECIMALS {
@@ -94,13 +189,54 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     // empty (`decimals` after trimming, which is 0).
     let part = decimals.parse::<u128>().unwrap_or(0) * factor;
     if part % denominator != 0 {
-        return Err(UnitError::NotWhole { text: owned() });
+        let text = owned();
+        return Err(UnitError::NotWhole { text, quantity });
     }
-    let bytes = whole.parse::<u64>().ok().and_then(|whole| {
-        let bytes = u128::from(whole) * factor + part / denominator;
-        u64::try_from(bytes).ok()
+    let all = whole.parse::<u64>().ok().and_then(|whole| {
+        let all = u128::from(whole) * factor + part / denominator;
+        u64::try_from(all).ok()
     });
-    bytes.ok_or_else(|| UnitError::TooLarge { text: owned() })
+    all.ok_or_else(|| UnitError::TooLarge {
+        text: owned(),
+        quantity,
+    })
+}
+
+/// A rate in bits a second, printed exactly as it is typed: `200mbit`, `1.5gbit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRate(pub u64);
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&exactly(self.0, 1000, &BITS))
+    }
+}
+
+/// A time in nanoseconds, printed exactly as it is typed: `3ms`, `0.5us`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactTime(pub u64);
+
+impl fmt::Display for ExactTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&exactly(self.0, 1, &TIMES))
+    }
+}
+
+/// `value` in the largest unit that it reaches; the first unit is `first`, each of the
+/// others a thousand times the one before.
+fn exactly(value: u64, first: u64, units: &[&str]) -> String {
+    let reached = |place: &usize| value >= first * 1000u64.pow(*place as u32);
+    let place = (0..units.len()).rev().find(reached).unwrap_or(0);
+    let one = first * 1000u64.pow(place as u32);
+    let width = one.ilog10() as usize;
+    let (whole, part) = (value / one, value % one);
+    let text = match part {
+        0 => whole.to_string(),
+        _ => format!("{whole}.{part:0width$}")
+            .trim_end_matches('0')
+            .to_owned(),
+    };
+    format!("{text}{}", units[place])
 }
 
 /// A number of bytes, printed like `1.5 MiB`: at most 4 significant digits.
@@ -303,7 +439,71 @@ mod tests {
         assert_eq!(rate(7, 0), "-");
     }
 
+    #[test]
+    fn rates_and_times_are_read_and_printed_exactly() {
+        for (text, bits, printed) in [
+            ("1kbit", 1_000, "1kbit"),
+            ("200mbit", 200_000_000, "200mbit"),
+            ("1500 Mbit", 1_500_000_000, "1.5gbit"),
+            ("0.333333333gbit", 333_333_333, "333.333333mbit"),
+        ] {
+            assert_eq!(parse_rate(text), Ok(bits), "{text}");
+            assert_eq!(BitRate(bits).to_string(), printed);
+        }
+        for (text, nanos, printed) in [
+            ("0ns", 0, "0ns"),
+            ("7us", 7_000, "7us"),
+            ("0.25ms", 250_000, "250us"),
+            ("1.000000001s", 1_000_000_001, "1.000000001s"),
+        ] {
+            assert_eq!(parse_time(text), Ok(nanos), "{text}");
+            assert_eq!(ExactTime(nanos).to_string(), printed);
+        }
+        for (refused, reason) in [
+            (
+                parse_rate("fast"),
+                "`fast` is not a rate: write a number and a unit, like 200mbit",
+            ),
+            (
+                parse_rate("200"),
+                "`200` has no unit; the units are kbit, mbit, gbit",
+            ),
+            (
+                parse_rate("1MB"),
+                "`1MB`: unknown unit `MB`; the units are kbit, mbit, gbit",
+            ),
+            (
+                parse_rate("0.0001kbit"),
+                "`0.0001kbit` is not a whole number of bits a second",
+            ),
+            (
+                parse_time("-1ms"),
+                "`-1ms` is not a time: write a number and a unit, like 5ms",
+            ),
+            (
+                parse_time("5"),
+                "`5` has no unit; the units are ns, us, ms, s",
+            ),
+            (
+                parse_time("0.5ns"),
+                "`0.5ns` is not a whole number of nanoseconds",
+            ),
+            (
+                parse_time("99999999999999999s"),
+                "`99999999999999999s` is more than 2^64-1 nanoseconds",
+            ),
+        ] {
+            assert_eq!(refused.unwrap_err().to_string(), reason);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_printed_rate_is_itself(value: u64) {
+            prop_assert_eq!(parse_rate(&BitRate(value).to_string()), Ok(value));
+            prop_assert_eq!(parse_time(&ExactTime(value).to_string()), Ok(value));
+        }
+
         #[test]
         fn anything_is_a_size_or_an_error(text: String) {
             let _ = parse_bytes(&text);

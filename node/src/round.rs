@@ -168,7 +168,7 @@ impl Round<'_> {
         let link = self.neighbours.get(to);
         let held = self.held.iter().position(|(held, _)| *held == message);
         if let Some((_, frames)) = held.map(|place| self.held.swap_remove(place)) {
-            return Ok(link.send_frame(&frames).await?);
+            return Ok(link.send_frames(&frames).await?);
         }
         let mut source = self.outbox.take(message);
         let mut hash = Xxh3::new();
@@ -398,7 +398,7 @@ impl Round<'_> {
             return;
         }
         let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
-        for link in self.neighbours.children() {
+        for link in self.neighbours.children_mut() {
             if Some(link.peer()) != last && self.pe.listens_to(link.peer()) {
                 self.report.collisions += link.waiting_bytes().div_ceil(frame);
             }

@@ -158,3 +158,6 @@ impl Shape {
         bytes.min(frame_bytes.saturating_add(carried))
     }
 }
+
+#[cfg(test)]
+mod tests;

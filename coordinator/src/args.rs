@@ -164,9 +164,9 @@ pub struct RoundArgs {
     /// Payload of a flit, the unit that a relay holds.
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub flit_size: String,
-    /// What every link is to be like, with rate=RATE (in kbit, mbit, gbit), latency=TIME
-    /// (in ns, us, ms, s) or both, like rate=200mbit,latency=1ms. A tree file may say it of
-    /// single edges [default: as fast as this machine].
+    /// What the links are to be like: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,
+    /// ms, s) or both, as in rate=200mbit,latency=1ms. A tree file may say it of single
+    /// edges [default: as fast as the machine].
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
     /// How often to do it; the report gives median and spread.

@@ -115,3 +115,28 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
     }
     assert_eq!(gathered.float("/edges/0/shaped/up/ns_per_byte"), 8.0);
 }
+
+/// A tree that is printed as a tree file keeps its links.
+#[test]
+fn a_printed_tree_file_has_the_same_links() {
+    let dir = scratch();
+    let (first, second) = (dir.path().join("a.toml"), dir.path().join("b.toml"));
+    let text = "parents = [0, 1]\n\
+                [[edges]]\nchild = 2\nlatency = \"0.5ms\"\nup = { rate = \"2.5mbit\" }\n";
+    std::fs::write(&first, text).expect("a scratch directory can be written to");
+    let print = |path: &std::path::Path| {
+        let tree = format!("file:{}", path.display());
+        let arguments = ["tree", "--tree", &tree, "--format", "toml"];
+        let printed = run(arguments).ok().stdout;
+        let (name, rest) = printed.split_once('\n').expect("a comment with its name");
+        assert!(name.starts_with("# file:"), "{name}");
+        rest.to_owned()
+    };
+    let printed = print(&first);
+    let links = "[[edges]]\nchild = 2\n\
+                 down = { rate = \"unlimited\", latency = \"500us\" }\n\
+                 up = { rate = \"2.5mbit\", latency = \"500us\" }\n";
+    assert!(printed.ends_with(links), "{printed}");
+    std::fs::write(&second, &printed).expect("a scratch directory can be written to");
+    assert_eq!(print(&second), printed);
+}

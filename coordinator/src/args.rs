@@ -173,6 +173,11 @@ pub struct TransferArgs {
     /// Payload of a flit, the unit that a relay holds.
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub flit_size: String,
+    /// What the links are to be like: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,
+    /// ms, s) or both, as in rate=200mbit,latency=1ms. A tree file may say it of single
+    /// edges [default: as fast as the machine].
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
 }
 
 /// Arguments that both operations share.

@@ -168,6 +168,7 @@ impl Conductor<'_> {
                 operation: self.request.operation,
                 flit_bytes: self.request.flit_bytes,
                 payload: self.request.payload.clone(),
+                links: self.request.links_of(pe),
             };
             self.cluster.say(pe, ToPe::Assignment(assignment)).await;
         }

@@ -13,6 +13,7 @@ mod compare;
 mod conduct;
 mod console;
 mod edge_file;
+mod link_spec;
 mod model;
 mod outcome;
 mod plan;

@@ -89,8 +89,10 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
     let pacing = pacing
         .map(|pacing| format!(", {pacing}"))
         .unwrap_or_default();
+    let links = request.links_name();
+    let links = links.map(|links| format!("; {links}")).unwrap_or_default();
     format!(
-        "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}\n\n",
+        "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
         operation_name(request.operation),
         request.tree_name,
         counted(request.tree.len() as u64, "PE", "PEs"),
@@ -213,7 +215,15 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
     let edges = tree.pes().skip(1).map(|pe| {
         let edge = outcome.rounds.model.edges[pe.index()];
         let parent = tree.parent(pe).map(|parent| parent.0);
-        json!({ "parent": parent, "child": pe.0, "down": link(edge.down), "up": link(edge.up) })
+        let shaped = request.links[pe.index()].map(|asked| asked.edge());
+        let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
+        json!({
+            "parent": parent,
+            "child": pe.0,
+            "down": link(edge.down),
+            "up": link(edge.up),
+            "shaped": shaped,
+        })
     });
     let goodput = outcome.measured.filter(|m| m.median > 0);
     let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_node::payload::PayloadError;
-use flitcast_proto::Tree;
+use flitcast_proto::cost::Edge;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::args::{
@@ -21,6 +22,7 @@ use crate::args::{
 };
 use crate::baseline::Baseline;
 use crate::candidates::{self, Unfit};
+use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -57,6 +59,8 @@ pub struct Request {
     pub payload: Payload,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
+    /// What the links to their parents are to be like, by PE index; `None`: as they are.
+    pub links: Vec<Option<EdgeSpec>>,
     /// How many rounds.
     pub rounds: u64,
     /// How the result is printed.
@@ -137,6 +141,9 @@ pub enum RequestError {
     /// Flits of this size are not sent.
     #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
     FlitSize(u64),
+    /// A link that cannot be had.
+    #[error("--link: {0}")]
+    Link(#[from] LinkFault),
     /// The lengths do not fit the tree.
     #[error("{option}: {source}")]
     Lengths {
@@ -222,6 +229,13 @@ impl Request {
         let flit_bytes = flit_size(&args.transfer.flit_size)
             .map_err(|fault| faults.push(fault))
             .ok();
+        let link = args
+            .transfer
+            .link
+            .as_deref()
+            .map(LinkSpec::parse)
+            .transpose();
+        let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
         let asked = Asked::of(&args, spread)
             .map_err(|all| faults.extend(all))
             .ok();
@@ -242,16 +256,27 @@ impl Request {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
         }
-        match (topology, operation, flit_bytes, payload) {
-            (Some(topology), Some(operation), Some(flit_bytes), Some((payload, bytes)))
-                if faults.is_empty() =>
-            {
+        match (topology, operation, flit_bytes, payload, link) {
+            (
+                Some(topology),
+                Some(operation),
+                Some(flit_bytes),
+                Some((payload, bytes)),
+                Ok(link),
+            ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
                 let (topology, algorithm) = match baseline {
                     Some(baseline) => (baseline.lay(topology, &bytes), baseline.name()),
                     None => (topology, algorithm),
                 };
+                let everywhere = link.map(EdgeSpec::alike);
+                let links = topology.tree.pes().skip(1).map(|pe| {
+                    let named = topology.links.get(&pe).copied();
+                    named.or(everywhere)
+                });
+                let links = std::iter::once(None).chain(links).collect();
                 Ok(Request {
+                    links,
                     algorithm,
                     sync,
                     tree_name: topology.name,
@@ -267,6 +292,33 @@ impl Request {
             }
             _ => Err(faults),
         }
+    }
+}
+
+impl Request {
+    /// Of the edges of `pe`, what those are to be like that are shaped, by their lower
+    /// ends.
+    pub fn links_of(&self, pe: PeId) -> Vec<(PeId, Edge)> {
+        let lower_ends = std::iter::once(&pe).chain(self.tree.children(pe));
+        let shaped = lower_ends.filter_map(|&below| {
+            let link = self.links[below.index()]?;
+            Some((below, link.edge()))
+        });
+        shaped.collect()
+    }
+
+    /// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
+    pub fn links_name(&self) -> Option<String> {
+        let edges = &self.links[1..];
+        let shaped: Vec<EdgeSpec> = edges.iter().flatten().copied().collect();
+        let first = shaped.first()?;
+        let alike = shaped.iter().all(|link| link == first);
+        Some(match (alike, shaped.len() == edges.len()) {
+            (true, true) => format!("links of {first}"),
+            (true, false) => format!("{} of {} links of {first}", shaped.len(), edges.len()),
+            (false, true) => "links of several kinds".to_owned(),
+            (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
+        })
     }
 }
 

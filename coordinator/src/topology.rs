@@ -15,7 +15,8 @@ use flitcast_proto::tree::{TreeFaults, TreeSpec};
 use thiserror::Error;
 
 use crate::edge_file::{self, EdgeFileError};
-use crate::tree_file::{self, TreeFileError};
+use crate::link_spec::Links;
+use crate::tree_file::{self, TreeFile, TreeFileError};
 
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Args)]
@@ -68,6 +69,8 @@ pub struct Topology {
     pub nodes: Option<Vec<u32>>,
     /// Of a network: steps that no broadcast over it can do without.
     pub broadcast_bound: Option<u64>,
+    /// Of a tree file: the links that it says something of.
+    pub links: Links,
 }
 
 /// Something that is wrong with the choice of a tree.
@@ -159,13 +162,14 @@ impl TreeArgs {
             (Some(tree), None) => {
                 let spec: Result<TreeSpec, _> = value("--tree", tree);
                 let made = spec.and_then(|spec| Ok((build_tree(&spec)?, spec.to_string())));
-                made.map(|(tree, name)| {
+                made.map(|(TreeFile { tree, links }, name)| {
                     let (nodes, broadcast_bound) = (None, None);
                     vec![Topology {
                         name,
                         tree,
                         nodes,
                         broadcast_bound,
+                        links,
                     }]
                 })
                 .map_err(|fault| vec![fault])
@@ -213,19 +217,23 @@ impl Topology {
     }
 }
 
-/// The tree of that name, of whatever size.
+/// The tree of that name, of whatever size, and what a file says of its links.
 ///
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong with the tree.
-pub fn build_tree(spec: &TreeSpec) -> Result<Tree, TopologyError> {
-    match spec {
-        TreeSpec::File(path) => Ok(tree_file::load(path)?),
-        named => named.build().map_err(|faults| TopologyError::Tree {
+fn build_tree(spec: &TreeSpec) -> Result<TreeFile, TopologyError> {
+    let named = match spec {
+        TreeSpec::File(path) => return Ok(tree_file::load(path)?),
+        named => named.build(),
+    };
+    let links = Links::new();
+    named
+        .map(|tree| TreeFile { tree, links })
+        .map_err(|faults| TopologyError::Tree {
             spec: spec.to_string(),
             faults,
-        }),
-    }
+        })
 }
 
 fn build_network(spec: &NetworkSpec) -> Result<Network, TopologyError> {
@@ -260,6 +268,7 @@ fn span(
             tree: spanning.tree,
             nodes: Some(spanning.nodes),
             broadcast_bound: Some(broadcast_bound),
+            links: Links::new(),
         })
     };
     kinds.iter().map(span).collect()

@@ -9,11 +9,13 @@
 //! ```
 //!
 //! or in short `parents = [0, 0, 1]`, the parents of P1, P2, P3. `root = 0` may
-//! stand at the top of either. All faults are reported at once, each with its
+//! stand at the top of either, and `[[edges]]` (see `edges`) may say what certain links
+//! are to be like. All faults are reported at once, each with its
 //! line, and one mistake is one fault. What a tree is, and which lists of
 //! parents are none, is [`Tree::from_parents`]'s business; here it is only found
 //! out which line says so.
 
+mod edges;
 mod fault;
 
 use std::collections::BTreeMap;
@@ -26,18 +28,29 @@ use flitcast_proto::{PeId, Tree};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
+use crate::link_spec::Links;
+
 pub use fault::{Fault, LineFault, TreeFileError};
 
 /// The longest file that is read: 64 bytes for each of [`MAX_PES`] PEs, which
 /// is half as much again as the long form needs for a million.
 const MAX_FILE_BYTES: u64 = 64 * MAX_PES as u64;
 
+/// What a tree file says.
+#[derive(Clone, Debug)]
+pub struct TreeFile {
+    /// The tree.
+    pub tree: Tree,
+    /// The links that it says something of.
+    pub links: Links,
+}
+
 /// Reads the tree in the file at `path`.
 ///
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path) -> Result<Tree, TreeFileError> {
+pub fn load(path: &Path) -> Result<TreeFile, TreeFileError> {
     let unreadable = |error| TreeFileError::Unreadable {
         path: path.to_owned(),
         error,
@@ -58,7 +71,7 @@ pub fn load(path: &Path) -> Result<Tree, TreeFileError> {
 }
 
 /// Reads the tree in `text`; otherwise, at least one fault, in order of lines.
-pub fn parse(text: &str) -> Result<Tree, Vec<LineFault>> {
+pub fn parse(text: &str) -> Result<TreeFile, Vec<LineFault>> {
     let mut reader = Reader::new(text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -66,13 +79,13 @@ pub fn parse(text: &str) -> Result<Tree, Vec<LineFault>> {
         reader.fault(line, Fault::Syntax(error.message().to_owned()));
     }
     // After a syntax error it is anybody's guess what belongs where.
-    let nodes = match errors.is_empty() {
+    let (nodes, links) = match errors.is_empty() {
         true => reader.document(document.get_ref()),
-        false => None,
+        false => (None, Links::new()),
     };
     let tree = nodes.and_then(|nodes| reader.tree(&nodes));
     match tree {
-        Some(tree) if reader.faults.is_empty() => Ok(tree),
+        Some(tree) if reader.faults.is_empty() => Ok(TreeFile { tree, links }),
         _ => {
             reader.faults.sort_by_key(|fault| fault.line);
             Err(reader.faults)
@@ -193,9 +206,9 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The PEs of the file; `None` if it is not said what they are.
-    fn document(&mut self, document: &DeTable<'_>) -> Option<Nodes> {
-        let (mut tables, mut list) = (None, None);
+    /// The PEs of the file, `None` if it is not said what they are; and its links.
+    fn document(&mut self, document: &DeTable<'_>) -> (Option<Nodes>, Links) {
+        let (mut tables, mut list, mut edges) = (None, None, None);
         for (key, value) in document {
             match key.get_ref().as_ref() {
                 "root" => {
@@ -205,10 +218,11 @@ impl<'t> Reader<'t> {
                 }
                 "pe" => tables = Some(value),
                 "parents" => list = Some((key, value)),
-                _ => self.unknown_key(key, "root, pe, parents"),
+                "edges" => edges = Some(value),
+                _ => self.unknown_key(key, "root, pe, parents, edges"),
             }
         }
-        match (tables, list) {
+        let nodes = match (tables, list) {
             (Some(tables), None) => self.pe_tables(tables),
             (None, Some((_, list))) => self.parent_list(list),
             (Some(_), Some((key, _))) => {
@@ -219,7 +233,9 @@ impl<'t> Reader<'t> {
                 self.fault(None, Fault::NoPes);
                 None
             }
-        }
+        };
+        let links = edges.map(|edges| self.edges(edges, nodes.as_ref()));
+        (nodes, links.unwrap_or_default())
     }
 
     /// `parents = [0, 0, 1]`. An empty list is P0 alone.

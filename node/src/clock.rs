@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::task::{Context, Poll, ready};
 
 use flitcast_proto::Time;
 use rustix::time::{
@@ -17,10 +18,12 @@ pub fn now() -> Time {
     Time(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// One alarm, set anew for each wait.
+/// One alarm, for all that a task waits for.
 #[derive(Debug)]
 pub struct Alarm {
     timer: AsyncFd<OwnedFd>,
+    /// When it rings, or rang.
+    set_to: Time,
 }
 
 impl Alarm {
@@ -32,39 +35,50 @@ impl Alarm {
         // `OwnedFd` does not.
         #[expect(deprecated)]
         let timer = AsyncFd::new(timer)?;
-        Ok(Alarm { timer })
+        let set_to = Time(0);
+        Ok(Alarm { timer, set_to })
     }
 
     /// Returns at `at`; at once if that has passed. Never, for `None`.
     pub async fn wait(&mut self, at: Option<Time>) -> io::Result<()> {
-        let Some(Time(at)) = at else {
-            return std::future::pending().await;
-        };
-        if at <= now().0 {
-            return Ok(());
+        match at {
+            Some(at) => std::future::poll_fn(|cx| self.poll_until(cx, at)).await,
+            None => std::future::pending().await,
         }
+    }
+
+    /// Ready from `at` on. A task may wait for several times: the alarm wakes it at
+    /// the earliest, or earlier, and is set to the next as it is asked again.
+    pub fn poll_until(&mut self, cx: &mut Context<'_>, at: Time) -> Poll<io::Result<()>> {
+        loop {
+            let now = now();
+            if at <= now {
+                return Poll::Ready(Ok(()));
+            }
+            if self.set_to <= now || at < self.set_to {
+                self.set(at)?;
+            }
+            // It may be ringing for an earlier time still, which nobody took note of.
+            ready!(self.timer.poll_read_ready(cx))?.clear_ready();
+        }
+    }
+
+    fn set(&mut self, at: Time) -> io::Result<()> {
         let zero = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
         };
         let expiry = Timespec {
-            tv_sec: (at / 1_000_000_000) as i64,
-            tv_nsec: (at % 1_000_000_000) as i64,
+            tv_sec: (at.0 / 1_000_000_000) as i64,
+            tv_nsec: (at.0 % 1_000_000_000) as i64,
         };
         let spec = Itimerspec {
             it_interval: zero,
             it_value: expiry,
         };
         timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::ABSTIME, &spec)?;
-        loop {
-            let mut ready = self.timer.readable().await?;
-            if at <= now().0 {
-                ready.clear_ready();
-                return Ok(());
-            }
-            // A wait that was given up earlier had left the alarm ringing.
-            ready.clear_ready();
-        }
+        self.set_to = at;
+        Ok(())
     }
 }
 
@@ -80,5 +94,31 @@ mod tests {
             alarm.wait(Some(at)).await.unwrap();
             assert!(now() >= at);
         }
+    }
+
+    #[tokio::test]
+    async fn one_alarm_serves_several_waits_of_a_task() {
+        let mut alarm = Alarm::new().unwrap();
+        let start = now().0;
+        let mut waits = [3_000_000, 1_000_000, 2_000_000].map(|wait| Some(Time(start + wait)));
+        let mut rung = Vec::new();
+        std::future::poll_fn(|cx| {
+            for (place, wait) in waits.iter_mut().enumerate() {
+                if let Some(at) = *wait
+                    && alarm.poll_until(cx, at).is_ready()
+                {
+                    assert!(now() >= at);
+                    rung.push(place);
+                    *wait = None;
+                }
+            }
+            match rung.len() {
+                3 => Poll::Ready(()),
+                _ => Poll::Pending,
+            }
+        })
+        .await;
+        rung.sort_unstable();
+        assert_eq!(rung, [0, 1, 2]);
     }
 }

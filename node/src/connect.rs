@@ -41,7 +41,14 @@ pub async fn connect(
         assignment.flit_bytes,
     );
     let (parent, children) = tokio::try_join!(to_parent, children)?;
-    Ok(Neighbours::new(parent, children))
+    let mut neighbours = Neighbours::new(parent, children);
+    // From here on: who somebody is, is said at any speed.
+    let shaped = neighbours.shape(config.pe, &assignment.links);
+    shaped.map_err(|source| NodeError::Io {
+        what: "an alarm",
+        source,
+    })?;
+    Ok(neighbours)
 }
 
 fn hello(config: &NodeConfig, min_version: u32, max_version: u32) -> EdgeFrame {

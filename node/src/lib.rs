@@ -15,6 +15,7 @@ mod probe;
 mod process;
 mod round;
 mod session;
+mod shape;
 mod store;
 
 pub use round::RoundError;

@@ -4,12 +4,15 @@
 //! more: that is what keeps a relay at one flit in user memory. In a stream of
 //! flits each one costs one read, because its length came with the one before; a
 //! short control frame costs one, because the first read is long enough for it.
+//!
+//! A link may be shaped (`shape.rs`): then every frame has a stamp ahead of it, which
+//! is a frame of its own and is not shown, and is shown itself when it has arrived.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -18,9 +21,12 @@ use thiserror::Error;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::shape::Shape;
+
 /// What is read before a frame's length is known: enough for most control frames,
 /// and less than the shortest message that is one flit (35 bytes: a head, a digest
-/// and a byte), so that two never lie here together.
+/// and a byte), so that two never lie here together. (A stamp has 15, and with it come
+/// the first bytes of its frame.)
 const FIRST_READ: usize = 24;
 
 /// A neighbour cannot be heard or reached any more.
@@ -77,6 +83,8 @@ pub struct Link {
     reader: Reader,
     /// Where control frames are put together; kept for its memory.
     scratch: Vec<u8>,
+    /// Boxed: few links have one, and all are moved about.
+    shape: Option<Box<Shape>>,
 }
 
 impl Link {
@@ -89,7 +97,14 @@ impl Link {
             stream,
             reader: Reader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
             scratch: Vec::new(),
+            shape: None,
         })
+    }
+
+    /// Gives the link a shape, from the next frame on, in both directions. Its other
+    /// end must do the same.
+    pub fn shape(&mut self, shape: Shape) {
+        self.shape = Some(Box::new(shape));
     }
 
     /// Who is at the other end.
@@ -123,6 +138,33 @@ impl Link {
     /// Waits for a whole frame; [`Link::body`] and [`Link::frame`] then show it
     /// until [`Link::consume`].
     pub fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        ready!(self.poll_stamped(cx))?;
+        let Some(shape) = &mut self.shape else {
+            return Poll::Ready(Ok(()));
+        };
+        let arrival = shape.poll_arrival(cx, self.reader.frame().len());
+        arrival.map_err(|e| self.io(e))
+    }
+
+    /// Waits for a whole frame that is no stamp, wherever it nominally is.
+    fn poll_stamped(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        loop {
+            ready!(self.poll_whole(cx))?;
+            match &mut self.shape {
+                Some(shape) if shape.wants_stamp() => {
+                    let stamp = &self.reader.frame()[LENGTH_BYTES..];
+                    if let Err(error) = shape.stamped(stamp) {
+                        return Poll::Ready(Err(self.wire(error)));
+                    }
+                    self.reader.consume();
+                }
+                _ => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    /// Waits for a whole frame, stamps among them.
+    fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         loop {
             match self.reader.missing() {
                 Ok(0) => return Poll::Ready(Ok(())),
@@ -173,6 +215,9 @@ impl Link {
     /// Done with the frame.
     pub fn consume(&mut self) {
         self.reader.consume();
+        if let Some(shape) = &mut self.shape {
+            shape.consumed();
+        }
     }
 
     /// Waits for a frame that is no flit and takes it.
@@ -183,35 +228,88 @@ impl Link {
         Ok(frame)
     }
 
-    /// Bytes that have come but were not read: they wait in the kernel.
-    pub fn waiting_bytes(&self) -> u64 {
-        rustix::io::ioctl_fionread(&self.stream).unwrap_or(0)
+    /// Bytes that have come but were not read: they wait in the kernel. On a shaped
+    /// link, what is still on the wire there has not come.
+    pub fn waiting_bytes(&mut self) -> u64 {
+        if self.shape.is_some() {
+            // The first frame's stamp tells. What is wrong with it is for whoever waits
+            // for the frame to find.
+            let _ = self.poll_stamped(&mut Context::from_waker(Waker::noop()));
+        }
+        let waiting = rustix::io::ioctl_fionread(&self.stream).unwrap_or(0);
+        let Some(shape) = &self.shape else {
+            return waiting;
+        };
+        let held = self.reader.held.len() as u64;
+        shape.landed(waiting + held, held)
     }
 
     /// Sends a frame that is no flit.
     pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
-        self.scratch.clear();
-        frame.put(&mut self.scratch);
-        let sent = self.stream.write_all(&self.scratch).await;
-        sent.map_err(|e| self.io(e))
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        frame.put(&mut scratch);
+        let sent = self.send_frame(&scratch).await;
+        self.scratch = scratch;
+        sent
     }
 
     /// Sends bytes that are a frame already.
     pub async fn send_frame(&mut self, frame: &[u8]) -> Result<(), LinkError> {
-        let sent = self.stream.write_all(frame).await;
+        let Link { stream, shape, .. } = self;
+        let sent = match shape {
+            None => stream.write_all(frame).await,
+            Some(shape) => send_stamped(stream, shape, frame, &[]).await,
+        };
         sent.map_err(|e| self.io(e))
+    }
+
+    /// Sends bytes that are frames already, one behind the other.
+    pub async fn send_frames(&mut self, frames: &[u8]) -> Result<(), LinkError> {
+        if self.shape.is_none() {
+            return self.send_frame(frames).await;
+        }
+        let mut rest = frames;
+        while let Some((prefix, behind)) = rest.split_first_chunk() {
+            let length = frame_length(*prefix, behind.len()).map_err(|e| self.wire(e))?;
+            let (frame, behind) = rest.split_at(LENGTH_BYTES + length);
+            self.send_frame(frame).await?;
+            rest = behind;
+        }
+        Ok(())
     }
 
     /// Sends a flit: its prefix, and its payload from where it lies.
     pub async fn send_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
-        let mut slices = [IoSlice::new(prefix), IoSlice::new(payload)];
-        let mut rest = &mut slices[..];
-        while !rest.is_empty() {
-            let sent = self.stream.write_vectored(rest).await;
-            IoSlice::advance_slices(&mut rest, sent.map_err(|e| self.io(e))?);
-        }
-        Ok(())
+        let Link { stream, shape, .. } = self;
+        let sent = match shape {
+            None => write_all_vectored(stream, &mut [prefix, payload].map(IoSlice::new)).await,
+            Some(shape) => send_stamped(stream, shape, prefix, payload).await,
+        };
+        sent.map_err(|e| self.io(e))
     }
+}
+
+/// Sends a frame, in two parts, over a shaped link: its stamp goes with it.
+async fn send_stamped(
+    stream: &mut TcpStream,
+    shape: &mut Shape,
+    prefix: &[u8],
+    payload: &[u8],
+) -> io::Result<()> {
+    let stamp = shape.depart(prefix.len() + payload.len()).await?;
+    write_all_vectored(stream, &mut [stamp, prefix, payload].map(IoSlice::new)).await
+}
+
+async fn write_all_vectored(
+    stream: &mut TcpStream,
+    mut rest: &mut [IoSlice<'_>],
+) -> io::Result<()> {
+    while !rest.is_empty() {
+        let sent = stream.write_vectored(rest).await?;
+        IoSlice::advance_slices(&mut rest, sent);
+    }
+    Ok(())
 }
 
 /// One frame and the length prefix of the next.

@@ -1,8 +1,12 @@
 //! A PE's connections: to its parent, and to its children in index order.
 
+use std::io;
+
 use flitcast_proto::PeId;
+use flitcast_proto::cost::Edge;
 
 use crate::link::Link;
+use crate::shape::{Ports, Shape};
 
 /// All connections of a PE along the tree.
 #[derive(Debug)]
@@ -24,8 +28,27 @@ impl Neighbours {
     }
 
     /// The connections to the children.
-    pub fn children(&self) -> &[Link] {
-        &self.children
+    pub fn children_mut(&mut self) -> &mut [Link] {
+        &mut self.children
+    }
+
+    /// Gives the connections of `pe` the shapes that are said of their edges, by the
+    /// edges' lower ends. The others stay what they are.
+    pub fn shape(&mut self, pe: PeId, edges: &[(PeId, Edge)]) -> io::Result<()> {
+        if edges.is_empty() {
+            return Ok(());
+        }
+        let ports = Ports::new()?;
+        let of = |child: PeId| edges.iter().find(|(below, _)| *below == child);
+        if let (Some(link), Some((_, edge))) = (&mut self.parent, of(pe)) {
+            link.shape(Shape::new(edge.up, edge.down, ports.clone()));
+        }
+        for link in &mut self.children {
+            if let Some((_, edge)) = of(link.peer()) {
+                link.shape(Shape::new(edge.down, edge.up, ports.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// All connections, the parent's first.

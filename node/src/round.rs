@@ -167,7 +167,7 @@ impl Round<'_> {
     async fn send_message(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
         let held = self.held.iter().position(|(held, _)| *held == message);
         if let Some((_, frames)) = held.map(|place| self.held.swap_remove(place)) {
-            return Ok(self.neighbours.get(to).send_frame(&frames).await?);
+            return Ok(self.neighbours.get(to).send_frames(&frames).await?);
         }
         let mut source = self.outbox.take(message);
         let mut hash = Xxh3::new();
@@ -423,7 +423,7 @@ impl Round<'_> {
             return;
         }
         let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
-        for link in self.neighbours.children() {
+        for link in self.neighbours.children_mut() {
             if Some(link.peer()) != last && self.pe.listens_to(link.peer()) {
                 self.report.collisions += link.waiting_bytes().div_ceil(frame);
             }

@@ -21,6 +21,7 @@ pub mod pe;
 pub mod predict;
 pub mod schedule;
 pub mod seeded;
+pub mod shape;
 pub mod sim;
 pub mod spans;
 pub mod trace;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
+use crate::link_spec::LinkSpec;
 use crate::topology::Topology;
 
 use super::Figures;
@@ -31,7 +32,26 @@ pub fn toml(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
         };
         write!(out, "{between}{},", parent.0)?;
     }
-    writeln!(out, "\n]")
+    writeln!(out, "\n]")?;
+    for (child, link) in &topology.links {
+        writeln!(out, "[[edges]]\nchild = {}", child.0)?;
+        for (direction, link) in [("down", link.down), ("up", link.up)] {
+            writeln!(out, "{direction} = {{ {} }}", link_keys(link))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a tree file says of a direction.
+fn link_keys(link: LinkSpec) -> String {
+    let rate = match link.rate {
+        Some(rate) => format!("rate = \"{rate}\""),
+        None => "rate = \"unlimited\"".to_owned(),
+    };
+    match link.latency {
+        Some(latency) => format!("{rate}, latency = \"{latency}\""),
+        None => rate,
+    }
 }
 
 /// A Graphviz graph.

@@ -8,6 +8,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::tree::{MAX_PES, TreeFault};
 
 use super::MAX_FILE_BYTES;
+use crate::link_spec::LinkFault;
 
 /// Why a tree file gives no tree.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum TreeFileError {
 }
 
 /// A fault and its line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LineFault {
     /// Counted from 1; `None` if it is the file as a whole.
     pub line: Option<usize>,
@@ -46,7 +47,7 @@ pub struct LineFault {
 }
 
 /// What is wrong in one place of a tree file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// Not TOML; a key that is given twice is reported as this, too.
     #[error("{0}")]
@@ -121,6 +122,29 @@ pub enum Fault {
     /// The parents make no tree.
     #[error("{0}")]
     Tree(TreeFault),
+    /// An `[[edges]]` that does not say which edge.
+    #[error("this [[edges]] has no child: an edge is named by the PE at its lower end")]
+    NoChild,
+    /// An `[[edges]]` that says nothing.
+    #[error("this [[edges]] says nothing of its link: give rate, latency, down or up")]
+    EmptyEdge,
+    /// An edge that is not in the tree.
+    #[error("no edge leads to {child}: an edge is named by the PE at its lower end")]
+    NoSuchEdge {
+        /// What was given as its lower end.
+        child: PeId,
+    },
+    /// An edge that was named before.
+    #[error("the edge to {child} is given in line {first_line} already")]
+    DuplicateEdge {
+        /// Its lower end.
+        child: PeId,
+        /// Where it was named first.
+        first_line: usize,
+    },
+    /// A link that cannot be had.
+    #[error("{0}")]
+    Link(LinkFault),
 }
 
 /// How many unused ids a message names.

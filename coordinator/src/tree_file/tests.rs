@@ -6,7 +6,7 @@ use super::*;
 
 fn parents(text: &str) -> Vec<u32> {
     let tree = match parse(text) {
-        Ok(tree) => tree,
+        Ok(file) => file.tree,
         Err(faults) => panic!("{faults:?}"),
     };
     let parents = tree.pes().filter_map(|pe| tree.parent(pe));
@@ -73,7 +73,7 @@ weight = 3
 parent = 0
 ";
     let expected = [
-        "t:2: unknown key `colour`; known here: root, pe, parents",
+        "t:2: unknown key `colour`; known here: root, pe, parents, edges",
         "t:7: P1: parent P9 does not exist (the last PE is P5)",
         "t:10: cycle: P2 -> P3 -> P2 (each names the next as its parent); P4 hangs below it",
         "t:18: several roots: P5 has no parent, and only P0 may have none",
@@ -164,6 +164,79 @@ fn all_that_is_not_toml_is_listed_too() {
     assert_eq!(message(text), "t:3: duplicate key");
     // Deep nesting is refused, not recursed into.
     assert!(parse(&format!("parents = {}", "[".repeat(200_000))).is_err());
+}
+
+#[test]
+fn links_are_read_with_the_tree() {
+    let text = "parents = [0, 0, 1]\n\
+                [[edges]]\nchild = 3\nrate = \"50mbit\"\nlatency = \"3ms\"\n\
+                up = { rate = \"10mbit\" }\n\
+                [[edges]]\nchild = 1\n[edges.down]\nlatency = \"1us\"\n";
+    let links = parse(text).unwrap().links;
+    let printed: Vec<_> = links
+        .iter()
+        .map(|(pe, link)| format!("{pe}: {link}"))
+        .collect();
+    let expected = [
+        "P1: 1us down and unlimited rate up",
+        "P3: 50mbit, 3ms down and 10mbit, 3ms up",
+    ];
+    assert_eq!(printed, expected);
+    assert!(parse("parents = [0]\nedges = []").unwrap().links.is_empty());
+}
+
+#[test]
+fn all_faults_of_links_are_told_by_line() {
+    let text = "\
+parents = [0, 0]
+[[edges]]
+child = 2
+rate = 50
+latency = \"3\"
+colour = 1
+[[edges]]
+child = 0
+rate = \"1mbit\"
+[[edges]]
+rate = \"1kb\"
+[[edges]]
+child = 2
+down = { rate = \"2mbit\", delay = 3 }
+up = \"1ms\"
+[[edges]]
+child = 1
+[[edges]]
+child = 7
+rate = \"1gbit\"
+latency = \"1s\"
+[[edges]]
+child = \"P1\"
+latency = \"1s\"
+down = { rate = \"1gbit\" }
+";
+    let expected = [
+        "t:4: rate must be a text like \"200mbit\", not `50`",
+        "t:5: latency: `3` has no unit; the units are ns, us, ms, s",
+        "t:6: unknown key `colour`; known here: child, rate, latency, down, up",
+        "t:8: no edge leads to P0: an edge is named by the PE at its lower end",
+        "t:10: this [[edges]] has no child: an edge is named by the PE at its lower end",
+        "t:11: rate: `1kb`: unknown unit `kb`; the units are kbit, mbit, gbit",
+        "t:13: the edge to P2 is given in line 3 already",
+        "t:14: unknown key `delay`; known here: rate, latency",
+        "t:15: up must be a table with rate or latency, not `\"1ms\"`",
+        "t:16: this [[edges]] says nothing of its link: give rate, latency, down or up",
+        "t:18: 1gbit, 1s: 119.2 MiB would be under way at a time, more than the 2 MiB that \
+         sockets have room for: choose a lower rate or a shorter latency",
+        "t:19: no edge leads to P7: an edge is named by the PE at its lower end",
+        "t:23: child must be a whole number from 0 to 1048575, not `\"P1\"`",
+        "t:25: 1gbit, 1s: 119.2 MiB would be under way at a time, more than the 2 MiB that \
+         sockets have room for: choose a lower rate or a shorter latency",
+    ];
+    refused(text, &expected);
+    let fault = "t:2: edges must be [[edges]] tables, in double brackets, not `[edges]`";
+    refused("parents = [0]\n[edges]\nchild = 1", &[fault]);
+    let fault = "t:1: edges must be a table with child and rate or latency, not `1`";
+    refused("edges = [1]\nparents = []", &[fault]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::pb::frame::Kind;
 use super::{WireError, pb, put_frame};
 use crate::pe::Control;
 use crate::schedule::certification::Certificate;
-use crate::{PeId, RoundId};
+use crate::{PeId, RoundId, Time};
 
 /// The first frame in each direction of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,12 @@ pub enum EdgeFrame {
         /// Its payload.
         payload: bytes::Bytes,
     },
+    /// On a shaped edge, ahead of each frame.
+    Departed {
+        /// When that frame's last byte departs, on the monotonic clock that both ends
+        /// read: they are processes of one host.
+        at: Time,
+    },
 }
 
 impl EdgeFrame {
@@ -85,6 +91,7 @@ impl EdgeFrame {
                 payload,
             }),
             EdgeFrame::ProbeReply { payload } => Kind::ProbeReply(pb::ProbeReply { payload }),
+            EdgeFrame::Departed { at } => Kind::Departed(pb::Departed { at_ns: at.0 }),
         };
         put_frame(&pb::Frame { kind: Some(kind) }, out);
     }
@@ -144,6 +151,7 @@ impl EdgeFrame {
                     payload,
                 },
                 Kind::ProbeReply(pb::ProbeReply { payload }) => EdgeFrame::ProbeReply { payload },
+                Kind::Departed(pb::Departed { at_ns }) => EdgeFrame::Departed { at: Time(at_ns) },
                 Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
             },
         )

@@ -103,6 +103,23 @@ fn a_tree_file_that_is_no_tree() {
 }
 
 #[test]
+fn a_tree_file_with_links_that_cannot_be_had() {
+    let dir = scratch();
+    let text = "parents = [0, 0]\n\
+                [[edges]]\nchild = 3\nrate = \"1mbit\"\n\
+                [[edges]]\nchild = 1\nrate = \"1\"\nup = { latency = \"1h\" }\n";
+    fs::write(dir.path().join("t.toml"), text).expect("it can be written");
+    let all = [
+        "t.toml:3: no edge leads to P3",
+        "t.toml:7: rate: `1` has no unit",
+        "t.toml:8: latency: `1h`: unknown unit `h`",
+        "--link: rate: `x` is not a rate",
+    ];
+    let line = "scatter --tree file:@/t.toml --size 1 --link rate=x";
+    refused_in(dir.path(), line, &all);
+}
+
+#[test]
 fn more_pes_than_a_machine_takes() {
     let line = "scatter --tree path:2000 --size 1";
     refused(line, &["path:2000 has 2000 PEs", "at most 1024"]);

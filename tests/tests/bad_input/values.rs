@@ -58,6 +58,36 @@ fn flits_that_are_none() {
 }
 
 #[test]
+fn links_that_cannot_be_had() {
+    let all = [
+        "--link: rate: `200` has no unit; the units are kbit, mbit, gbit",
+        "--link: latency: 2s is more than 1s",
+        "--link: `delay=1ms`: write rate=RATE, latency=TIME or both",
+        "--flit-size 1 B",
+    ];
+    refused(
+        "scatter --tree path:3 --size 1 --flit-size 1 --link rate=200,latency=2s,delay=1ms",
+        &all,
+    );
+    for (link, cause) in [
+        ("rate=0kbit", "rate: 0kbit is not from 1kbit to 100gbit"),
+        ("rate=1tbit", "unknown unit `tbit`"),
+        ("rate=200gbit", "rate: 200gbit is not from 1kbit to 100gbit"),
+        ("latency=-1ms", "`-1ms` is not a time"),
+        ("latency=1ms,latency=1ms", "latency is given twice"),
+        ("fast", "`fast`: write rate=RATE"),
+        ("rate=1gbit,latency=100ms", "11.9 MiB would be under way"),
+    ] {
+        for operation in ["scatter", "gather"] {
+            refused(
+                &format!("{operation} --tree path:3 --size 1 --link {link}"),
+                &["--link", cause],
+            );
+        }
+    }
+}
+
+#[test]
 fn algorithms_that_do_not_fit() {
     let line = "gather --size 1 --algorithm shoulder-tap --tree";
     refused(

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_proto::cost::Link;
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
@@ -133,6 +133,18 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
     ]
 }
 
+fn link(latency_ns: f64, ns_per_byte: f64) -> Link {
+    Link {
+        latency_ns,
+        ns_per_byte,
+        burst_bytes: 0.0,
+    }
+}
+
+fn edge(down: Link, up: Link) -> Edge {
+    Edge { down, up }
+}
+
 fn assignment(operation: Operation, payload: Payload) -> ToPe {
     let parents = [None, Some(0), Some(0), Some(1)];
     let parents = parents.map(|parent| parent.map(PeId)).to_vec();
@@ -143,6 +155,10 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         operation,
         flit_bytes: 65536,
         payload,
+        links: vec![
+            (PeId(1), edge(link(1e6, 40.0), link(2e6, 80.0))),
+            (PeId(3), edge(link(5e8, 8e6), link(0.0, 0.08))),
+        ],
     })
 }
 
@@ -155,8 +171,10 @@ fn files() -> Payload {
     }
 }
 
-const PLACE: &str =
-    r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1" flit_bytes: 65536"#;
+const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
+    flit_bytes: 65536
+    links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
+    links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
 
 /// Everything that the coordinator says.
@@ -327,6 +345,30 @@ fn nonsense_is_refused_with_a_reason() {
             "length",
         ),
     ] {
+        let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (link, reason) in [
+        ("child: 0 down {} up {}", "no edge leads to P0"),
+        ("child: 4 down {} up {}", "no edge leads to P4"),
+        ("child: 2 down {}", "a link is missing"),
+        ("child: 2 up {} down { ns_per_byte: nan }", "nonsense"),
+        (
+            "child: 2 up {} down { ns_per_byte: 1e7 }",
+            "the edge to P2: 10000000 ns a byte",
+        ),
+        (
+            "child: 2 up { latency_ns: 2e9 } down {}",
+            "the edge to P2: a latency of 2000 ms",
+        ),
+        (
+            "child: 2 up { latency_ns: 1e9 ns_per_byte: 1 } down {}",
+            "under way",
+        ),
+        ("child: 2 up { burst_bytes: 1 } down {}", "burst"),
+    ] {
+        let text = format!("assignment {{ {PLACE} {operation} {FILES} links {{ {link} }} }}");
         let refused = ToPe::parse(&reference.encode("Control", &text));
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(reason), "{text}: {refused}");

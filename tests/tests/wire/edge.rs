@@ -4,7 +4,7 @@ use bytes::Bytes;
 use flitcast_proto::pe::Control;
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello};
-use flitcast_proto::{PeId, RoundId};
+use flitcast_proto::{PeId, RoundId, Time};
 
 use crate::body;
 use crate::reference::Reference;
@@ -76,6 +76,12 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
                 payload: Bytes::from_static(b"abc"),
             },
             r#"probe_reply { payload: "abc" }"#,
+        ),
+        (
+            EdgeFrame::Departed {
+                at: Time(u64::MAX - 1),
+            },
+            "departed { at_ns: 18446744073709551614 }",
         ),
     ]
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{WireError, pb};
-use crate::cost::Link;
+use crate::cost::{Edge, Link};
 use crate::pe::Operation;
 use crate::schedule::pace::Pace;
 use crate::{PeId, RoundId, Tree};
@@ -107,7 +107,7 @@ pub struct Register {
 }
 
 /// Where a PE stands and what it will do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// The protocol version chosen.
     pub version: u32,
@@ -121,6 +121,8 @@ pub struct Assignment {
     pub flit_bytes: u32,
     /// What the messages are made of.
     pub payload: Payload,
+    /// What those of its edges are to be like that are shaped, by their lower ends.
+    pub links: Vec<(PeId, Edge)>,
 }
 
 /// What the messages are made of.

@@ -9,9 +9,11 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::pace::{parse_pace, put_pace};
-use super::{Assignment, Payload, Prepare, ToPe, missing};
+use super::{Assignment, Payload, Prepare, ToPe, missing, parse_link, put_link};
+use crate::cost::Edge;
 use crate::pe::Operation;
 use crate::schedule::certification::Sync;
+use crate::shape;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, put_frame};
 use crate::{PeId, RoundId, Tree};
@@ -101,6 +103,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             _ => 0,
         },
         flit_bytes: assignment.flit_bytes,
+        links: put_links(&assignment.links),
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -149,15 +152,42 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
             replace: files.replace,
         },
     };
+    let links = parse_links(assignment.links, &tree)?;
     let parent_listen = assignment.parent_listen;
     Ok(Assignment {
         version: assignment.version,
+        links,
         tree: Arc::new(tree),
         parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
         operation: parse_operation(assignment.operation, assignment.window)?,
         flit_bytes: assignment.flit_bytes,
         payload,
     })
+}
+
+fn put_links(links: &[(PeId, Edge)]) -> Vec<pb::ShapedEdge> {
+    let put = |&(child, edge): &(PeId, Edge)| pb::ShapedEdge {
+        child: child.0,
+        down: Some(put_link(edge.down)),
+        up: Some(put_link(edge.up)),
+    };
+    links.iter().map(put).collect()
+}
+
+fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edge)>, WireError> {
+    let parse = |link: pb::ShapedEdge| {
+        let child = PeId(link.child);
+        if child == PeId::ROOT || child.index() >= tree.len() {
+            return Err(WireError::malformed(format!("no edge leads to {child}")));
+        }
+        let (down, up) = (parse_link(link.down)?, parse_link(link.up)?);
+        for direction in [&down, &up] {
+            shape::check(direction)
+                .map_err(|fault| WireError::malformed(format!("the edge to {child}: {fault}")))?;
+        }
+        Ok((child, Edge { down, up }))
+    };
+    links.into_iter().map(parse).collect()
 }
 
 fn parse_operation(value: i32, window: u32) -> Result<Operation, WireError> {

@@ -1,0 +1,212 @@
+//! Shaped links over real sockets. Nothing comes before its time: that can be
+//! asserted on any machine; how much later it comes cannot.
+
+use flitcast_proto::cost::Link as Wire;
+use flitcast_proto::pe::{Control, Message};
+use flitcast_proto::wire::flit;
+use flitcast_proto::{PeId, RoundId, Time};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::link::{Link, LinkError};
+
+const FLIT_BYTES: u32 = 65_536;
+
+/// 100 Mbit/s.
+const NS_PER_BYTE: u64 = 80;
+
+fn wire(latency_ns: f64) -> Wire {
+    Wire {
+        latency_ns,
+        ns_per_byte: NS_PER_BYTE as f64,
+        burst_bytes: 0.0,
+    }
+}
+
+/// The two ends of a connection: P0's and P1's.
+async fn connected() -> (Link, Link) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let above = TcpStream::connect(listener.local_addr().unwrap());
+    let (above, below) = tokio::join!(above, listener.accept());
+    let link = |peer, stream| Link::new(PeId(peer), stream, FLIT_BYTES).unwrap();
+    (link(1, above.unwrap()), link(0, below.unwrap().0))
+}
+
+/// The same, shaped; each end with ports of its own.
+async fn shaped(wire: Wire) -> (Link, Link) {
+    let (mut above, mut below) = connected().await;
+    above.shape(Shape::new(wire, wire, Ports::new().unwrap()));
+    below.shape(Shape::new(wire, wire, Ports::new().unwrap()));
+    (above, below)
+}
+
+fn token(round: u64) -> EdgeFrame {
+    EdgeFrame::Control {
+        round: RoundId(round),
+        item: Control::Token,
+    }
+}
+
+fn payload(seed: usize) -> Vec<u8> {
+    (0..FLIT_BYTES as usize)
+        .map(|i| (i * 31 + seed) as u8)
+        .collect()
+}
+
+fn flit_prefix() -> Vec<u8> {
+    let message = Message {
+        source: PeId(0),
+        destination: PeId(1),
+        bytes: FLIT_BYTES.into(),
+    };
+    let mut prefix = Vec::new();
+    let head = Some((RoundId(1), message));
+    flit::put_prefix(head, None, FLIT_BYTES as usize, &mut prefix);
+    prefix
+}
+
+/// Takes the next frame, which must not be there before `at`; its bytes.
+async fn take_not_before(link: &mut Link, at: u64) -> Vec<u8> {
+    link.next_frame().await.unwrap();
+    let now = clock::now().0;
+    assert!(now >= at, "{} ns early", at - now);
+    let frame = link.frame().to_vec();
+    link.consume();
+    frame
+}
+
+#[tokio::test]
+async fn frames_come_whole_and_in_order_and_not_before_their_time() {
+    const LATENCY_NS: u64 = 3_000_000;
+    let (mut above, mut below) = shaped(wire(LATENCY_NS as f64)).await;
+    let start = clock::now().0;
+    let send = async {
+        for round in 0..10 {
+            above.send_control(&token(round)).await.unwrap();
+            above
+                .send_flit(&flit_prefix(), &payload(round as usize))
+                .await
+                .unwrap();
+        }
+    };
+    let receive = async {
+        let mut on_the_wire = 0;
+        for round in 0..10 {
+            let mut small = Vec::new();
+            token(round).put(&mut small);
+            let large = [flit_prefix(), payload(round as usize)].concat();
+            for expected in [small, large] {
+                on_the_wire += expected.len() as u64;
+                let at = start + LATENCY_NS + on_the_wire * NS_PER_BYTE;
+                assert!(take_not_before(&mut below, at).await == expected);
+            }
+        }
+    };
+    tokio::join!(send, receive);
+}
+
+#[tokio::test]
+async fn both_ports_take_one_frame_at_a_time() {
+    // P0 between two children: it sends to both, and both send to it.
+    let ports = Ports::new().unwrap();
+    let mut above = Vec::new();
+    let mut below = Vec::new();
+    for _ in 0..2 {
+        let (mut upper, mut lower) = connected().await;
+        upper.shape(Shape::new(wire(0.0), wire(0.0), ports.clone()));
+        lower.shape(Shape::new(wire(0.0), wire(0.0), Ports::new().unwrap()));
+        above.push(upper);
+        below.push(lower);
+    }
+    let frame = [flit_prefix(), payload(0)].concat();
+    let both = 8 * frame.len() as u64 * NS_PER_BYTE;
+
+    let start = clock::now().0;
+    for _ in 0..4 {
+        for link in &mut above {
+            link.send_frame(&frame).await.unwrap();
+        }
+    }
+    for link in &mut below {
+        for _ in 0..4 {
+            take_not_before(link, start).await;
+        }
+    }
+    assert!(clock::now().0 >= start + both);
+
+    let start = clock::now().0;
+    let [first, second] = &mut below[..] else {
+        panic!("there are two")
+    };
+    let send = async |link: &mut Link| {
+        for _ in 0..4 {
+            link.send_frame(&frame).await.unwrap();
+        }
+    };
+    let receive = async {
+        for _ in 0..4 {
+            for link in &mut above {
+                take_not_before(link, start).await;
+            }
+        }
+    };
+    tokio::join!(send(first), send(second), receive);
+    assert!(clock::now().0 >= start + both);
+}
+
+#[tokio::test]
+async fn frames_that_were_held_are_stamped_one_by_one() {
+    let (mut above, mut below) = shaped(wire(0.0)).await;
+    let mut frames = Vec::new();
+    for round in 0..5 {
+        token(round).put(&mut frames);
+    }
+    above.send_frames(&frames).await.unwrap();
+    for round in 0..5 {
+        assert_eq!(below.next_control().await.unwrap(), token(round));
+    }
+}
+
+#[tokio::test]
+async fn what_is_still_on_the_wire_does_not_wait() {
+    const LATENCY_NS: u64 = 50_000_000;
+    let (mut above, mut below) = shaped(wire(LATENCY_NS as f64)).await;
+    assert_eq!(below.waiting_bytes(), 0);
+    let mut frame = Vec::new();
+    token(1).put(&mut frame);
+    let before = clock::now().0;
+    above.send_frame(&frame).await.unwrap();
+    let waiting = below.waiting_bytes();
+    assert!(waiting == 0 || clock::now().0 >= before + LATENCY_NS);
+    // It is there, looked at or not.
+    below.next_frame().await.unwrap();
+    assert_eq!(below.waiting_bytes(), frame.len() as u64);
+    below.consume();
+    assert_eq!(below.waiting_bytes(), 0);
+}
+
+#[tokio::test]
+async fn a_neighbour_without_a_shape_or_with_another_clock_is_refused() {
+    let ports = || Ports::new().unwrap();
+    let (mut above, mut below) = connected().await;
+    below.shape(Shape::new(wire(0.0), wire(0.0), ports()));
+    above.send_control(&token(1)).await.unwrap();
+    let refused = below.next_frame().await.unwrap_err();
+    assert!(matches!(refused, LinkError::Wire { .. }));
+    assert!(
+        refused
+            .to_string()
+            .contains("without its time of departure"),
+        "{refused}"
+    );
+
+    let (mut above, mut below) = connected().await;
+    below.shape(Shape::new(wire(0.0), wire(0.0), ports()));
+    let at = Time(u64::MAX);
+    above
+        .send_control(&EdgeFrame::Departed { at })
+        .await
+        .unwrap();
+    let refused = below.next_frame().await.unwrap_err();
+    assert!(refused.to_string().contains("another host's"), "{refused}");
+}

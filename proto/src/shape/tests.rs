@@ -1,0 +1,243 @@
+//! Ports against a virtual clock: a sender that wakes up late, and receivers.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Uptimes of a moment and of 116 days, at which a number of 53 bits no longer tells
+/// nanoseconds apart.
+const ORIGINS: [u64; 2] = [1, 10_000_000_000_000_000];
+
+fn link(bits_per_s: u64, latency_ns: f64) -> Link {
+    Link {
+        latency_ns,
+        ns_per_byte: 8e9 / bits_per_s as f64,
+        burst_bytes: 0.0,
+    }
+}
+
+fn links() -> impl Strategy<Value = Link> {
+    let rate = prop_oneof![
+        Just(1_000u64),
+        1_000_000..100_000_000_000u64,
+        Just(100_000_000_000)
+    ];
+    (rate, 0..1_000_000_000u32).prop_map(|(rate, latency)| link(rate, latency.into()))
+}
+
+/// How long a frame is on the wire, in nanoseconds, rounded up.
+fn wire_ns(bytes: usize, link: &Link) -> u64 {
+    (bytes as f64 * link.ns_per_byte).ceil() as u64
+}
+
+/// A frame as a sender handed it over, and when it departs.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    bytes: usize,
+    link: Link,
+    departs: Time,
+}
+
+/// Hands frames over as the driver does: each when it may, and `late` after that.
+fn send(origin: u64, frames: &[(u32, usize, Link)]) -> Vec<Sent> {
+    let mut port = SendPort::default();
+    let mut now = Time(origin);
+    let hand_over = |&(late, bytes, link): &(u32, usize, Link)| {
+        let awake = Time(port.may_hand_over_at().0 + u64::from(late));
+        now = now.max(awake);
+        let departs = port.depart(now, bytes, &link);
+        Sent {
+            at: now,
+            bytes,
+            link,
+            departs,
+        }
+    };
+    frames.iter().map(hand_over).collect()
+}
+
+fn frames() -> impl Strategy<Value = Vec<(u32, usize, Link)>> {
+    let links = prop::collection::vec(links(), 1..4);
+    links.prop_flat_map(|links| {
+        let late = prop_oneof![Just(0u32), 0..50_000u32, 0..3_000_000u32];
+        let bytes = prop_oneof![8..60usize, 1..70_000usize, Just(1 << 20)];
+        let frame = (late, bytes, prop::sample::select(links));
+        prop::collection::vec(frame, 1..60)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_port_sends_one_frame_at_a_time(origin in prop::sample::select(&ORIGINS), frames in frames()) {
+        let sent = send(origin, &frames);
+        for frame in &sent {
+            let wire = wire_ns(frame.bytes, &frame.link);
+            prop_assert!(frame.departs.0 + 1 >= frame.at.0 + wire);
+        }
+        for pair in sent.windows(2) {
+            let wire = wire_ns(pair[1].bytes, &pair[1].link);
+            prop_assert!(pair[1].departs.0 + 1 >= pair[0].departs.0 + wire);
+            // And is not idle while it has one.
+            let free = pair[1].at.max(pair[0].departs);
+            prop_assert!(pair[1].departs.0 <= free.0 + wire + 1);
+        }
+    }
+
+    #[test]
+    fn a_sender_runs_ahead_by_one_frame_or_half_a_millisecond(
+        origin in prop::sample::select(&ORIGINS),
+        frames in frames(),
+    ) {
+        for pair in send(origin, &frames).windows(2) {
+            let still_to_depart = pair[0].departs.0.saturating_sub(pair[1].at.0);
+            let last = wire_ns(pair[0].bytes, &pair[0].link);
+            prop_assert!(still_to_depart <= last.max(RUN_AHEAD_NS) + 1);
+        }
+    }
+
+    #[test]
+    fn a_late_sender_loses_nothing_while_it_is_ahead(
+        late in prop::collection::vec(0..450_000u32, 64),
+        bytes in 1..70_000usize,
+        link in links(),
+    ) {
+        let frames: Vec<_> = late.iter().map(|&late| (late, bytes, link)).collect();
+        // One frame that is on the wire for longer than anybody is late, and so is all
+        // that may be handed over before the port is free.
+        let longest = (0, (500_000.0 / link.ns_per_byte) as usize + 1, link);
+        let sent = send(ORIGINS[1], &[&[longest], &frames[..]].concat());
+        let took = (sent[64].departs.0 - sent[0].departs.0) as f64;
+        let expected = 64.0 * bytes as f64 * link.ns_per_byte;
+        prop_assert!((took - expected).abs() <= 1.0, "{took} {expected}");
+    }
+
+    #[test]
+    fn a_port_receives_one_frame_at_a_time_and_none_early(
+        origin in prop::sample::select(&ORIGINS),
+        senders in prop::collection::vec(frames(), 1..4),
+    ) {
+        let mut sent: Vec<Sent> = senders.iter().flat_map(|frames| send(origin, frames)).collect();
+        sent.sort_by_key(|frame| lands(frame.departs, &frame.link));
+        let mut port = ReceivePort::default();
+        let mut free = Time(0);
+        for frame in sent {
+            let lands = lands(frame.departs, &frame.link);
+            let wire = wire_ns(frame.bytes, &frame.link);
+            let arrives = port.arrive(frame.departs, frame.bytes, &frame.link);
+            prop_assert!(arrives >= lands);
+            prop_assert!(arrives.0 + 1 >= free.0 + wire);
+            // And does not dawdle.
+            prop_assert!(arrives.0 <= lands.0.max(free.0 + wire));
+            free = arrives;
+        }
+    }
+
+    #[test]
+    fn one_stream_arrives_a_latency_after_it_departs(
+        origin in prop::sample::select(&ORIGINS),
+        late in prop::collection::vec((0..3_000_000u32, 1..70_000usize), 1..200),
+        link in links(),
+    ) {
+        let frames: Vec<_> = late.into_iter().map(|(late, bytes)| (late, bytes, link)).collect();
+        let mut port = ReceivePort::default();
+        for frame in send(origin, &frames) {
+            let arrives = port.arrive(frame.departs, frame.bytes, &link);
+            let expected = frame.departs.0 + link.latency_ns as u64;
+            prop_assert!(arrives.0.abs_diff(expected) <= 1);
+        }
+    }
+}
+
+/// What is asked for is what comes, to the nanosecond, however it is cut into frames.
+#[test]
+fn messages_of_any_length_take_what_their_rate_says() {
+    let rates = [
+        50_000_000u64,
+        200_000_000,
+        333_333_333,
+        1_000_000_000,
+        10_000_000_000,
+    ];
+    let lengths = [16 << 10, 256 << 10, 1 << 20, 16 << 20, 64usize << 20];
+    for origin in ORIGINS {
+        for rate in rates {
+            for flit in [1_000, 65_536, 1 << 20] {
+                for length in lengths {
+                    let link = link(rate, 1e6);
+                    let whole = std::iter::repeat_n((0, flit, link), length / flit);
+                    let frames: Vec<_> = whole.chain([(0, length % flit, link)]).collect();
+                    let mut port = ReceivePort::default();
+                    let arrivals = send(origin, &frames)
+                        .into_iter()
+                        .map(|frame| port.arrive(frame.departs, frame.bytes, &link));
+                    let took = arrivals.last().expect("some were sent").0 - origin;
+                    let wire = length as u128 * 8_000_000_000 / u128::from(rate);
+                    let expected = wire as u64 + 1_000_000;
+                    assert!(took.abs_diff(expected) <= 1, "{rate} {flit} {length}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn two_streams_share_a_port() {
+    // 1000 bytes take 8 us.
+    let link = link(1_000_000_000, 0.0);
+    let mut port = SendPort::default();
+    let both: Vec<_> = (0..4)
+        .map(|_| port.depart(Time(100), 1000, &link))
+        .collect();
+    assert_eq!(both, [8_100, 16_100, 24_100, 32_100].map(Time));
+    let mut port = ReceivePort::default();
+    let both: Vec<_> = (0..4)
+        .map(|_| port.arrive(Time(100), 1000, &link))
+        .collect();
+    assert_eq!(both, [8_000, 16_000, 24_000, 32_000].map(Time));
+}
+
+#[test]
+fn an_unlimited_link_only_delays() {
+    let link = Link {
+        latency_ns: 2_500.0,
+        ..Link::default()
+    };
+    let (mut send, mut receive) = (SendPort::default(), ReceivePort::default());
+    for now in [10, 10, 20] {
+        let departed = send.depart(Time(now), 1 << 20, &link);
+        assert_eq!(departed, Time(now));
+        assert!(send.may_hand_over_at() <= Time(now));
+        assert_eq!(receive.arrive(departed, 1 << 20, &link), Time(now + 2_500));
+    }
+}
+
+/// What a peer says is not trusted to be sensible.
+#[test]
+fn the_end_of_time_is_no_overflow() {
+    let slow = link(1_000, 1e9);
+    let end = Time(u64::MAX);
+    assert_eq!(lands(end, &slow), end);
+    assert_eq!(ReceivePort::default().arrive(end, 1 << 20, &slow), end);
+    assert_eq!(SendPort::default().depart(end, 1 << 20, &slow), end);
+}
+
+#[test]
+fn links_that_cannot_be_had() {
+    assert_eq!(check(&Link::default()), Ok(()));
+    assert_eq!(check(&link(1_000, 1e9)), Ok(()));
+    assert_eq!(check(&link(10_000_000_000, 1e6)), Ok(()));
+    for (fault, bits_per_s, latency_ns) in [
+        ("slower than 1 kbit/s", 999, 0.0),
+        ("2000 ms is more than 1000 ms", 1_000, 2e9),
+        ("119.2 MiB would be under way", 1_000_000_000, 1e9),
+    ] {
+        let refused = check(&link(bits_per_s, latency_ns)).expect_err(fault);
+        assert!(refused.to_string().contains(fault), "{refused}");
+    }
+    let burst = Link {
+        burst_bytes: 1.0,
+        ..Link::default()
+    };
+    assert_eq!(check(&burst), Err(ShapeFault::Burst));
+}

@@ -1,0 +1,142 @@
+//! Links one can choose, on real processes: what arrives is what was sent, and it does
+//! not arrive before rate and latency allow.
+
+use flitcast_tests::{Report, run, scratch};
+
+const BYTES: u64 = 200 * 1024;
+
+/// A run whose receivers have verified every byte, and its report.
+#[track_caller]
+fn report(line: &str) -> Report {
+    let words = line.split_whitespace().chain(["--format", "json"]);
+    run(words).ok().report()
+}
+
+/// What so many bytes take on the wire, in microseconds.
+fn wire_us(bytes: u64, mbit: u64) -> f64 {
+    (bytes * 8) as f64 / mbit as f64
+}
+
+/// That no round took less than `bound_us`.
+#[track_caller]
+fn assert_not_before(report: &Report, bound_us: f64) {
+    let least = report.float("/round/measured_us/min");
+    assert!(least >= bound_us, "{least} us, not before {bound_us} us");
+}
+
+const TREES: [(&str, u64); 3] = [("path:4", 3), ("star:4", 3), ("kary:2:6", 5)];
+const LINK: &str = "--link rate=100mbit,latency=2ms --rounds 2 --size 200KiB";
+
+/// All bytes leave P0 through its one send port.
+#[test]
+fn a_scatter_is_as_slow_as_its_links() {
+    for (tree, messages) in TREES {
+        let report = report(&format!("scatter --tree {tree} {LINK}"));
+        report.assert_all_arrived();
+        assert_not_before(&report, wire_us(messages * BYTES, 100) + 2000.0);
+        let last = report.list("/pes").len() - 1;
+        let depth = report.number(&format!("/pes/{last}/depth"));
+        let of_last = report.float(&format!("/pes/{last}/measured_us/min"));
+        assert!(
+            of_last >= depth as f64 * 2000.0 + wire_us(BYTES, 100),
+            "{tree}"
+        );
+    }
+}
+
+/// All bytes reach P0 through its one receive port.
+#[test]
+fn a_gather_is_as_slow_as_its_links() {
+    for (tree, messages) in TREES {
+        let mut algorithms = vec!["certification --sync serial", "certification"];
+        if tree.starts_with("path") {
+            algorithms.push("shoulder-tap");
+        }
+        for algorithm in algorithms {
+            let report = report(&format!(
+                "gather --tree {tree} --algorithm {algorithm} {LINK}"
+            ));
+            report.assert_all_arrived();
+            assert_not_before(&report, wire_us(messages * BYTES, 100) + 2000.0);
+        }
+    }
+}
+
+/// What a PE holds and sends on together crosses as single frames all the same.
+#[test]
+fn messages_that_are_held_cross_shaped_links() {
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} --network complete:6 --algorithm binomial {LINK}");
+        assert_not_before(&report(&line), wire_us(5 * BYTES, 100) + 2000.0);
+    }
+}
+
+/// The heading says it, and every edge of the report.
+#[test]
+fn the_report_names_the_links() {
+    let plain = "scatter --tree path:3 --size 1";
+    let shaped = format!("{plain} --link latency=250us,rate=1.5gbit");
+    let table = run(shaped.split_whitespace()).ok().stdout;
+    let heading = table.lines().next().unwrap_or_default();
+    assert!(heading.ends_with("; links of 1.5gbit, 250us"), "{heading}");
+    let report = report(&shaped);
+    for direction in ["down", "up"] {
+        let of = |what: &str| report.float(&format!("/edges/1/shaped/{direction}/{what}"));
+        assert_eq!(of("latency_us"), 250.0);
+        assert_eq!(of("ns_per_byte"), 8.0 / 1.5);
+    }
+    assert!(self::report(plain).value("/edges/1/shaped").is_null());
+}
+
+#[test]
+fn edges_of_a_tree_file_have_links_of_their_own() {
+    let dir = scratch();
+    let path = dir.path().join("tree.toml");
+    let text = "parents = [0, 1, 0]\n\
+                [[edges]]\nchild = 2\nrate = \"40mbit\"\nlatency = \"5ms\"\n\
+                up = { rate = \"20mbit\" }\n";
+    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let tree = format!("--tree file:{} --size 200KiB", path.display());
+
+    let scattered = report(&format!("scatter {tree}"));
+    scattered.assert_all_arrived();
+    let at = scattered.float("/pes/2/measured_us/min");
+    assert!(at >= wire_us(BYTES, 40) + 5000.0, "{at}");
+    let gathered = report(&format!("gather {tree} --link rate=1gbit"));
+    gathered.assert_all_arrived();
+    assert_not_before(&gathered, wire_us(BYTES, 20) + 5000.0);
+
+    assert!(scattered.value("/edges/0/shaped").is_null());
+    assert!(scattered.value("/edges/2/shaped").is_null());
+    for report in [&scattered, &gathered] {
+        assert_eq!(report.float("/edges/1/shaped/down/ns_per_byte"), 200.0);
+        assert_eq!(report.float("/edges/1/shaped/up/ns_per_byte"), 400.0);
+        assert_eq!(report.float("/edges/1/shaped/up/latency_us"), 5000.0);
+    }
+    assert_eq!(gathered.float("/edges/0/shaped/up/ns_per_byte"), 8.0);
+}
+
+/// A tree that is printed as a tree file keeps its links.
+#[test]
+fn a_printed_tree_file_has_the_same_links() {
+    let dir = scratch();
+    let (first, second) = (dir.path().join("a.toml"), dir.path().join("b.toml"));
+    let text = "parents = [0, 1]\n\
+                [[edges]]\nchild = 2\nlatency = \"0.5ms\"\nup = { rate = \"2.5mbit\" }\n";
+    std::fs::write(&first, text).expect("a scratch directory can be written to");
+    let print = |path: &std::path::Path| {
+        let tree = format!("file:{}", path.display());
+        let arguments = ["tree", "--tree", &tree, "--format", "toml"];
+        let printed = run(arguments).ok().stdout;
+        let (name, rest) = printed.split_once('\n').expect("a comment with its name");
+        assert!(name.starts_with("# file:"), "{name}");
+        rest.to_owned()
+    };
+    let printed = print(&first);
+    let links = "[[edges]]\nchild = 2\n\
+                 down = { rate = \"unlimited\", latency = \"500us\" }\n\
+                 up = { rate = \"2.5mbit\", latency = \"500us\" }\n";
+    assert!(printed.ends_with(links), "{printed}");
+    std::fs::write(&second, &printed).expect("a scratch directory can be written to");
+    assert_eq!(print(&second), printed);
+}

@@ -1,8 +1,8 @@
-//! A local cluster: one process per PE, started, heard, and stopped. Nothing
-//! started here outlives the [`Cluster`].
+//! A cluster: one process per PE, started where its [`Placement`] says, heard, and
+//! stopped. Nothing started here outlives the [`Cluster`].
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::console::Console;
+use crate::placement::{Place, Placement};
 
 /// For all processes to be started and to register: two idle cores start 64 in some
 /// 60 ms; a thousand on a busy machine have all the time they can need.
@@ -138,7 +139,7 @@ impl Cluster {
     /// Starts a process of `program` for each PE and waits until all have registered.
     pub async fn launch(
         program: &Path,
-        pes: usize,
+        placement: &Placement,
         logs: &LogArgs,
         console: &Console,
     ) -> Result<Cluster, LaunchError> {
@@ -147,16 +148,19 @@ impl Cluster {
             move |source| LaunchError::Io { what, source }
         };
         let id = random_id().map_err(io("cannot draw a name for the cluster"))?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.map_err(io("cannot listen on 127.0.0.1"))?;
-        let address = listener
-            .local_addr()
-            .map_err(io("cannot listen on 127.0.0.1"))?;
+        let listening = format!("cannot listen on {} for the PEs", placement.coordinator);
+        let listener = TcpListener::bind((placement.coordinator, 0)).await;
+        let listener = listener.map_err(io(&listening))?;
+        let address = listener.local_addr().map_err(io(&listening))?;
         let (heard, events) = mpsc::channel(EVENTS);
-        let mut members = Vec::with_capacity(pes);
-        for pe in (0..pes as u32).map(PeId) {
-            let child =
-                spawn(program, pe, address, id, logs).map_err(io("cannot start a process"))?;
+        let mut members = Vec::with_capacity(placement.places.len());
+        for (pe, place) in (0..).map(PeId).zip(&placement.places) {
+            let mut command = command(program, place, logs);
+            let child = play(&mut command, pe, place, address, id).map_err(|source| {
+                let program = command.as_std().get_program().display();
+                let what = format!("cannot start a process: {program}");
+                LaunchError::Io { what, source }
+            })?;
             members.push(Member {
                 pid: child.id().unwrap_or(0),
                 register: None,
@@ -319,22 +323,32 @@ fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-fn spawn(
-    program: &Path,
+/// `program`, run as the place asks.
+fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
+    let mut command = match &place.run[..] {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+    };
+    command.args(&logs.args);
+    command
+}
+
+/// Starts what plays a PE.
+fn play(
+    command: &mut Command,
     pe: PeId,
+    place: &Place,
     coordinator: SocketAddr,
     cluster: u64,
-    logs: &LogArgs,
 ) -> io::Result<Child> {
-    Command::new(program)
-        .args(&logs.args)
-        .args([
-            "node",
-            "--pe",
-            &pe.0.to_string(),
-            "--coordinator",
-            &coordinator.to_string(),
-        ])
+    command
+        .args(["node", "--pe", &pe.0.to_string()])
+        .args(["--coordinator", &coordinator.to_string()])
+        .args(["--listen", &SocketAddr::new(place.listen, 0).to_string()])
         .env(CLUSTER_VARIABLE, format!("{cluster:016x}"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
 use crate::baseline::Baseline;
+use crate::placement::Placement;
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -41,6 +42,8 @@ pub struct Request {
     pub nodes: Option<Vec<u32>>,
     /// The tree.
     pub tree: Arc<Tree>,
+    /// Where the PEs run.
+    pub placement: Placement,
     /// What the rounds do.
     pub operation: Operation,
     /// The algorithm's name, and for certification how it synchronises.
@@ -249,6 +252,9 @@ impl Request {
                     sync,
                     tree_name: topology.name,
                     nodes: topology.nodes,
+                    placement: topology
+                        .placement
+                        .unwrap_or_else(|| Placement::local(topology.tree.len())),
                     tree: Arc::new(topology.tree),
                     operation,
                     payload,

@@ -38,7 +38,7 @@ pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes = request.tree.len();
     let launched = tokio::select! {
-        launched = Cluster::launch(&program, pes, logs, &console) => launched,
+        launched = Cluster::launch(&program, &request.placement, logs, &console) => launched,
         _ = interrupt.recv() => return Ok(Ended::Interrupted),
         _ = terminate.recv() => return Ok(Ended::Interrupted),
     };

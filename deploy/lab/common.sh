@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # What `up` and `down` share: the names of all that the lab is made of, and how it is
 # taken away. Sourced by both, not run.
 

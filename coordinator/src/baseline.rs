@@ -7,6 +7,7 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::args::{GatherAlgorithm, ScatterAlgorithm};
 use crate::candidates::Unfit;
+use crate::placement::Placement;
 use crate::topology::Topology;
 
 /// Requests that the windowed gather keeps under way.
@@ -77,10 +78,14 @@ impl Baseline {
         }
     }
 
-    /// That every PE can be another's neighbour: the tree over them is a star.
+    /// That every PE can be another's neighbour: the tree over them is a star, and no
+    /// address of theirs is good for one of its edges only.
     pub fn check(self, topology: &Topology) -> Result<(), Unfit> {
         let tree = &topology.tree;
-        match tree.children(PeId::ROOT).len() + 1 == tree.len() {
+        let is_star = tree.children(PeId::ROOT).len() + 1 == tree.len();
+        let stays = matches!(self, Baseline::Linear | Baseline::Window);
+        let placement = topology.placement.as_ref();
+        match is_star && (stays || placement.is_none_or(Placement::has_any_edge)) {
             true => Ok(()),
             false => Err(Unfit::NotComplete {
                 spec: topology.name.clone(),

@@ -1,10 +1,12 @@
-//! A local cluster: one process per PE, started, heard, and stopped. Nothing
-//! started here outlives the [`Cluster`].
+//! A cluster: one process per PE, started where its [`Placement`] says, heard, and
+//! stopped. Nothing started here outlives the [`Cluster`].
+
+mod process;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use flitcast_node::channel::{ChannelError, CoordinatorCodec};
@@ -12,16 +14,18 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Register, ToPe};
 use futures_util::{SinkExt as _, StreamExt as _};
 use thiserror::Error;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::sync::CancellationToken;
 
 use crate::console::Console;
+use crate::placement::{Place, Placement};
+use process::{command, keep, play};
 
 /// For all processes to be started and to register: two idle cores start 64 in some
 /// 60 ms; a thousand on a busy machine have all the time they can need.
@@ -34,10 +38,6 @@ const STOP: Duration = Duration::from_secs(3);
 pub const DEATH_NOTICE: Duration = Duration::from_millis(500);
 /// Words of PEs that wait to be heard. P0 says most, a few each second.
 const EVENTS: usize = 4096;
-
-/// The environment variable that carries the cluster's name: unlike an argument,
-/// other users cannot read it.
-pub const CLUSTER_VARIABLE: &str = "FLITCAST_CLUSTER";
 
 /// Why a cluster did not come up.
 #[derive(Debug, Error)]
@@ -132,13 +132,15 @@ pub struct Cluster {
     id: u64,
     members: Vec<Member>,
     events: mpsc::Receiver<(PeId, Heard)>,
+    /// Tells the keepers to kill what they keep.
+    kill: CancellationToken,
 }
 
 impl Cluster {
     /// Starts a process of `program` for each PE and waits until all have registered.
     pub async fn launch(
         program: &Path,
-        pes: usize,
+        placement: &Placement,
         logs: &LogArgs,
         console: &Console,
     ) -> Result<Cluster, LaunchError> {
@@ -147,40 +149,63 @@ impl Cluster {
             move |source| LaunchError::Io { what, source }
         };
         let id = random_id().map_err(io("cannot draw a name for the cluster"))?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.map_err(io("cannot listen on 127.0.0.1"))?;
-        let address = listener
-            .local_addr()
-            .map_err(io("cannot listen on 127.0.0.1"))?;
+        let listening = format!("cannot listen on {} for the PEs", placement.coordinator);
+        let listener = TcpListener::bind((placement.coordinator, 0)).await;
+        let listener = listener.map_err(io(&listening))?;
+        let address = listener.local_addr().map_err(io(&listening))?;
         let (heard, events) = mpsc::channel(EVENTS);
-        let mut members = Vec::with_capacity(pes);
-        for pe in (0..pes as u32).map(PeId) {
-            let child =
-                spawn(program, pe, address, id, logs).map_err(io("cannot start a process"))?;
-            members.push(Member {
-                pid: child.id().unwrap_or(0),
-                register: None,
-                writer: None,
-                exited: false,
-                keeper: tokio::spawn(keep(pe, child, heard.clone(), console.clone(), logs.json)),
-            });
-        }
         let mut cluster = Cluster {
             id,
-            members,
+            members: Vec::with_capacity(placement.places.len()),
             events,
+            kill: CancellationToken::new(),
         };
-        let registered = timeout(LAUNCH, cluster.register_all(&listener, &heard)).await;
-        match registered {
-            Ok(result) => result?,
-            Err(_) => {
-                let silent = |(_, member): &(u32, &Member)| member.writer.is_none();
-                let missing = (0..).zip(&cluster.members).filter(silent);
-                let missing = missing.map(|(pe, _)| PeId(pe)).collect();
-                return Err(LaunchError::Missing { missing });
+        let launched = async {
+            for place in &placement.places {
+                let command = command(program, place, logs);
+                cluster.start(command, place, address, &heard, console, logs.json)?;
+            }
+            let registered = timeout(LAUNCH, cluster.register_all(&listener, &heard)).await;
+            registered.unwrap_or_else(|_| {
+                let missing = cluster.pes().filter(|pe| !cluster.has_registered(*pe));
+                let missing = missing.collect();
+                Err(LaunchError::Missing { missing })
+            })
+        };
+        match launched.await {
+            Ok(()) => Ok(cluster),
+            Err(error) => {
+                cluster.kill().await;
+                Err(error)
             }
         }
-        Ok(cluster)
+    }
+
+    /// Starts what plays the next PE.
+    fn start(
+        &mut self,
+        mut command: Command,
+        place: &Place,
+        coordinator: SocketAddr,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+        console: &Console,
+        json: bool,
+    ) -> Result<(), LaunchError> {
+        let pe = PeId(self.members.len() as u32);
+        let child = play(&mut command, pe, place, coordinator, self.id).map_err(|source| {
+            let program = command.as_std().get_program().display();
+            let what = format!("cannot start a process: {program}");
+            LaunchError::Io { what, source }
+        })?;
+        let (heard, console, kill) = (heard.clone(), console.clone(), self.kill.clone());
+        self.members.push(Member {
+            pid: child.id().unwrap_or(0),
+            register: None,
+            writer: None,
+            exited: false,
+            keeper: tokio::spawn(keep(pe, child, heard, console, json, kill)),
+        });
+        Ok(())
     }
 
     async fn register_all(
@@ -244,6 +269,10 @@ impl Cluster {
         self.members[pe.index()].register.as_ref()
     }
 
+    fn has_registered(&self, pe: PeId) -> bool {
+        self.members[pe.index()].writer.is_some()
+    }
+
     /// The process that plays a PE.
     pub fn pid(&self, pe: PeId) -> u32 {
         self.members[pe.index()].pid
@@ -292,14 +321,18 @@ impl Cluster {
                 break;
             }
         }
-        for member in &self.members {
-            if !member.exited {
-                tracing::warn!(pid = member.pid, "killed: it did not stop");
-            }
-            member.keeper.abort();
+        for member in self.members.iter().filter(|member| !member.exited) {
+            tracing::warn!(pid = member.pid, "killed: it did not stop");
         }
+        self.kill().await;
+    }
+
+    /// Kills every process that still runs. When this returns, none is left.
+    async fn kill(mut self) {
+        self.kill.cancel();
+        // Nobody hears of their ends any more, or waits until somebody does.
+        self.events.close();
         for member in self.members.drain(..) {
-            // Once the keeper is gone, so is the process.
             let _ = member.keeper.await;
         }
     }
@@ -317,62 +350,6 @@ fn random_id() -> io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(u64::from_ne_bytes(bytes))
-}
-
-fn spawn(
-    program: &Path,
-    pe: PeId,
-    coordinator: SocketAddr,
-    cluster: u64,
-    logs: &LogArgs,
-) -> io::Result<Child> {
-    Command::new(program)
-        .args(&logs.args)
-        .args([
-            "node",
-            "--pe",
-            &pe.0.to_string(),
-            "--coordinator",
-            &coordinator.to_string(),
-        ])
-        .env(CLUSTER_VARIABLE, format!("{cluster:016x}"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        // The terminal's Ctrl-C is for the coordinator; it tells the others.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-}
-
-/// Waits for a process to end, and passes on what it says on stderr.
-async fn keep(
-    pe: PeId,
-    mut child: Child,
-    heard: mpsc::Sender<(PeId, Heard)>,
-    console: Console,
-    json: bool,
-) {
-    const LAST_WORDS: usize = 3;
-    let mut last_words = std::collections::VecDeque::new();
-    if let Some(stderr) = child.stderr.take() {
-        let mut lines = BufReader::new(stderr).lines();
-        while let Ok(Some(line)) = lines.next_line().await {
-            match json {
-                true => console.line(&line),
-                false => console.line(&format!("{pe}| {line}")),
-            }
-            last_words.push_back(line);
-            if last_words.len() > LAST_WORDS {
-                last_words.pop_front();
-            }
-        }
-    }
-    if let Ok(status) = child.wait().await {
-        let _ = heard
-            .send((pe, Heard::Exited(status, last_words.into())))
-            .await;
-    }
 }
 
 type Reader = FramedRead<OwnedReadHalf, CoordinatorCodec>;

@@ -2,6 +2,7 @@
 //! trigger, collect. When something fails, finds out what failed first and what
 //! came of the messages.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use flitcast_proto::cost::{Edge, Model};
@@ -69,6 +70,8 @@ enum Trouble {
     Schedule(#[from] flitcast_proto::pe::Violation),
     #[error("{0} said {1} out of turn")]
     OutOfTurn(PeId, String),
+    #[error("{0} says it listens on `{1}`, which is no address and port")]
+    NoPort(PeId, String),
 }
 
 impl Trouble {
@@ -78,7 +81,8 @@ impl Trouble {
             | Trouble::Fault(pe, _)
             | Trouble::Vanished(pe, _)
             | Trouble::Incompatible(pe, _)
-            | Trouble::OutOfTurn(pe, _) => Some(*pe),
+            | Trouble::OutOfTurn(pe, _)
+            | Trouble::NoPort(pe, _) => Some(*pe),
             Trouble::Silent { silent, .. } => silent.first().copied(),
             Trouble::Schedule(_) => None,
         }
@@ -158,13 +162,10 @@ impl Conductor<'_> {
             };
             let version = negotiate(register.min_version, register.max_version)
                 .map_err(|error| Trouble::Incompatible(pe, error))?;
-            let parent = tree
-                .parent(pe)
-                .and_then(|parent| self.cluster.register(parent));
             let assignment = Assignment {
                 version,
                 tree: tree.clone(),
-                parent_listen: parent.map(|register| register.listen.clone()),
+                parent_listen: self.parent_listen(pe)?,
                 operation: self.request.operation,
                 flit_bytes: self.request.flit_bytes,
                 payload: self.request.payload.clone(),
@@ -197,6 +198,23 @@ impl Conductor<'_> {
         )
         .await?;
         Ok(bytes)
+    }
+
+    /// Where a PE reaches its parent: at the address that the placement gives, and the
+    /// port that the parent has got.
+    fn parent_listen(&self, pe: PeId) -> Result<Option<String>, Trouble> {
+        let Some(parent) = self.request.tree.parent(pe) else {
+            return Ok(None);
+        };
+        let Some(register) = self.cluster.register(parent) else {
+            return Ok(None);
+        };
+        let listen: SocketAddr = register
+            .listen
+            .parse()
+            .map_err(|_| Trouble::NoPort(parent, register.listen.chars().take(100).collect()))?;
+        let address = self.request.placement.parent_address(pe, parent);
+        Ok(Some(SocketAddr::new(address, listen.port()).to_string()))
     }
 
     /// Measures the edges, one after the other, so that none disturbs another.
@@ -439,6 +457,9 @@ impl Conductor<'_> {
             cause,
             pe: trouble.pe(),
             pid: trouble.pe().map(|pe| self.cluster.pid(pe)),
+            host: trouble
+                .pe()
+                .and_then(|pe| self.request.placement.places[pe.index()].name.clone()),
             parent: trouble.pe().and_then(|pe| self.request.tree.parent(pe)),
             round: started.then_some(self.round),
             scatter: self.request.operation.is_scatter(),

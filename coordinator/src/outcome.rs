@@ -190,6 +190,8 @@ pub struct Failure {
     pub pe: Option<PeId>,
     /// Its process.
     pub pid: Option<u32>,
+    /// Its host's name, in a cluster that has such.
+    pub host: Option<String>,
     /// Its parent in the tree.
     pub parent: Option<PeId>,
     /// In which round; `None` before the first.
@@ -218,6 +220,9 @@ impl fmt::Display for Failure {
         write!(f, "{}", self.cause)?;
         if let (Some(pe), Some(pid)) = (self.pe, self.pid) {
             write!(f, "\n  where: {pe}, process {pid}")?;
+            if let Some(host) = &self.host {
+                write!(f, " on {host}")?;
+            }
             if let Some(parent) = self.parent {
                 write!(f, ", child of {parent}")?;
             }

@@ -267,6 +267,7 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>) -> String {
             "message": failure.cause,
             "pe": failure.pe.map(|pe| pe.0),
             "pid": failure.pid,
+            "host": failure.host,
             "parent": failure.parent.map(|parent| parent.0),
             "round": failure.round.map(|round| round.0),
             "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),

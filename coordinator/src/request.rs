@@ -23,6 +23,7 @@ use crate::args::{
 use crate::baseline::Baseline;
 use crate::candidates::{self, Unfit};
 use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
+use crate::placement::Placement;
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -47,6 +48,8 @@ pub struct Request {
     pub nodes: Option<Vec<u32>>,
     /// The tree.
     pub tree: Arc<Tree>,
+    /// Where the PEs run.
+    pub placement: Placement,
     /// What the rounds do.
     pub operation: Operation,
     /// The algorithm's name, and for certification how it synchronises.
@@ -281,6 +284,9 @@ impl Request {
                     sync,
                     tree_name: topology.name,
                     nodes: topology.nodes,
+                    placement: topology
+                        .placement
+                        .unwrap_or_else(|| Placement::local(topology.tree.len())),
                     tree: Arc::new(topology.tree),
                     operation,
                     pacing: None,

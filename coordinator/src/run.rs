@@ -70,7 +70,12 @@ pub async fn run(
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let pes = request.tree.len();
-    let mut launch = std::pin::pin!(Cluster::launch(&program, pes, logs, &console));
+    let mut launch = std::pin::pin!(Cluster::launch(
+        &program,
+        &request.placement,
+        logs,
+        &console
+    ));
     let launched = tokio::select! {
         launched = &mut launch => launched,
         () = interrupts.next() => {

@@ -1,9 +1,10 @@
-//! Which tree a command works on: `--tree`, or `--network` with `--root` and
-//! `--spanning`. The arguments as they are typed, and how they become a [`Topology`]
+//! Which tree a command works on: `--tree`, `--cluster`, or `--network` with `--root`
+//! and `--spanning`. The arguments as they are typed, and how they become a [`Topology`]
 //! or all that is wrong with them. How many processes a machine can start is not
 //! asked here; how a network is spanned is `flitcast_proto::network`'s business.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
@@ -14,8 +15,10 @@ use flitcast_proto::network::{
 use flitcast_proto::tree::{TreeFaults, TreeSpec};
 use thiserror::Error;
 
+use crate::cluster_file::{self, ClusterFile, ClusterFileError};
 use crate::edge_file::{self, EdgeFileError};
 use crate::link_spec::Links;
+use crate::placement::Placement;
 use crate::tree_file::{self, TreeFile, TreeFileError};
 
 /// Arguments of every command that works on a tree.
@@ -31,6 +34,10 @@ pub struct TreeArgs {
     /// each line).
     #[arg(long, value_name = "NETWORK")]
     pub network: Option<String>,
+    /// A cluster file (TOML), instead of --tree: the hosts, and the tree that joins
+    /// them.
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
     /// The network's node that P0 stands on [default: 0].
     #[arg(long, value_name = "R")]
     pub root: Option<String>,
@@ -71,6 +78,8 @@ pub struct Topology {
     pub broadcast_bound: Option<u64>,
     /// Of a tree file: the links that it says something of.
     pub links: Links,
+    /// Of a cluster: where each PE runs.
+    pub placement: Option<Placement>,
 }
 
 /// Something that is wrong with the choice of a tree.
@@ -86,16 +95,16 @@ pub enum TopologyError {
         /// Why not.
         why: String,
     },
-    /// Neither a tree nor a network.
+    /// Nothing gives a tree.
     #[error(
-        "say who is connected to whom: --tree TREE (like kary:2:8), or --network NETWORK (like mesh:4x4)"
+        "say who is connected to whom: --tree TREE (like kary:2:8), --network NETWORK (like mesh:4x4) or --cluster FILE"
     )]
-    Neither,
-    /// A tree and a network.
-    #[error("--tree and --network: use one of them")]
-    Both,
-    /// An argument about networks, and a tree.
-    #[error("{0} belongs to --network: a --tree has its root and its edges already")]
+    NoTree,
+    /// Several options give one.
+    #[error("{}: use one of them", .0.join(" and "))]
+    Several(Vec<&'static str>),
+    /// An argument about networks, and no network.
+    #[error("{0} belongs to --network: a --tree or --cluster has its root and its edges already")]
     WithoutNetwork(&'static str),
     /// The tree is none.
     #[error("--tree {spec}: {faults}")]
@@ -108,6 +117,9 @@ pub enum TopologyError {
     /// The tree file is none.
     #[error("--tree: {0}")]
     TreeFile(#[from] TreeFileError),
+    /// The cluster file is none.
+    #[error("--cluster: {0}")]
+    ClusterFile(#[from] ClusterFileError),
     /// The network is none.
     #[error("--network {spec}: {fault}")]
     Network {
@@ -140,8 +152,8 @@ impl TreeArgs {
         Ok(one.remove(0))
     }
 
-    /// The trees of `--tree`, which is one, or of `--network`: one if `--spanning` is
-    /// given, else one of each of these kinds.
+    /// The trees of `--tree` or `--cluster`, which is one, or of `--network`: one if
+    /// `--spanning` is given, else one of each of these kinds.
     ///
     /// # Errors
     ///
@@ -156,25 +168,11 @@ impl TreeArgs {
             let given = given.iter().filter(|(_, given)| *given);
             faults.extend(given.map(|(option, _)| TopologyError::WithoutNetwork(option)));
         }
-        let made = match (&self.tree, &self.network) {
-            (None, None) => Err(vec![TopologyError::Neither]),
-            (Some(_), Some(_)) => Err(vec![TopologyError::Both]),
-            (Some(tree), None) => {
-                let spec: Result<TreeSpec, _> = value("--tree", tree);
-                let made = spec.and_then(|spec| Ok((build_tree(&spec)?, spec.to_string())));
-                made.map(|(TreeFile { tree, links }, name)| {
-                    let (nodes, broadcast_bound) = (None, None);
-                    vec![Topology {
-                        name,
-                        tree,
-                        nodes,
-                        broadcast_bound,
-                        links,
-                    }]
-                })
-                .map_err(|fault| vec![fault])
-            }
-            (None, Some(network)) => {
+        let made = match (&self.tree, &self.network, &self.cluster) {
+            (None, None, None) => Err(vec![TopologyError::NoTree]),
+            (Some(tree), None, None) => tree_of(tree).map_err(|fault| vec![fault]),
+            (None, None, Some(file)) => cluster_of(file).map_err(|fault| vec![fault]),
+            (None, Some(network), None) => {
                 let only = self.spanning.map(|kind| vec![kind]);
                 let kinds = only.as_deref().unwrap_or(kinds);
                 let root = self
@@ -185,6 +183,15 @@ impl TreeArgs {
                     (Ok(spec), Ok(root)) => span(&spec, root, kinds).map_err(|fault| vec![fault]),
                     (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
                 }
+            }
+            (tree, network, cluster) => {
+                let given = [
+                    tree.as_ref().map(|_| "--tree"),
+                    network.as_ref().map(|_| "--network"),
+                    cluster.as_ref().map(|_| "--cluster"),
+                ];
+                let given = given.into_iter().flatten().collect();
+                Err(vec![TopologyError::Several(given)])
             }
         };
         match made {
@@ -210,11 +217,43 @@ fn value<T: FromStr<Err: fmt::Display>>(
 impl Topology {
     /// The option that it comes from, for messages.
     pub fn option(&self) -> &'static str {
-        match self.nodes {
-            Some(_) => "--network",
-            None => "--tree",
+        match (&self.nodes, &self.placement) {
+            (Some(_), _) => "--network",
+            (None, Some(_)) => "--cluster",
+            (None, None) => "--tree",
         }
     }
+}
+
+/// What `--tree` asks for.
+fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
+    let spec: TreeSpec = value("--tree", spec)?;
+    let TreeFile { tree, links } = build_tree(&spec)?;
+    Ok(vec![Topology {
+        tree,
+        links,
+        name: spec.to_string(),
+        nodes: None,
+        broadcast_bound: None,
+        placement: None,
+    }])
+}
+
+/// What `--cluster` asks for.
+fn cluster_of(path: &Path) -> Result<Vec<Topology>, TopologyError> {
+    let ClusterFile {
+        name,
+        tree,
+        placement,
+    } = cluster_file::load(path)?;
+    Ok(vec![Topology {
+        name: name.unwrap_or_else(|| format!("cluster:{}", path.display())),
+        tree,
+        nodes: None,
+        broadcast_bound: None,
+        links: Links::new(),
+        placement: Some(placement),
+    }])
 }
 
 /// The tree of that name, of whatever size, and what a file says of its links.
@@ -269,6 +308,7 @@ fn span(
             nodes: Some(spanning.nodes),
             broadcast_bound: Some(broadcast_bound),
             links: Links::new(),
+            placement: None,
         })
     };
     kinds.iter().map(span).collect()
@@ -282,6 +322,7 @@ mod tests {
         TreeArgs {
             tree: tree.map(str::to_owned),
             network: network.map(str::to_owned),
+            cluster: None,
             root: None,
             spanning: None,
         }
@@ -307,10 +348,15 @@ mod tests {
     }
 
     #[test]
-    fn exactly_one_of_tree_and_network() {
+    fn exactly_one_of_tree_network_and_cluster() {
         assert!(messages(&args(None, None))[0].contains("--tree TREE"));
-        let both = messages(&args(Some("path:3"), Some("ring:3")));
-        assert_eq!(both, ["--tree and --network: use one of them"]);
+        let mut several = args(Some("path:3"), Some("ring:3"));
+        let expected = ["--tree and --network: use one of them"];
+        assert_eq!(messages(&several), expected);
+        several.cluster = Some("c.toml".into());
+        several.network = None;
+        let expected = ["--tree and --cluster: use one of them"];
+        assert_eq!(messages(&several), expected);
         let mut only_tree = args(Some("parents:7"), None);
         only_tree.root = Some("1".to_owned());
         only_tree.spanning = Some(SpanningArg::Bfs);

@@ -19,22 +19,27 @@ mod edges;
 mod fault;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use flitcast_proto::tree::{MAX_PES, TreeFaults};
 use flitcast_proto::{PeId, Tree};
-use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
+use toml::de::{DeInteger, DeTable};
 
 use crate::link_spec::Links;
 
-pub use fault::{Fault, LineFault, TreeFileError};
+pub use fault::Fault;
 
-/// The longest file that is read: 64 bytes for each of [`MAX_PES`] PEs, which
-/// is half as much again as the long form needs for a million.
-const MAX_FILE_BYTES: u64 = 64 * MAX_PES as u64;
+use crate::toml_file::{self, FileError, FileKind, LineFault, Reader, Value};
+
+const FILE: FileKind = FileKind {
+    name: "tree file",
+    // 64 for each of MAX_PES PEs, which is half as much again as the long form needs
+    // for a million.
+    max_bytes: 64 * MAX_PES as u64,
+};
+
+/// Why a tree file gives no tree.
+pub type TreeFileError = FileError<Fault>;
 
 /// What a tree file says.
 #[derive(Clone, Debug)]
@@ -51,46 +56,16 @@ pub struct TreeFile {
 ///
 /// That the file cannot be read, or all that is wrong in it.
 pub fn load(path: &Path) -> Result<TreeFile, TreeFileError> {
-    let unreadable = |error| TreeFileError::Unreadable {
-        path: path.to_owned(),
-        error,
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    let mut text = String::new();
-    let mut bounded = file.take(MAX_FILE_BYTES + 1);
-    bounded.read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(TreeFileError::TooLong {
-            path: path.to_owned(),
-        });
-    }
-    parse(&text).map_err(|faults| TreeFileError::Faults {
-        path: path.to_owned(),
-        faults,
-    })
+    toml_file::load(FILE, path, parse)
 }
 
 /// Reads the tree in `text`; otherwise, at least one fault, in order of lines.
-pub fn parse(text: &str) -> Result<TreeFile, Vec<LineFault>> {
-    let mut reader = Reader::new(text);
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let line = error.span().map(|span| reader.line(span.start));
-        reader.fault(line, Fault::Syntax(error.message().to_owned()));
-    }
-    // After a syntax error it is anybody's guess what belongs where.
-    let (nodes, links) = match errors.is_empty() {
-        true => reader.document(document.get_ref()),
-        false => (None, Links::new()),
-    };
-    let tree = nodes.and_then(|nodes| reader.tree(&nodes));
-    match tree {
-        Some(tree) if reader.faults.is_empty() => Ok(TreeFile { tree, links }),
-        _ => {
-            reader.faults.sort_by_key(|fault| fault.line);
-            Err(reader.faults)
-        }
-    }
+fn parse(text: &str) -> Result<TreeFile, Vec<LineFault<Fault>>> {
+    toml_file::parse(text, |reader, document| {
+        let (nodes, links) = reader.document(document);
+        let tree = reader.tree(&nodes?)?;
+        Some(TreeFile { tree, links })
+    })
 }
 
 /// What the file says of a PE's parent.
@@ -123,64 +98,7 @@ enum Misnamed {
 /// By id. The ids may have gaps where that was reported.
 type Nodes = BTreeMap<u32, Node>;
 
-type Value<'t> = Spanned<DeValue<'t>>;
-
-/// Collects faults on the way from text to tree.
-struct Reader<'t> {
-    text: &'t str,
-    line_starts: Vec<usize>,
-    faults: Vec<LineFault>,
-}
-
-impl<'t> Reader<'t> {
-    fn new(text: &'t str) -> Self {
-        let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self {
-            text,
-            line_starts: std::iter::once(0).chain(after_breaks).collect(),
-            faults: Vec::new(),
-        }
-    }
-
-    /// The line, from 1, that holds the byte at `offset`.
-    fn line(&self, offset: usize) -> usize {
-        self.line_starts.partition_point(|&start| start <= offset)
-    }
-
-    fn line_of<T>(&self, spanned: &Spanned<T>) -> usize {
-        self.line(spanned.span().start)
-    }
-
-    fn fault(&mut self, line: impl Into<Option<usize>>, fault: Fault) {
-        let line = line.into();
-        self.faults.push(LineFault { line, fault });
-    }
-
-    /// A value as the file writes it, for messages.
-    fn found(&self, value: &Value<'_>) -> String {
-        let text = self.text.get(value.span()).unwrap_or_default();
-        let first_line = text.lines().next().unwrap_or_default();
-        format!("`{}`", first_line.chars().take(24).collect::<String>())
-    }
-
-    fn wrong_type(&mut self, key: &'static str, expected: &'static str, value: &Value<'_>) {
-        let found = self.found(value);
-        let fault = Fault::WrongType {
-            key,
-            expected,
-            found,
-        };
-        self.fault(self.line_of(value), fault);
-    }
-
-    fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &'static str) {
-        let fault = Fault::UnknownKey {
-            key: key.get_ref().as_ref().to_owned(),
-            known,
-        };
-        self.fault(self.line_of(key), fault);
-    }
-
+impl Reader<'_, Fault> {
     /// The index of a PE, or a fault about `what`.
     fn index(&mut self, what: &str, value: &Value<'_>) -> Option<u32> {
         let in_range = |integer: &DeInteger<'_>| {

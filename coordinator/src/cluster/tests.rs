@@ -10,7 +10,16 @@ async fn launch(script: &str) -> LaunchError {
         args: vec!["-c".to_owned(), script.to_owned()],
         json: false,
     };
-    let launched = Cluster::launch(Path::new("/bin/sh"), 3, &logs, &Console::new()).await;
+    launch_program("/bin/sh", &logs, Vec::new()).await
+}
+
+/// Launches three processes, `run` put before the program.
+async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> LaunchError {
+    let mut placement = Placement::local(3);
+    for place in &mut placement.places {
+        place.run = run.clone();
+    }
+    let launched = Cluster::launch(Path::new(program), &placement, logs, &Console::new()).await;
     launched.unwrap_err()
 }
 
@@ -40,17 +49,50 @@ async fn who_dies_before_it_registers_is_named_with_its_last_words() {
 }
 
 #[tokio::test]
+async fn what_a_place_puts_before_the_program_is_run() {
+    let logs = LogArgs {
+        args: Vec::new(),
+        json: false,
+    };
+    // What is echoed is the program and its arguments.
+    let run = ["/bin/sh", "-c", "echo $0 $1 >&2"].map(str::to_owned);
+    let LaunchError::Died { last_words, .. } =
+        launch_program("/bin/true", &logs, run.to_vec()).await
+    else {
+        panic!("it plays no PE");
+    };
+    assert_eq!(last_words, ["/bin/true node"]);
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_this_machines_is_told() {
+    let placement = Placement {
+        // Kept for documentation: nobody has it.
+        coordinator: "192.0.2.1".parse().unwrap(),
+        ..Placement::local(1)
+    };
+    let logs = LogArgs {
+        args: Vec::new(),
+        json: false,
+    };
+    let (program, console) = (Path::new("/bin/true"), Console::new());
+    let launched = Cluster::launch(program, &placement, &logs, &console).await;
+    let error = launched.unwrap_err();
+    let expected = "cannot listen on 192.0.2.1 for the PEs: ";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[tokio::test]
 async fn a_program_that_is_not_there_is_told() {
     let logs = LogArgs {
         args: Vec::new(),
         json: false,
     };
-    let missing = Path::new("/no/such/flitcast");
-    let error = Cluster::launch(missing, 1, &logs, &Console::new())
-        .await
-        .unwrap_err();
-    assert!(
-        error.to_string().starts_with("cannot start a process: "),
-        "{error}"
-    );
+    let error = launch_program("/no/such/flitcast", &logs, Vec::new()).await;
+    let expected = "cannot start a process: /no/such/flitcast: ";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    let run = vec!["/no/such/prefix".to_owned()];
+    let error = launch_program("/bin/true", &logs, run).await;
+    let expected = "cannot start a process: /no/such/prefix: ";
+    assert!(error.to_string().starts_with(expected), "{error}");
 }

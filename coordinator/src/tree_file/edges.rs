@@ -19,7 +19,7 @@ use toml::de::DeTable;
 use super::{Fault, Nodes, Reader, Value};
 use crate::link_spec::{self, EdgeSpec, LinkFault, LinkSpec, Links};
 
-impl Reader<'_> {
+impl Reader<'_, Fault> {
     /// The links of the file; what is wrong with them is noted. `nodes` are its PEs,
     /// if it is known what they are.
     pub(super) fn edges(&mut self, value: &Value<'_>, nodes: Option<&Nodes>) -> Links {
@@ -73,7 +73,7 @@ impl Reader<'_> {
         if !named {
             self.fault(line, Fault::NoChild);
         }
-        let before = self.faults.len();
+        let before = self.fault_count();
         let edge = EdgeSpec {
             down: self.direction("down", both, down),
             up: self.direction("up", both, up),
@@ -83,7 +83,7 @@ impl Reader<'_> {
             self.fault(line, Fault::EmptyEdge);
         }
         // Where nothing else is wrong, so that one mistake is one fault.
-        if self.faults.len() == before {
+        if self.fault_count() == before {
             let directions = [(down, edge.down), (up, edge.up)];
             let mut together: Vec<_> = directions
                 .into_iter()

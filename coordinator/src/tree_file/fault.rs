@@ -1,81 +1,25 @@
 //! What can be wrong with a tree file, and how it is said.
 
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 use flitcast_proto::tree::{MAX_PES, TreeFault};
 
-use super::MAX_FILE_BYTES;
 use crate::link_spec::LinkFault;
-
-/// Why a tree file gives no tree.
-#[derive(Debug, thiserror::Error)]
-pub enum TreeFileError {
-    /// The system does not give it to us, or it is not text.
-    #[error("cannot read the tree file {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// Not a tree file, in all likelihood.
-    #[error("the tree file {} has more than {MAX_FILE_BYTES} bytes", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It can be read, and is wrong.
-    #[error("{}", Listed { path, faults })]
-    Faults {
-        /// The file.
-        path: PathBuf,
-        /// All that is wrong, by line.
-        faults: Vec<LineFault>,
-    },
-}
-
-/// A fault and its line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LineFault {
-    /// Counted from 1; `None` if it is the file as a whole.
-    pub line: Option<usize>,
-    /// What is wrong there.
-    pub fault: Fault,
-}
+use crate::toml_file::Misread;
 
 /// What is wrong in one place of a tree file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
-    /// Not TOML; a key that is given twice is reported as this, too.
-    #[error("{0}")]
-    Syntax(String),
+    /// As can be wrong with any file.
+    #[error(transparent)]
+    Misread(#[from] Misread),
     /// Nothing says what PEs there are.
     #[error("no PEs: give a [[pe]] table for each, or parents = [...]")]
     NoPes,
     /// Both forms in one file.
     #[error("the PEs are given twice: use either [[pe]] or parents = [...]")]
     TwoForms,
-    /// A key that means nothing.
-    #[error("unknown key `{key}`; known here: {known}")]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// Those that mean something in its place.
-        known: &'static str,
-    },
-    /// A value of the wrong type.
-    #[error("{key} must be {expected}, not {found}")]
-    WrongType {
-        /// Whose value.
-        key: &'static str,
-        /// What is expected.
-        expected: &'static str,
-        /// What stands there.
-        found: String,
-    },
     /// An index that cannot be one.
     #[error("{what} must be a whole number from 0 to {}, not {found}", MAX_PES - 1)]
     NoIndex {
@@ -170,26 +114,6 @@ impl fmt::Display for Unused<'_> {
             UNUSED_NAMED => f.write_str(" ..."),
             _ => Ok(()),
         }
-    }
-}
-
-/// One fault a line, each as compilers print it: `tree.toml:7: P3: ...`.
-struct Listed<'a> {
-    path: &'a Path,
-    faults: &'a [LineFault],
-}
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, LineFault { line, fault }) in self.faults.iter().enumerate() {
-            let break_before = if i == 0 { "" } else { "\n" };
-            write!(f, "{break_before}{}:", self.path.display())?;
-            if let Some(line) = line {
-                write!(f, "{line}:")?;
-            }
-            write!(f, " {fault}")?;
-        }
-        Ok(())
     }
 }
 

@@ -259,7 +259,7 @@ fn load_names_the_file() {
         format!("{path}:2: P2: parent P5 does not exist (the last PE is P2)")
     );
 
-    file.as_file().set_len(MAX_FILE_BYTES + 1).unwrap();
+    file.as_file().set_len(FILE.max_bytes + 1).unwrap();
     let error = load(file.path()).unwrap_err().to_string();
     assert!(
         error.contains(&path) && error.contains("more than 67108864 bytes"),

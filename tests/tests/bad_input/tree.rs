@@ -120,6 +120,49 @@ fn a_tree_file_with_links_that_cannot_be_had() {
 }
 
 #[test]
+fn a_cluster_file_that_is_none() {
+    let dir = scratch();
+    let text = "coordinator = 'here'\n\
+                [[pe]]\nname = 'a'\naddress = '127.0.0.1'\nport = 7\n\
+                [[pe]]\nname = 'b'\nparent = 'c'\n\
+                [[pe]]\nname = 'c'\naddress = '0.0.0.0'\nparent = 'b'\nrun = 'ssh'\n\
+                [[pe]]\nname = 'a'\naddress = '127.0.0.1'\nparent = 'z'\n\
+                [launch]\nkind = 'teleport'\n";
+    fs::write(dir.path().join("c.toml"), text).expect("it can be written");
+    let all = [
+        "--cluster: ",
+        "c.toml:1: coordinator must be the IP address of one host",
+        "c.toml:5: unknown key `port`",
+        "c.toml:6: b has no address",
+        "c.toml:8: b: cycle: P1 -> P2 -> P1",
+        "c.toml:11: address must be the IP address of one host, in quotes, not `'0.0.0.0'`",
+        "c.toml:13: run must be a list of words",
+        "c.toml:14: there is a [[pe]] called `a` in line 2 already",
+        "c.toml:17: a: no [[pe]] is called `z`",
+        "c.toml:19: kind must be \"local\", not `'teleport'`",
+    ];
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} --cluster @/c.toml --size 1 --flit-size big");
+        refused_in(dir.path(), &line, &all);
+        refused_in(dir.path(), &line, &["--flit-size"]);
+    }
+    for other in ["plan scatter", "compare gather", "tree"] {
+        let lengths = if other == "tree" {
+            ""
+        } else {
+            "--lengths 1,1,1"
+        };
+        let line = format!("{other} --cluster @/c.toml {lengths}");
+        refused_in(dir.path(), &line, &all);
+    }
+    let causes = ["cannot read the cluster file", "/none.toml", "No such file"];
+    let line = "scatter --cluster @/none.toml --size 1";
+    refused_in(dir.path(), line, &causes);
+    let line = "scatter --cluster @/c.toml --tree path:2 --size 1";
+    refused_in(dir.path(), line, &["--tree and --cluster: use one of them"]);
+}
+
+#[test]
 fn more_pes_than_a_machine_takes() {
     let line = "scatter --tree path:2000 --size 1";
     refused(line, &["path:2000 has 2000 PEs", "at most 1024"]);

@@ -1,0 +1,222 @@
+//! What the TOML files that people write have in common: they are read up to a bound,
+//! and all that is wrong in one is reported at once, each fault with its line. No
+//! file's keys live here.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it stands.
+pub type Value<'t> = Spanned<DeValue<'t>>;
+
+/// What a file is called in messages, and the longest that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileKind {
+    /// "tree file".
+    pub name: &'static str,
+    /// In bytes.
+    pub max_bytes: u64,
+}
+
+/// Why a file says nothing; `F` is what can be wrong in one place of it.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError<F: fmt::Display> {
+    /// The system does not give it to us, or it is not text.
+    #[error("cannot read the {} {}: {error}", kind.name, path.display())]
+    Unreadable {
+        /// What it should be.
+        kind: FileKind,
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Not such a file, in all likelihood.
+    #[error("the {} {} has more than {} bytes", kind.name, path.display(), kind.max_bytes)]
+    TooLong {
+        /// What it should be.
+        kind: FileKind,
+        /// The file.
+        path: PathBuf,
+    },
+    /// It can be read, and is wrong.
+    #[error("{}", Listed { path, faults })]
+    Faults {
+        /// The file.
+        path: PathBuf,
+        /// All that is wrong, by line.
+        faults: Vec<LineFault<F>>,
+    },
+}
+
+/// A fault and its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineFault<F> {
+    /// Counted from 1; `None` if it is the file as a whole.
+    pub line: Option<usize>,
+    /// What is wrong there.
+    pub fault: F,
+}
+
+/// What can be wrong with any file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misread {
+    /// Not TOML; a key that is given twice is reported as this, too.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that means nothing.
+    #[error("unknown key `{key}`; known here: {known}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Those that mean something in its place.
+        known: &'static str,
+    },
+    /// A value of the wrong type.
+    #[error("{key} must be {expected}, not {found}")]
+    WrongType {
+        /// Whose value.
+        key: &'static str,
+        /// What is expected.
+        expected: &'static str,
+        /// What stands there.
+        found: String,
+    },
+}
+
+/// Reads the file at `path` with `parse`.
+///
+/// # Errors
+///
+/// That it cannot be read, or all that is wrong in it.
+pub fn load<T, F: fmt::Display>(
+    kind: FileKind,
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<T, Vec<LineFault<F>>>,
+) -> Result<T, FileError<F>> {
+    let path = path.to_owned();
+    let mut text = String::new();
+    let read =
+        File::open(&path).and_then(|file| file.take(kind.max_bytes + 1).read_to_string(&mut text));
+    match read {
+        Err(error) => Err(FileError::Unreadable { kind, path, error }),
+        Ok(bytes) if bytes as u64 > kind.max_bytes => Err(FileError::TooLong { kind, path }),
+        Ok(_) => parse(&text).map_err(|faults| FileError::Faults { path, faults }),
+    }
+}
+
+/// What `read` makes of the document in `text`; otherwise at least one fault, in
+/// order of lines. `read` returns `None` only after it has reported one.
+pub fn parse<T, F: From<Misread>>(
+    text: &str,
+    read: impl FnOnce(&mut Reader<'_, F>, &DeTable<'_>) -> Option<T>,
+) -> Result<T, Vec<LineFault<F>>> {
+    let mut reader = Reader::new(text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let line = error.span().map(|span| reader.line(span.start));
+        reader.fault(line, Misread::Syntax(error.message().to_owned()).into());
+    }
+    // After a syntax error it is anybody's guess what belongs where.
+    let said = match errors.is_empty() {
+        true => read(&mut reader, document.get_ref()),
+        false => None,
+    };
+    match said {
+        Some(said) if reader.faults.is_empty() => Ok(said),
+        _ => {
+            reader.faults.sort_by_key(|fault| fault.line);
+            Err(reader.faults)
+        }
+    }
+}
+
+/// Collects faults on the way from text to what it means.
+pub struct Reader<'t, F> {
+    text: &'t str,
+    line_starts: Vec<usize>,
+    faults: Vec<LineFault<F>>,
+}
+
+impl<'t, F: From<Misread>> Reader<'t, F> {
+    fn new(text: &'t str) -> Self {
+        let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text,
+            line_starts: std::iter::once(0).chain(after_breaks).collect(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// The line, from 1, that holds the byte at `offset`.
+    fn line(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|&start| start <= offset)
+    }
+
+    /// The line, from 1, in which something begins.
+    pub fn line_of<T>(&self, spanned: &Spanned<T>) -> usize {
+        self.line(spanned.span().start)
+    }
+
+    /// Reports a fault.
+    pub fn fault(&mut self, line: impl Into<Option<usize>>, fault: F) {
+        let line = line.into();
+        self.faults.push(LineFault { line, fault });
+    }
+
+    /// How many there are so far.
+    pub fn fault_count(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// A value as the file writes it, for messages.
+    pub fn found(&self, value: &Value<'_>) -> String {
+        let text = self.text.get(value.span()).unwrap_or_default();
+        let first_line = text.lines().next().unwrap_or_default();
+        format!("`{}`", first_line.chars().take(24).collect::<String>())
+    }
+
+    /// Reports a value that is not what is expected there.
+    pub fn wrong_type(&mut self, key: &'static str, expected: &'static str, value: &Value<'_>) {
+        let found = self.found(value);
+        let misread = Misread::WrongType {
+            key,
+            expected,
+            found,
+        };
+        self.fault(self.line_of(value), misread.into());
+    }
+
+    /// Reports a key that is none of the `known` ones.
+    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &'static str) {
+        let misread = Misread::UnknownKey {
+            key: key.get_ref().as_ref().to_owned(),
+            known,
+        };
+        self.fault(self.line_of(key), misread.into());
+    }
+}
+
+/// One fault a line, each as compilers print it: `tree.toml:7: P3: ...`.
+struct Listed<'a, F> {
+    path: &'a Path,
+    faults: &'a [LineFault<F>],
+}
+
+impl<F: fmt::Display> fmt::Display for Listed<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, LineFault { line, fault }) in self.faults.iter().enumerate() {
+            let break_before = if i == 0 { "" } else { "\n" };
+            write!(f, "{break_before}{}:", self.path.display())?;
+            if let Some(line) = line {
+                write!(f, "{line}:")?;
+            }
+            write!(f, " {fault}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The network lab, as `deploy/lab/up` builds it and `deploy/lab/down` takes it away.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::flitcast;
+
+/// There is one lab on a machine.
+static LAB: Mutex<()> = Mutex::new(());
+
+/// What a script of the lab said.
+#[derive(Debug)]
+pub struct Said {
+    /// The exit status.
+    pub code: Option<i32>,
+    /// All of stdout.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// `up` or `down`, ready to be run.
+#[must_use]
+pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Command {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab");
+    let mut command = Command::new(folder.join(name));
+    command.args(arguments);
+    if name == "up" {
+        command.arg("--flitcast").arg(flitcast());
+    }
+    command
+}
+
+/// Runs it to its end.
+#[track_caller]
+pub fn said(command: &mut Command) -> Said {
+    let output = command.output();
+    output.expect("the scripts of the lab are there").into()
+}
+
+/// The right to build a lab; no other test has it meanwhile.
+#[derive(Debug)]
+pub struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+
+impl Turn {
+    /// Waits until no other test has it. One that has failed has tidied up as well.
+    #[must_use]
+    pub fn take() -> Turn {
+        Turn(LAB.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A lab that is up. It is taken away at the end, however the test goes.
+#[derive(Debug)]
+pub struct Lab {
+    /// What `--cluster` is given.
+    pub cluster_file: PathBuf,
+    is_up: bool,
+    _turn: Turn,
+}
+
+impl Lab {
+    /// Builds it, with the words of a command line.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be built, with what `up` says about it: a lab needs root, `ip`,
+    /// `tc` and `ethtool`.
+    #[track_caller]
+    pub fn up(line: &str) -> Lab {
+        let turn = Turn::take();
+        let said = said(&mut script("up", line.split_whitespace()));
+        let Said { stdout, stderr, .. } = &said;
+        assert_eq!(said.code, Some(0), "the lab does not come up: {stderr}");
+        let file = stdout.split_whitespace().last().expect("up names the file");
+        Lab {
+            cluster_file: file.into(),
+            is_up: true,
+            _turn: turn,
+        }
+    }
+
+    /// The arguments of a run on it.
+    #[must_use]
+    pub fn arguments(&self, line: &str) -> Vec<String> {
+        let words = line.split_whitespace().map(str::to_owned);
+        let file = self.cluster_file.to_str().expect("its path is UTF-8");
+        words
+            .chain(["--cluster", file].map(str::to_owned))
+            .collect()
+    }
+
+    /// What happens when one host calls another at an address, where nobody listens.
+    #[track_caller]
+    pub fn call(&self, from: &str, address: &str) -> Call {
+        let script = format!("exec 3<>/dev/tcp/{address}/9");
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", from, "bash", "-c", &script])
+            .env("LC_ALL", "C");
+        let said = said(&mut command);
+        let is = |words: &str| said.stderr.contains(words);
+        if is("Connection refused") {
+            Call::Answered
+        } else if is("unreachable") || is("No route to host") {
+            Call::NoWay
+        } else {
+            panic!("{from} calls {address}: {said:?}")
+        }
+    }
+
+    /// Takes it away.
+    #[track_caller]
+    pub fn down(mut self) -> Said {
+        self.is_up = false;
+        said(&mut script("down", [""; 0]))
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if self.is_up {
+            // In a test that fails already, there is nobody to tell.
+            let _ = script("down", [""; 0]).output();
+        }
+    }
+}
+
+/// What happens when a host is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// It is there: it says that nobody listens.
+    Answered,
+    /// It cannot be reached.
+    NoWay,
+}
+
+/// The network namespaces of this machine that have names.
+#[track_caller]
+pub fn namespaces() -> Vec<String> {
+    let said = said(Command::new("ip").args(["netns", "list"]));
+    // A line may go on with the namespace's number.
+    let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let mut names: Vec<String> = said.stdout.lines().filter_map(first).collect();
+    names.sort();
+    names
+}
+
+/// The interfaces of this machine, outside of all namespaces.
+#[track_caller]
+pub fn interfaces() -> Vec<String> {
+    let all = std::fs::read_dir("/sys/class/net").expect("Linux lists its interfaces");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.map(|entry| entry.file_name());
+    let mut names: Vec<String> = all
+        .map(|entry| name(entry).expect("it is listed").display().to_string())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,369 @@
+//! The network lab: hosts in network namespaces, joined by shaped links, and real runs
+//! on them. Needs root and Debian's iproute2 and ethtool; without them these tests
+//! fail, and say so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flitcast_tests::files::{assert_same_below, fill, names, sparse};
+use flitcast_tests::lab::{Call, Lab, Said, Turn, interfaces, namespaces, said, script};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{Running, run, scratch, start};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+const KIB: usize = 1024;
+
+/// Messages of all kinds for P1..P6: none, short ones, several flits.
+const LENGTHS: &str = "--lengths 100KiB,0,1,64KiB,65537,5KiB";
+
+/// An input for six PEs, one of which gets nothing.
+fn fill_input(input: &Path) {
+    for (pe, bytes) in [(1, 100 * KIB), (2, 1), (4, 0), (5, 70 * KIB), (6, 3 * KIB)] {
+        fill(&input.join(format!("p{pe}/file")), bytes);
+    }
+    fill(&input.join("p6/folder/another"), 11 * KIB);
+}
+
+/// There and back again, files and synthetic messages.
+#[track_caller]
+fn carries_everything(lab: &Lab) {
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} {LENGTHS} --rounds 2 --format json");
+        let report = run(lab.arguments(&line)).ok().report();
+        report.assert_all_arrived();
+        assert_eq!(report.list("/pes").len(), 7);
+    }
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    fill_input(&path("input"));
+    for (operation, from, to) in [
+        ("scatter", "input", "scattered"),
+        ("gather", "scattered", "gathered"),
+    ] {
+        let (from, to) = (path(from), path(to));
+        let line = format!(
+            "{operation} --input {} --output {}",
+            from.display(),
+            to.display()
+        );
+        run(lab.arguments(&line)).ok();
+    }
+    assert_same_below(&path("input"), &path("gathered"));
+}
+
+/// At 100 Mbit/s, a link lets 12.5 bytes through in a microsecond and no more, but for
+/// what it lets through at once in the beginning. The busier the machine, the longer it
+/// takes, so this cannot fail by chance.
+#[track_caller]
+fn keeps_to_its_rate(lab: &Lab, bytes_on_the_busiest_link: u64) {
+    const AT_ONCE: u64 = 4096;
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} --size 256KiB --rounds 3 --format json");
+        let report = run(lab.arguments(&line)).ok().report();
+        let least = (bytes_on_the_busiest_link - AT_ONCE) as f64 / 12.5;
+        let measured = report.float("/round/measured_us/min");
+        assert!(measured >= least, "{operation}: {measured} of {least} us");
+    }
+}
+
+/// P0 has P1 and P2, and P1 has P3 and P4. Edge i's network is 198.18.0.2i to 2i + 1.
+#[test]
+fn a_tree_joins_neighbours_and_nobody_else() {
+    let lab = Lab::up("--tree kary:2:7 --rate 100mbit");
+    carries_everything(&lab);
+    // Three messages to, or from, each of P0's children.
+    keeps_to_its_rate(&lab, 3 * 256 * 1024);
+
+    assert_eq!(lab.call("fc3", "198.18.0.6"), Call::Answered, "its parent");
+    assert_eq!(lab.call("fc1", "198.18.0.7"), Call::Answered, "its child");
+    assert_eq!(lab.call("fc3", "198.18.0.3"), Call::NoWay, "P1, from above");
+    assert_eq!(lab.call("fc3", "198.18.0.2"), Call::NoWay, "P0");
+    assert_eq!(lab.call("fc3", "198.18.0.9"), Call::NoWay, "P4, its sister");
+    // Nor where all are joined to the coordinator.
+    let management = ["198.19.255.254", "198.19.0.1", "198.19.0.5"];
+    let calls = std::thread::scope(|scope| {
+        let calls = management.map(|address| scope.spawn(|| lab.call("fc3", address)));
+        calls.map(|call| call.join().expect("the call is understood"))
+    });
+    assert_eq!(calls, [Call::Answered, Call::NoWay, Call::NoWay]);
+
+    let Said { stdout, .. } = lab.down();
+    assert_eq!(stdout, "the lab is down\n");
+}
+
+#[test]
+fn a_rack_joins_all() {
+    let lab = Lab::up("--tree kary:2:7 --rate 100mbit --layout rack --queue 30000");
+    carries_everything(&lab);
+    // All of them by P0's only link.
+    keeps_to_its_rate(&lab, 6 * 256 * 1024);
+    for other in [1, 2, 4, 5, 6, 7] {
+        let address = format!("198.18.0.{other}");
+        assert_eq!(lab.call("fc2", &address), Call::Answered, "{address}");
+    }
+}
+
+/// A baseline lays a tree of its own, for which a rack has the links.
+#[test]
+fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
+    let line = "scatter --algorithm binomial --size 10KiB --format json";
+    let rack = Lab::up("--tree star:5 --rate 1gbit --layout rack");
+    let report = run(rack.arguments(line)).ok().report();
+    assert_eq!(report.number("/round/messages"), 4);
+    drop(rack);
+    let tree = Lab::up("--tree star:5 --rate 1gbit");
+    let refused = run(tree.arguments(line));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused
+            .stderr
+            .contains("--algorithm binomial lays its own tree")
+    );
+    run(tree.arguments("scatter --algorithm linear --size 10KiB")).ok();
+}
+
+/// The processes in all namespaces of the lab.
+#[track_caller]
+fn processes(hosts: usize) -> String {
+    let pids = |host: usize| {
+        let name = format!("fc{host}");
+        said(Command::new("ip").args(["netns", "pids", &name])).stdout
+    };
+    (0..hosts).map(pids).collect()
+}
+
+/// A scatter along a path of four, to P2 first and then a message to P1 that takes
+/// minutes on this link.
+struct Endless {
+    lab: Lab,
+    dir: TempDir,
+    running: Running,
+}
+
+impl Endless {
+    #[track_caller]
+    fn start() -> Endless {
+        let lab = Lab::up("--tree path:4 --rate 100mbit");
+        let dir = scratch();
+        fill(&dir.path().join("input/p2/short"), KIB);
+        fs::create_dir_all(dir.path().join("input/p1")).expect("it can be made");
+        sparse(&dir.path().join("input/p1/long"), 10 << 30);
+        let line = format!(
+            "scatter --input {0}/input --output {0}/output -vv",
+            dir.path().display()
+        );
+        let mut running = start(lab.arguments(&line));
+        running.wait_for(&["P1| ", "of=P1 ", "Deliver"]);
+        let endless = Endless { lab, dir, running };
+        eventually("P2 has its message", || {
+            endless.output().join("p2").is_dir().then_some(())
+        });
+        endless
+    }
+
+    fn output(&self) -> PathBuf {
+        self.dir.path().join("output")
+    }
+}
+
+#[test]
+fn a_host_that_dies_is_named_and_nothing_is_left() {
+    let endless = Endless::start();
+    let victim = endless.running.pe(3);
+    assert_eq!(
+        processes(4).lines().count(),
+        4,
+        "each host plays one PE: {:?}",
+        endless.running.pes()
+    );
+    let on_host = said(Command::new("ip").args(["netns", "pids", "fc3"])).stdout;
+    assert_eq!(on_host.trim(), victim.pid.to_string());
+    victim.signal(Signal::KILL);
+
+    let output = endless.output();
+    let finished = endless.running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let stderr = &finished.stderr;
+    let cause = "error: P3 was killed by signal 9 (SIGKILL)";
+    let place = format!("where: P3, process {} on fc3, child of P2", victim.pid);
+    assert!(stderr.contains(cause), "{stderr}");
+    assert!(stderr.contains(&place), "{stderr}");
+    assert!(
+        stderr.contains("delivered: 1 message, and kept: P2"),
+        "{stderr}"
+    );
+    assert_eq!(names(&output), ["p2"], "whole messages, and nothing else");
+    assert_eq!(processes(4), "");
+    assert_eq!(endless.lab.down().stderr, "", "nothing was running in it");
+}
+
+#[test]
+fn nothing_outlives_its_coordinator() {
+    let endless = Endless::start();
+    endless.running.kill();
+    assert_eq!(processes(4), "");
+
+    drop(endless.lab);
+
+    let endless = Endless::start();
+    endless.running.signal(Signal::INT);
+    let output = endless.output();
+    assert_eq!(endless.running.finish().code, Some(130));
+    assert_eq!(names(&output), ["p2"]);
+    assert_eq!(processes(4), "");
+}
+
+/// All that a lab is made of, outside of its hosts.
+fn all_there_is() -> (Vec<String>, Vec<String>, bool) {
+    let state = Path::new("/run/flitcast-lab").exists();
+    (namespaces(), interfaces(), state)
+}
+
+#[test]
+fn down_leaves_what_was_there_before() {
+    let turn = Turn::take();
+    let before = all_there_is();
+    drop(turn);
+    for layout in ["tree", "rack"] {
+        let lab = Lab::up(&format!("--tree star:5 --rate 1gbit --layout {layout}"));
+        let up = all_there_is();
+        assert!(up.0.len() >= before.0.len() + 6, "{up:?}");
+        assert_eq!(up.1.len(), before.1.len() + 1, "{up:?}");
+
+        // A second one is not built, and does not touch the first.
+        let second = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]));
+        assert_eq!(second.code, Some(1), "{second:?}");
+        assert!(second.stderr.contains("a lab is up already"), "{second:?}");
+        assert_eq!(all_there_is(), up);
+        run(lab.arguments("scatter --size 1KiB")).ok();
+
+        assert_eq!(lab.down().code, Some(0));
+        let _turn = Turn::take();
+        assert_eq!(all_there_is(), before);
+        let again = said(&mut script("down", [""; 0]));
+        assert_eq!((again.code, &*again.stdout), (Some(0), "no lab is up\n"));
+    }
+}
+
+/// Removes a namespace that a test has made.
+struct Stranger(&'static str);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", self.0]).output();
+    }
+}
+
+#[test]
+fn a_namespace_of_somebody_else_stays() {
+    let _turn = Turn::take();
+    let made = said(Command::new("ip").args(["netns", "add", "fc3"]));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let _stranger = Stranger("fc3");
+    let before = all_there_is();
+    let refused = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let why = "there is a namespace fc3 already, which is not the lab's";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    assert_eq!(all_there_is(), before);
+}
+
+/// A folder to look for programs in, of which one does this.
+fn with_program(name: &str, script: &str) -> TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = scratch();
+    let path = dir.path().join(name);
+    fs::write(&path, script).expect("it can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    dir
+}
+
+#[test]
+fn an_up_that_fails_half_way_leaves_nothing() {
+    let _turn = Turn::take();
+    let before = all_there_is();
+    // When it is first asked, all hosts are there already.
+    let broken = with_program("tc", "#!/bin/sh\necho no shaping today >&2; exit 1\n");
+    let path = std::env::var("PATH").expect("there is one");
+    let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
+    let failed = said(up.env("PATH", format!("{}:{path}", broken.path().display())));
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("no shaping today"), "{failed:?}");
+    assert!(
+        failed.stderr.contains("cannot shape the links"),
+        "{failed:?}"
+    );
+    assert_eq!(all_there_is(), before);
+}
+
+#[test]
+fn a_program_that_is_missing_is_named_with_its_package() {
+    let _turn = Turn::take();
+    let few = scratch();
+    for program in ["bash", "readlink", "dirname", "id"] {
+        let at = said(Command::new("/bin/sh").args(["-c", &format!("command -v {program}")]));
+        let link = few.path().join(program);
+        std::os::unix::fs::symlink(at.stdout.trim(), link).expect("it can be made");
+    }
+    let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
+    let refused = said(up.env("PATH", few.path()));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for (program, package) in [
+        ("ip", "iproute2"),
+        ("tc", "iproute2"),
+        ("ethtool", "ethtool"),
+    ] {
+        let line =
+            format!("no `{program}` here: Debian and Ubuntu have it in the package {package}");
+        assert!(refused.stderr.contains(&line), "{line}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_command_line_that_is_wrong_builds_nothing() {
+    let _turn = Turn::take();
+    let before = all_there_is();
+    for (line, cause) in [
+        ("", "--tree kary:2:7"),
+        ("--tree star:5", "--rate 100mbit"),
+        ("--tree star:5 --rate fast", "--rate fast: like 100mbit"),
+        (
+            "--tree star:5 --rate 1mbit --layout ring",
+            "--layout ring: tree or rack",
+        ),
+        (
+            "--tree star:5 --rate 1mbit --queue 100",
+            "--queue 100: a number of bytes, at least 3028",
+        ),
+        ("--tree star:5 --rate 1kbit", "from 100kbit"),
+        (
+            "--tree ring:5 --rate 1mbit",
+            "no tree shape is called `ring`",
+        ),
+        (
+            "--tree star:5 --rate 1mbit --latency 1ms",
+            "up knows no `--latency`",
+        ),
+    ] {
+        let refused = said(&mut script("up", line.split_whitespace()));
+        assert_eq!(refused.code, Some(2), "{line}: {refused:?}");
+        assert!(refused.stderr.contains(cause), "{line}: {refused:?}");
+    }
+    for (tree, cause) in [
+        ("star:1", "one PE has no links"),
+        ("star:251", "at most 250"),
+    ] {
+        let refused = said(&mut script("up", ["--tree", tree, "--rate", "1gbit"]));
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(cause), "{refused:?}");
+    }
+    assert_eq!(said(&mut script("down", ["now"])).code, Some(2));
+    assert_eq!(all_there_is(), before);
+    let help = said(&mut script("up", ["--help"]));
+    assert!(
+        help.code == Some(0) && help.stdout.contains("--layout"),
+        "{help:?}"
+    );
+}

@@ -170,6 +170,23 @@ pub struct RoundArgs {
     /// How the result is printed on stdout.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub format: OutputFormat,
+    /// What is drawn of it.
+    #[command(flatten)]
+    pub pictures: PictureArgs,
+}
+
+/// Pictures of a run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pictures")]
+pub struct PictureArgs {
+    /// Write a page that shows the run beside its prediction: who sent what when, when
+    /// each message arrived, how the rounds differ. Opens in any browser, from disk.
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write the same round as a trace for ui.perfetto.dev or chrome://tracing, with a
+    /// track for each PE's send port and one for its receive port.
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
 }
 
 /// How the result is printed.

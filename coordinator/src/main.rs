@@ -12,6 +12,8 @@ mod conduct;
 mod console;
 mod edge_file;
 mod outcome;
+mod page;
+mod pictures;
 mod plan;
 mod report;
 mod request;
@@ -156,11 +158,24 @@ async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<Exi
             (String::new(), ExitCode::from(INTERRUPTED))
         }
         Ended::Done(outcome) => {
-            let printed = match request.format {
+            let drawn = request.pictures.draw(request, &outcome);
+            let mut printed = match request.format {
                 OutputFormat::Table => report::table(request, &outcome),
                 OutputFormat::Json => report::json(request, &outcome),
             };
-            (printed, ExitCode::SUCCESS)
+            let code = match drawn {
+                Ok(files) => {
+                    if request.format == OutputFormat::Table {
+                        printed.push_str(&report::pictures_line(&files));
+                    }
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("error: {error}");
+                    ExitCode::from(FAILED)
+                }
+            };
+            (printed, code)
         }
         Ended::Failed(failure) => {
             eprintln!("error: {failure}");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use flitcast_proto::wire::control::Arrival;
+use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, RoundId};
 
 use crate::cluster::names;
@@ -34,6 +34,15 @@ impl Spread {
         };
         Some(Spread { min, median, max })
     }
+}
+
+/// What a round took: from P0's trigger to the last byte of the last message; `None`
+/// if there was nothing to send. `reports` are the PEs', by index.
+pub fn round_ns(reports: &[Report]) -> Option<u64> {
+    let started_ns = reports.first()?.started_ns;
+    let arrivals = reports.iter().flat_map(|report| &report.arrivals);
+    let last = arrivals.map(|arrival| arrival.at_ns).max()?;
+    Some(last.saturating_sub(started_ns))
 }
 
 /// One PE's part.
@@ -68,6 +77,8 @@ pub struct Outcome {
     pub predicted_ns: u64,
     /// What it took: from P0's trigger to the last byte of the last message.
     pub measured: Option<Spread>,
+    /// The same, round by round; empty if there is nothing to send.
+    pub rounds_ns: Vec<u64>,
     /// Flits that had to wait for a busy port, in the worst round.
     pub collisions: u64,
     /// Flits of passing messages in one PE's user memory, at most.
@@ -110,14 +121,15 @@ impl Outcome {
                 }
             })
             .collect();
-        let last = |round: &Vec<(Arrival, u64)>| round.iter().map(|(_, ns)| *ns).max();
+        let rounds_ns: Vec<u64> = rounds.reports.iter().filter_map(|r| round_ns(r)).collect();
         Outcome {
             launching,
             pes,
             bytes: rounds.bytes.iter().sum(),
             messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
-            measured: Spread::of(arrivals.iter().filter_map(last)),
+            measured: Spread::of(rounds_ns.iter().copied()),
+            rounds_ns,
             collisions: rounds
                 .reports
                 .iter()

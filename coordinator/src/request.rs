@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
 use crate::baseline::Baseline;
+use crate::pictures::{PictureError, Pictures};
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -55,6 +56,8 @@ pub struct Request {
     pub rounds: u64,
     /// How the result is printed.
     pub format: OutputFormat,
+    /// Pictures of it.
+    pub pictures: Pictures,
 }
 
 /// Something that is wrong with a command line.
@@ -164,6 +167,9 @@ pub enum RequestError {
         /// Why not.
         why: String,
     },
+    /// A picture cannot be written.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
 }
 
 impl Request {
@@ -221,6 +227,9 @@ impl Request {
         if let Some(output) = &args.output {
             faults.extend(output_fault(output, args.input.as_deref(), args.force));
         }
+        let pictures = Pictures::of(&args.pictures)
+            .map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
+            .ok();
         let payload = match (&topology, asked) {
             (Some(Topology { tree, .. }), Some(asked)) => {
                 let payload = asked.for_tree(tree, spread, args.force);
@@ -235,10 +244,14 @@ impl Request {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
         }
-        match (topology, operation, flit_bytes, payload) {
-            (Some(topology), Some(operation), Some(flit_bytes), Some((payload, bytes)))
-                if faults.is_empty() =>
-            {
+        match (topology, operation, flit_bytes, payload, pictures) {
+            (
+                Some(topology),
+                Some(operation),
+                Some(flit_bytes),
+                Some((payload, bytes)),
+                Some(pictures),
+            ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
                 let (topology, algorithm) = match baseline {
                     Some(baseline) => (baseline.lay(topology, &bytes), baseline.name()),
@@ -255,6 +268,7 @@ impl Request {
                     flit_bytes,
                     rounds: args.rounds,
                     format: args.format,
+                    pictures,
                 })
             }
             _ => Err(faults),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::cost::{Edge, Link};
 use crate::pe::{Brief, Control, Message, Operation, Pace, Pe, Route, Transmit, Violation};
+use crate::spans::Span;
 use crate::{PeId, Time, Tree};
 
 /// What a round is expected to take.
@@ -18,6 +19,8 @@ pub struct Prediction {
     /// By PE index: when the last byte of M_i reaches its destination, counted
     /// from P0's trigger; `None` for a null message.
     pub arrivals_ns: Vec<Option<u64>>,
+    /// By PE index: what its ports do, in nanoseconds from P0's trigger.
+    pub spans: Vec<Vec<Span>>,
 }
 
 impl Prediction {
@@ -68,6 +71,7 @@ pub fn predict(
     }
     Ok(Prediction {
         arrivals_ns: world.arrivals_ns,
+        spans: vec![Vec::new(); tree.len()],
     })
 }
 

@@ -2,6 +2,7 @@
 //! The node records them on request, the prediction makes them, pictures show both.
 
 use crate::PeId;
+use crate::pe::{Control, Message};
 
 /// A port that was busy with one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,4 +44,22 @@ pub enum SpanItem {
     Order,
     /// A receipt.
     Receipt,
+}
+
+impl From<Message> for SpanItem {
+    fn from(message: Message) -> SpanItem {
+        SpanItem::Message(message.pe())
+    }
+}
+
+impl From<Control> for SpanItem {
+    fn from(item: Control) -> SpanItem {
+        match item {
+            Control::Wakeup { .. } => SpanItem::Wakeup,
+            Control::Token => SpanItem::Token,
+            Control::Certificate(_) => SpanItem::Certificate,
+            Control::Order { .. } => SpanItem::Order,
+            Control::Receipt => SpanItem::Receipt,
+        }
+    }
 }

@@ -280,6 +280,9 @@ pub struct Assignment {
     /// Of a linear gather: requests under way at once.
     #[prost(uint32, tag = "8")]
     pub window: u32,
+    /// Reports hold spans.
+    #[prost(bool, tag = "12")]
+    pub record_spans: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -401,6 +404,84 @@ pub struct Report {
     pub peak_buffered_flits: u64,
     #[prost(uint64, tag = "7")]
     pub peak_resident_bytes: u64,
+    /// If the Assignment asks for them: what the PE's ports did, the first 65,536.
+    #[prost(message, repeated, tag = "12")]
+    pub spans: ::prost::alloc::vec::Vec<Span>,
+}
+/// A port that was busy with one item.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Span {
+    /// The receive port; else the send port.
+    #[prost(bool, tag = "1")]
+    pub received: bool,
+    /// The neighbour at the other end.
+    #[prost(uint32, tag = "2")]
+    pub peer: u32,
+    #[prost(enumeration = "span::Item", tag = "3")]
+    pub item: i32,
+    /// Of ITEM_MESSAGE: the i of M_i.
+    #[prost(uint32, tag = "4")]
+    pub message: u32,
+    /// Counted from the begin of the span before this one; the first one's is on this
+    /// host's monotonic clock.
+    #[prost(sint64, tag = "5")]
+    pub begin_after_ns: i64,
+    #[prost(uint64, tag = "6")]
+    pub duration_ns: u64,
+}
+/// Nested message and enum types in `Span`.
+pub mod span {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Item {
+        Unspecified = 0,
+        Message = 1,
+        Wakeup = 2,
+        Token = 3,
+        Certificate = 4,
+        Order = 5,
+        Receipt = 6,
+    }
+    impl Item {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "ITEM_UNSPECIFIED",
+                Self::Message => "ITEM_MESSAGE",
+                Self::Wakeup => "ITEM_WAKEUP",
+                Self::Token => "ITEM_TOKEN",
+                Self::Certificate => "ITEM_CERTIFICATE",
+                Self::Order => "ITEM_ORDER",
+                Self::Receipt => "ITEM_RECEIPT",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "ITEM_UNSPECIFIED" => Some(Self::Unspecified),
+                "ITEM_MESSAGE" => Some(Self::Message),
+                "ITEM_WAKEUP" => Some(Self::Wakeup),
+                "ITEM_TOKEN" => Some(Self::Token),
+                "ITEM_CERTIFICATE" => Some(Self::Certificate),
+                "ITEM_ORDER" => Some(Self::Order),
+                "ITEM_RECEIPT" => Some(Self::Receipt),
+                _ => None,
+            }
+        }
+    }
 }
 /// A message at its destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

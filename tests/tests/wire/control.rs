@@ -8,6 +8,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::Link;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::control::{
     Arrival, Assignment, FromPe, Payload, Prepare, Register, Report, ToPe,
 };
@@ -25,6 +26,27 @@ fn register() -> FromPe {
         listen: "[::1]:4711".to_owned(),
         pid: 4_194_304,
     })
+}
+
+fn spans() -> Vec<Span> {
+    let span = |port, peer, item, begin_ns, end_ns| Span {
+        port,
+        peer: PeId(peer),
+        item,
+        begin_ns,
+        end_ns,
+    };
+    let moment = |item| span(Port::Send, 3, item, 740, 740);
+    let message = SpanItem::Message(PeId(5));
+    vec![
+        span(Port::Send, 1, SpanItem::Order, 700, 730),
+        span(Port::Receive, 2, message, 750, 750 + (1 << 32)),
+        moment(message),
+        moment(SpanItem::Wakeup),
+        moment(SpanItem::Token),
+        moment(SpanItem::Certificate),
+        moment(SpanItem::Receipt),
+    ]
 }
 
 /// Everything that a PE says.
@@ -73,12 +95,21 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 collisions: 4,
                 peak_buffered_flits: 1,
                 peak_resident_bytes: 7 << 20,
+                spans: spans(),
             }),
             "report { round: 3 complete: true started_ns: 12
              arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
                         delivered: true at_ns: 77 }
              arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 }
-             collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032 }",
+             collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
+             spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
+             spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
+                     begin_after_ns: 50 duration_ns: 4294967296 }
+             spans { peer: 3 item: ITEM_MESSAGE message: 5 begin_after_ns: -10 }
+             spans { peer: 3 item: ITEM_WAKEUP }
+             spans { peer: 3 item: ITEM_TOKEN }
+             spans { peer: 3 item: ITEM_CERTIFICATE }
+             spans { peer: 3 item: ITEM_RECEIPT } }",
         ),
         (
             FromPe::Progress {
@@ -116,6 +147,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         operation,
         flit_bytes: 65536,
         payload,
+        record_spans: true,
     })
 }
 
@@ -128,8 +160,8 @@ fn files() -> Payload {
     }
 }
 
-const PLACE: &str =
-    r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1" flit_bytes: 65536"#;
+const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1" flit_bytes: 65536
+       record_spans: true"#;
 const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
 
 /// Everything that the coordinator says.
@@ -297,6 +329,16 @@ fn nonsense_is_refused_with_a_reason() {
         ),
     ] {
         let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (span, reason) in [
+        ("", "no known item"),
+        ("item: ITEM_TOKEN message: 1", "is a message"),
+        ("item: ITEM_TOKEN begin_after_ns: -1", "outside of all time"),
+    ] {
+        let text = format!("report {{ spans {{ {span} }} }}");
+        let refused = FromPe::parse(&reference.encode("Control", &text));
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(reason), "{text}: {refused}");
     }

@@ -2,6 +2,7 @@
 
 use prost::Message as _;
 
+use super::span::{parse_spans, put_spans};
 use super::{Arrival, FromPe, Register, Report, missing, parse_link, put_link};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
@@ -34,6 +35,7 @@ impl FromPe {
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
                 peak_resident_bytes: report.peak_resident_bytes,
+                spans: put_spans(&report.spans),
             }),
             FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
                 round: round.0,
@@ -83,6 +85,7 @@ impl FromPe {
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
                 peak_resident_bytes: report.peak_resident_bytes,
+                spans: parse_spans(&report.spans)?,
             }),
             Kind::Progress(progress) => FromPe::Progress {
                 round: RoundId(progress.round),

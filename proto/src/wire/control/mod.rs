@@ -2,6 +2,7 @@
 //! once: a tree is a tree, a flit size is in its range, an id is a PE's.
 
 mod from_pe;
+mod span;
 mod to_pe;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use super::{WireError, pb};
 use crate::cost::Link;
 use crate::pe::Operation;
+use crate::spans::Span;
 use crate::{PeId, RoundId, Tree};
 
 /// What a PE says to the coordinator.
@@ -119,6 +121,8 @@ pub struct Assignment {
     pub flit_bytes: u32,
     /// What the messages are made of.
     pub payload: Payload,
+    /// Whether reports hold spans.
+    pub record_spans: bool,
 }
 
 /// What the messages are made of.
@@ -176,6 +180,9 @@ pub struct Report {
     pub peak_buffered_flits: u64,
     /// The process's high-water mark.
     pub peak_resident_bytes: u64,
+    /// What its ports did, if the assignment asks for it: the first
+    /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
+    pub spans: Vec<Span>,
 }
 
 /// A message at its destination.

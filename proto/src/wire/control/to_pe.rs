@@ -98,6 +98,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             _ => 0,
         },
         flit_bytes: assignment.flit_bytes,
+        record_spans: assignment.record_spans,
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -154,6 +155,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         operation: parse_operation(assignment.operation, assignment.window)?,
         flit_bytes: assignment.flit_bytes,
         payload,
+        record_spans: assignment.record_spans,
     })
 }
 

@@ -1,0 +1,119 @@
+//! A round in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
+//! a process for what was measured and one for what was predicted, and in each a track
+//! for every port of every PE.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+use flitcast_proto::spans::{Port, Span, SpanItem};
+use serde_json::{Value, json};
+
+use super::scene::{ItemName, Scene, port_name};
+
+const MEASURED: u32 = 1;
+const PREDICTED: u32 = 2;
+
+/// Writes the trace, an event a line.
+pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let cut: Vec<u32> = scene.cut().iter().map(|pe| pe.0).collect();
+    let about = json!({
+        "flitcast": env!("CARGO_PKG_VERSION"),
+        "time": "microseconds from P0's trigger",
+        "measured_round": scene.measured.round.0,
+        "rounds": scene.rounds,
+        "shown": scene.which(),
+        "pes_with_spans_left_out": cut,
+    });
+    write!(
+        out,
+        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[\n"
+    )?;
+    let mut events = Events { out, first: true };
+    let measured = &scene.measured;
+    let name = format!("measured: {}", scene.which());
+    events.process(MEASURED, &name, scene, &measured.spans, measured.started_ns)?;
+    events.process(PREDICTED, "predicted", scene, scene.predicted, 0)?;
+    events.out.write_all(b"\n]}\n")
+}
+
+/// Which track a PE's port has. Perfetto reads the number of a process's first thread
+/// as the process's own: no PE may have that.
+fn track(pe: PeId, port: Port) -> u32 {
+    let place = match port {
+        Port::Send => 0,
+        Port::Receive => 1,
+    };
+    10 + 2 * pe.0 + place
+}
+
+struct Events<'a> {
+    out: &'a mut dyn Write,
+    first: bool,
+}
+
+impl Events<'_> {
+    fn put(&mut self, event: &Value) -> io::Result<()> {
+        if !std::mem::take(&mut self.first) {
+            self.out.write_all(b",\n")?;
+        }
+        Ok(serde_json::to_writer(&mut self.out, event)?)
+    }
+
+    fn process(
+        &mut self,
+        pid: u32,
+        name: &str,
+        scene: &Scene<'_>,
+        spans: &[Vec<Span>],
+        origin_ns: u64,
+    ) -> io::Result<()> {
+        let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": 0, "name": what, "args": args});
+        self.put(&about("process_name", json!({ "name": name })))?;
+        self.put(&about("process_sort_index", json!({ "sort_index": pid })))?;
+        for (row, pe) in scene.rows().into_iter().enumerate() {
+            for port in [Port::Send, Port::Receive] {
+                let tid = track(pe, port);
+                let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": tid, "name": what, "args": args});
+                let name = format!("{pe} {}", port_name(port));
+                self.put(&about("thread_name", json!({ "name": name })))?;
+                let place = 2 * row + (tid % 2) as usize;
+                self.put(&about("thread_sort_index", json!({ "sort_index": place })))?;
+            }
+        }
+        for (pe, spans) in scene.tree.pes().zip(spans) {
+            for span in spans {
+                self.put(&event(pid, pe, span, origin_ns, scene.bytes))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn event(pid: u32, pe: PeId, span: &Span, origin_ns: u64, bytes: &[u64]) -> Value {
+    let micros = |ns: i128| ns as f64 / 1000.0;
+    let (begin, end) = (i128::from(span.begin_ns), i128::from(span.end_ns));
+    let mut args = json!({ "port": port_name(span.port), "peer": span.peer.to_string() });
+    let (name, category) = match span.item {
+        SpanItem::Message(message) => {
+            args["message"] = json!(message.0);
+            args["bytes"] = json!(bytes.get(message.index()));
+            let arrow = match span.port {
+                Port::Send => "->",
+                Port::Receive => "<-",
+            };
+            let name = format!("{} {arrow} {}", ItemName(span.item), span.peer);
+            (name, "message")
+        }
+        item => (ItemName(item).to_string(), "control"),
+    };
+    json!({
+        "ph": "X",
+        "pid": pid,
+        "tid": track(pe, span.port),
+        "ts": micros(begin - i128::from(origin_ns)),
+        "dur": micros(end - begin),
+        "name": name,
+        "cat": category,
+        "args": args,
+    })
+}

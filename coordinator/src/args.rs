@@ -177,15 +177,14 @@ pub struct RoundArgs {
 
 /// Pictures of a run.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Pictures")]
 pub struct PictureArgs {
     /// Write a page that shows the run beside its prediction: who sent what when, when
     /// each message arrived, how the rounds differ. Opens in any browser, from disk.
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", help_heading = "Pictures")]
     pub report: Option<PathBuf>,
     /// Write the same round as a trace for ui.perfetto.dev or chrome://tracing, with a
     /// track for each PE's send port and one for its receive port.
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help_heading = "Pictures")]
     pub trace: Option<PathBuf>,
 }
 

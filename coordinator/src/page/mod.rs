@@ -13,15 +13,19 @@ use serde_json::{Value, json};
 
 use crate::pictures::{ItemName, Scene};
 
-pub use fit::EdgeFit;
+pub use fit::{EdgeFit, FitPoint};
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");
-const SCRIPTS: [&str; 4] = [
-    include_str!("page.js"),
+/// In this order they are one script.
+const SCRIPTS: [&str; 7] = [
+    include_str!("model.js"),
+    include_str!("table.js"),
     include_str!("charts.js"),
     include_str!("diagram.js"),
-    include_str!("table.js"),
+    include_str!("bars.js"),
+    include_str!("hand.js"),
+    include_str!("page.js"),
 ];
 
 /// What a page shows.

@@ -170,3 +170,83 @@ pub fn port_name(port: Port) -> &'static str {
         Port::Receive => "receive",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::wire::control::Arrival;
+
+    use super::*;
+
+    /// P0's and P1's report on a round that took so long.
+    fn reports(round: u64, round_ns: u64) -> Vec<Report> {
+        let arrival = Arrival {
+            source: PeId(0),
+            destination: PeId(1),
+            bytes_received: 1,
+            bytes_total: 1,
+            delivered: true,
+            at_ns: 100 + round_ns,
+        };
+        let span = Span {
+            port: Port::Send,
+            peer: PeId(1),
+            item: SpanItem::Token,
+            begin_ns: 100,
+            end_ns: 101,
+        };
+        let report = |started_ns, arrivals| Report {
+            round: RoundId(round),
+            complete: true,
+            started_ns,
+            arrivals,
+            collisions: 0,
+            peak_buffered_flits: 0,
+            peak_resident_bytes: 0,
+            spans: vec![span; 10],
+        };
+        vec![report(100, Vec::new()), report(0, vec![arrival])]
+    }
+
+    fn recorded(rounds_ns: &[u64]) -> Recording {
+        let mut recording = Recording::default();
+        for (round, &ns) in (1..).zip(rounds_ns) {
+            let mut reports = reports(round, ns);
+            recording.keep(&mut reports);
+            assert!(reports.iter().all(|report| report.spans.is_empty()));
+        }
+        recording
+    }
+
+    #[test]
+    fn the_round_that_is_shown_took_the_median_time() {
+        for (rounds_ns, shown) in [
+            (&[7][..], 1),
+            (&[9, 5, 7, 1, 8], 3),
+            // Of two that are as near, the first.
+            (&[1, 8, 4, 20], 2),
+            (&[5, 5, 5], 1),
+        ] {
+            let round = recorded(rounds_ns).median_round().unwrap();
+            assert_eq!(round.round, RoundId(shown), "{rounds_ns:?}");
+            assert_eq!(round.round_ns, rounds_ns[shown as usize - 1]);
+            assert_eq!(round.started_ns, 100);
+            assert_eq!(round.len(), 20);
+        }
+        assert!(Recording::default().median_round().is_none());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_nearest_to_the_median() {
+        let mut recording = recorded(&[50, 10, 48, 90, 49]);
+        recording.forget_beyond(59);
+        assert_eq!(recording.kept_spans, 40);
+        let mut kept: Vec<u64> = recording.rounds.iter().map(|r| r.round_ns).collect();
+        kept.sort_unstable();
+        // 48 is as near as 50, which came first.
+        assert_eq!(kept, [49, 50]);
+        // What was forgotten counts for the median all the same.
+        assert_eq!(recording.median_ns(), 49);
+        recording.forget_beyond(0);
+        assert_eq!(recording.rounds.len(), 1, "one round is always kept");
+    }
+}

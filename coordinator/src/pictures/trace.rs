@@ -117,3 +117,111 @@ fn event(pid: u32, pe: PeId, span: &Span, origin_ns: u64, bytes: &[u64]) -> Valu
         "args": args,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::{RoundId, Tree};
+
+    use super::*;
+    use crate::pictures::MeasuredRound;
+
+    #[test]
+    fn the_trace_is_json_with_an_event_for_each_span() {
+        let tree = Tree::from_parents(vec![None, Some(PeId(2)), Some(PeId(0))]).unwrap();
+        let span = |port, peer, item, begin_ns, end_ns| Span {
+            port,
+            peer: PeId(peer),
+            item,
+            begin_ns,
+            end_ns,
+        };
+        let message = SpanItem::Message(PeId(1));
+        let measured = MeasuredRound {
+            round: RoundId(4),
+            round_ns: 5_001_500,
+            started_ns: 10_000_000,
+            spans: vec![
+                vec![span(Port::Receive, 2, message, 12_000_000, 15_001_500)],
+                vec![span(Port::Send, 2, message, 9_999_000, 9_999_000)],
+                vec![span(
+                    Port::Receive,
+                    0,
+                    SpanItem::Wakeup,
+                    10_000_001,
+                    10_000_003,
+                )],
+            ],
+        };
+        let predicted = vec![
+            vec![span(Port::Receive, 2, message, 3_000_000, 4_000_000)],
+            Vec::new(),
+            Vec::new(),
+        ];
+        let scene = Scene {
+            tree: &tree,
+            bytes: &[0, 77, 0],
+            rounds: 9,
+            measured: &measured,
+            predicted: &predicted,
+        };
+        let mut out = Vec::new();
+        write(&scene, &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let about = &trace["otherData"];
+        assert_eq!(about["measured_round"], 4);
+        assert_eq!(
+            about["shown"],
+            "round 4 of 9, the one nearest to the median"
+        );
+
+        let events = trace["traceEvents"].as_array().unwrap();
+        let (about, spans): (Vec<_>, Vec<_>) = events.iter().partition(|e| e["ph"] == "M");
+        let named = |kind: &str| -> Vec<&Value> {
+            let of_kind = about.iter().filter(|event| event["name"] == kind);
+            of_kind.map(|event| &event["args"]).collect()
+        };
+        assert_eq!(named("process_name")[1]["name"], "predicted");
+        // As the tree is printed, P2 above its child P1.
+        let tracks = named("thread_name");
+        let tracks: Vec<&str> = tracks.iter().filter_map(|t| t["name"].as_str()).collect();
+        let of_one = [
+            "P0 send",
+            "P0 receive",
+            "P2 send",
+            "P2 receive",
+            "P1 send",
+            "P1 receive",
+        ];
+        assert_eq!(tracks, [of_one, of_one].concat());
+        let orders = named("thread_sort_index");
+        let orders: Vec<u64> = orders
+            .iter()
+            .filter_map(|o| o["sort_index"].as_u64())
+            .collect();
+        assert_eq!(orders, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+
+        let expected = [
+            json!({
+                "ph": "X", "pid": 1, "tid": 11, "ts": 2000.0, "dur": 3001.5,
+                "name": "M_1 <- P2", "cat": "message",
+                "args": { "port": "receive", "peer": "P2", "message": 1, "bytes": 77 },
+            }),
+            json!({
+                "ph": "X", "pid": 1, "tid": 12, "ts": -1.0, "dur": 0.0,
+                "name": "M_1 -> P2", "cat": "message",
+                "args": { "port": "send", "peer": "P2", "message": 1, "bytes": 77 },
+            }),
+            json!({
+                "ph": "X", "pid": 1, "tid": 15, "ts": 0.001, "dur": 0.002,
+                "name": "wakeup call", "cat": "control",
+                "args": { "port": "receive", "peer": "P0" },
+            }),
+            json!({
+                "ph": "X", "pid": 2, "tid": 11, "ts": 3000.0, "dur": 1000.0,
+                "name": "M_1 <- P2", "cat": "message",
+                "args": { "port": "receive", "peer": "P2", "message": 1, "bytes": 77 },
+            }),
+        ];
+        assert_eq!(spans, expected.iter().collect::<Vec<_>>());
+    }
+}

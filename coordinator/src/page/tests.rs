@@ -1,6 +1,7 @@
 use flitcast_proto::cost::Link;
 use flitcast_proto::{RoundId, Tree};
 
+use super::fit::FitPoint;
 use super::*;
 use crate::pictures::MeasuredRound;
 

@@ -24,9 +24,9 @@ pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
         "shown": scene.which(),
         "pes_with_spans_left_out": cut,
     });
-    write!(
+    writeln!(
         out,
-        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[\n"
+        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":["
     )?;
     let mut events = Events { out, first: true };
     let measured = &scene.measured;

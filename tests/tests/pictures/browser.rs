@@ -180,6 +180,47 @@ fn predictions_and_fits_are_drawn_with_it() {
 }
 
 #[test]
+fn a_hand_can_zoom_move_ask_and_choose() {
+    let dir = scratch();
+    drawn(
+        dir.path(),
+        &["gather", "--tree", "path:3", "--size", "1MiB"],
+    );
+    let html = page(dir.path());
+    let data = embellished(data(&html));
+    let hand = format!("<script>{}</script></body>", include_str!("hand.js"));
+    let html = with_data(&html, &data).replace("</body>", &hand);
+    fs::write(dir.path().join("out.html"), html).expect("it can be written");
+    let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
+    assert_eq!(of_body(&dom, "data-state"), "drawn");
+    let told = of_body(&dom, "data-hand").replace("&quot;", "\"");
+    let told: Value = serde_json::from_str(&told).expect("it is JSON");
+    for (what, expected) in [
+        ("zoomed", json!(true)),
+        ("moved", json!(true)),
+        ("whole", json!(true)),
+        ("kept", json!(true)),
+        ("chosen", json!(2)),
+        ("selected", json!("2")),
+        ("rows", json!(["P2"])),
+        ("all", Value::Null),
+        ("theme", json!(true)),
+        ("predicted", json!("0")),
+    ] {
+        assert_eq!(told[what], expected, "{what} in {told}");
+    }
+    let tooltip = told["tooltip"].as_str().expect("a text");
+    for words in [
+        "M2: P1 sends to P0, 1\u{202f}MiB",
+        "measured",
+        "predicted",
+        "difference",
+    ] {
+        assert!(tooltip.contains(words), "no `{words}` in {tooltip}");
+    }
+}
+
+#[test]
 fn a_page_of_nothing_is_drawn_too() {
     let dir = scratch();
     drawn(dir.path(), &["gather", "--tree", "path:1", "--size", "0"]);

@@ -16,7 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   flitcast scatter --tree kary:2:8 --input shards --output out/scattered
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
-  flitcast gather --tree star:8 --size 1MiB --rounds 30
+  flitcast gather --tree star:8 --size 1MiB --rounds 30 --report star.html
   flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
   flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7";
 

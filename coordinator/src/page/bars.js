@@ -52,9 +52,9 @@ function drawBar({ pen }, span) {
   const edge = ink(span.item);
   const dim = isDim(span);
   if (width < 3) {
-    // Too thin for more than one colour.
+    // Too thin for more than one colour: the one that stands out more.
     pen.globalAlpha = dim ? 0.12 : span.measured ? 0.82 : 0.6;
-    pen.fillStyle = span.measured ? fill : edge;
+    pen.fillStyle = span.measured && !theme.dark ? fill : edge;
     pen.fillRect(left, top, width, height);
     return;
   }

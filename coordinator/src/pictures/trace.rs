@@ -36,8 +36,8 @@ pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
     events.out.write_all(b"\n]}\n")
 }
 
-/// Which track a PE's port has. Perfetto reads the number of a process's first thread
-/// as the process's own: no PE may have that.
+/// Which track a PE's port has. One with its process's number would be taken for the
+/// main thread: there is none.
 fn track(pe: PeId, port: Port) -> u32 {
     let place = match port {
         Port::Send => 0,

@@ -17,7 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   flitcast scatter --tree kary:2:8 --input shards --output out/scattered
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
-  flitcast gather --tree star:8 --size 1MiB --rounds 30
+  flitcast gather --tree star:8 --size 1MiB --rounds 30 --report star.html
   flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
   flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7
   flitcast bench gather --tree kary:2:8 --lengths ramp:64KiB --rounds 30";
@@ -201,6 +201,22 @@ pub struct RoundArgs {
     /// How the result is printed on stdout.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub format: OutputFormat,
+    /// What is drawn of it.
+    #[command(flatten)]
+    pub pictures: PictureArgs,
+}
+
+/// Pictures of a run.
+#[derive(Debug, Default, Args)]
+pub struct PictureArgs {
+    /// Write a page that shows the run beside its prediction: who sent what when, when
+    /// each message arrived, how the rounds differ. Opens in any browser, from disk.
+    #[arg(long, value_name = "FILE.html", help_heading = "Pictures")]
+    pub report: Option<PathBuf>,
+    /// Write the same round as a trace for ui.perfetto.dev or chrome://tracing, with a
+    /// track for each PE's send port and one for its receive port.
+    #[arg(long, value_name = "FILE.json", help_heading = "Pictures")]
+    pub trace: Option<PathBuf>,
 }
 
 /// How the result is printed.

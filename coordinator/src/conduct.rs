@@ -19,6 +19,7 @@ use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
 use crate::console::Console;
 use crate::model;
 use crate::outcome::{Failure, Lacking};
+use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
 
 /// For the PEs to read their input and to connect: most of it is walking a large
@@ -45,8 +46,10 @@ pub struct Rounds {
     pub prediction: Prediction,
     /// How long measuring the edges took.
     pub probing: Duration,
-    /// Per round, each PE's report, by PE index.
+    /// Per round, each PE's report, by PE index; without its spans.
     pub reports: Vec<Vec<Report>>,
+    /// The spans of the median round, if spans were asked for.
+    pub recorded: Option<MeasuredRound>,
 }
 
 /// What went wrong first, and with whom.
@@ -140,8 +143,13 @@ impl Conductor<'_> {
         let prediction = predict(tree, &briefs, &model)?;
         self.prepare(briefs).await?;
         let mut reports = Vec::new();
+        let mut recording = Recording::default();
         for id in (1..=self.request.rounds).map(RoundId) {
-            reports.push(self.round(id, &prediction).await?);
+            let mut round = self.round(id, &prediction).await?;
+            if self.request.pictures.wanted() {
+                recording.keep(&mut round);
+            }
+            reports.push(round);
         }
         Ok(Rounds {
             bytes: self.bytes.clone(),
@@ -150,6 +158,7 @@ impl Conductor<'_> {
             prediction,
             probing,
             reports,
+            recorded: recording.median_round(),
         })
     }
 
@@ -170,6 +179,7 @@ impl Conductor<'_> {
                 flit_bytes: self.request.flit_bytes,
                 payload: self.request.payload.clone(),
                 links: self.request.links_of(pe),
+                record_spans: self.request.pictures.wanted(),
             };
             self.cluster.say(pe, ToPe::Assignment(assignment)).await;
         }

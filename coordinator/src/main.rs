@@ -17,6 +17,8 @@ mod edge_file;
 mod link_spec;
 mod model;
 mod outcome;
+mod page;
+mod pictures;
 mod placement;
 mod plan;
 mod report;
@@ -166,11 +168,24 @@ async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<Exi
             (String::new(), ExitCode::from(INTERRUPTED))
         }
         Ended::Done(outcome) => {
-            let printed = match request.format {
+            let drawn = request.pictures.draw(request, &outcome);
+            let mut printed = match request.format {
                 OutputFormat::Table => report::table(request, &outcome),
                 OutputFormat::Json => report::json(request, &outcome),
             };
-            (printed, ExitCode::SUCCESS)
+            let code = match drawn {
+                Ok(files) => {
+                    if request.format == OutputFormat::Table {
+                        printed.push_str(&report::pictures_line(&files));
+                    }
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("error: {error}");
+                    ExitCode::from(FAILED)
+                }
+            };
+            (printed, code)
         }
         Ended::Failed(failure) => {
             eprintln!("error: {failure}");

@@ -52,6 +52,15 @@ impl Spread {
     }
 }
 
+/// What a round took: from P0's trigger to the last byte of the last message; `None`
+/// if there was nothing to send. `reports` are the PEs', by index.
+pub fn round_ns(reports: &[Report]) -> Option<u64> {
+    let started_ns = reports.first()?.started_ns;
+    let arrivals = reports.iter().flat_map(|report| &report.arrivals);
+    let last = arrivals.map(|arrival| arrival.at_ns).max()?;
+    Some(last.saturating_sub(started_ns))
+}
+
 /// One PE's part.
 #[derive(Clone, Debug)]
 pub struct PeOutcome {
@@ -84,18 +93,12 @@ pub struct Outcome {
     pub predicted_ns: u64,
     /// What it took: from P0's trigger to the last byte of the last message.
     pub measured: Option<Spread>,
+    /// The same, round by round; empty if there is nothing to send.
+    pub rounds_ns: Vec<u64>,
     /// Flits that had to wait for a busy port, in the worst round.
     pub collisions: u64,
     /// Flits of passing messages in one PE's user memory, at most.
     pub peak_buffered_flits: u64,
-}
-
-/// What a round took, in nanoseconds: from P0's trigger to the last byte of the last
-/// message; `None` if there was none. `reports[0]` is P0's.
-pub fn round_ns(reports: &[Report]) -> Option<u64> {
-    let arrivals = reports.iter().flat_map(|report| &report.arrivals);
-    let last = arrivals.map(|arrival| arrival.at_ns).max()?;
-    Some(last.saturating_sub(reports[0].started_ns))
 }
 
 /// Flits that had to wait for a busy port in a round.
@@ -146,15 +149,18 @@ impl Outcome {
                 }
             })
             .collect();
-        let rounds_of = || rounds.reports.iter();
+        let rounds_ns: Vec<u64> = rounds.reports.iter().filter_map(|r| round_ns(r)).collect();
         Outcome {
             launching,
             pes,
             bytes: rounds.bytes.iter().sum(),
             messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
-            measured: Spread::of(rounds_of().filter_map(|round| round_ns(round))),
-            collisions: rounds_of()
+            measured: Spread::of(rounds_ns.iter().copied()),
+            rounds_ns,
+            collisions: rounds
+                .reports
+                .iter()
                 .map(|round| round_collisions(round))
                 .max()
                 .unwrap_or(0),

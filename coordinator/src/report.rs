@@ -1,5 +1,7 @@
 //! The result on stdout: a table for eyes, or JSON for programs.
 
+use std::path::Path;
+
 use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::cost::Link;
 use flitcast_proto::pe::Operation;
@@ -175,6 +177,17 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     out
 }
 
+/// The line under the summary that names the pictures.
+pub fn pictures_line(files: &[&Path]) -> String {
+    match files {
+        [] => String::new(),
+        files => {
+            let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
+            format!("  pictures     {}\n", files.join(" and "))
+        }
+    }
+}
+
 /// `1 flit`, `2 flits`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
@@ -192,8 +205,13 @@ fn spread(spread: Option<Spread>) -> Value {
     )
 }
 
-/// One JSON object.
+/// One JSON object, as it is printed.
 pub fn json(request: &Request, outcome: &Outcome) -> String {
+    format!("{:#}\n", json_value(request, outcome))
+}
+
+/// One JSON object.
+pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let tree = &request.tree;
     let (algorithm, sync) = (request.algorithm, request.sync);
     let parents: Vec<_> = tree
@@ -228,7 +246,7 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
     let goodput = outcome.measured.filter(|m| m.median > 0);
     let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
     let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
-    let result = json!({
+    json!({
         "operation": operation_name(request.operation),
         "algorithm": algorithm,
         "sync": sync,
@@ -253,8 +271,7 @@ pub fn json(request: &Request, outcome: &Outcome) -> String {
         },
         "launch_us": micros(outcome.launching.as_nanos() as u64),
         "probe_us": micros(outcome.rounds.probing.as_nanos() as u64),
-    });
-    format!("{result:#}\n")
+    })
 }
 
 /// A failure as one JSON object; of one algorithm among others, its name as well.

@@ -23,6 +23,7 @@ use crate::args::{
 use crate::baseline::Baseline;
 use crate::candidates::{self, Unfit};
 use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
+use crate::pictures::{PictureError, Pictures};
 use crate::placement::Placement;
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
@@ -68,6 +69,8 @@ pub struct Request {
     pub rounds: u64,
     /// How the result is printed.
     pub format: OutputFormat,
+    /// Pictures of it.
+    pub pictures: Pictures,
 }
 
 /// Something that is wrong with a command line.
@@ -169,6 +172,9 @@ pub enum RequestError {
         /// Why not.
         why: String,
     },
+    /// A picture cannot be written.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
 }
 
 impl Request {
@@ -245,6 +251,9 @@ impl Request {
         if let Some(output) = &args.output {
             faults.extend(output_fault(output, args.input.as_deref(), args.force));
         }
+        let pictures = Pictures::of(&args.pictures)
+            .map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
+            .ok();
         let payload = match (&topology, asked) {
             (Some(Topology { tree, .. }), Some(asked)) => {
                 let payload = asked.for_tree(tree, spread, args.force);
@@ -259,13 +268,14 @@ impl Request {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
         }
-        match (topology, operation, flit_bytes, payload, link) {
+        match (topology, operation, flit_bytes, payload, link, pictures) {
             (
                 Some(topology),
                 Some(operation),
                 Some(flit_bytes),
                 Some((payload, bytes)),
                 Ok(link),
+                Some(pictures),
             ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
                 let (topology, algorithm) = match baseline {
@@ -294,6 +304,7 @@ impl Request {
                     flit_bytes,
                     rounds: args.rounds,
                     format: args.format,
+                    pictures,
                 })
             }
             _ => Err(faults),

@@ -13,6 +13,7 @@ mod neighbours;
 pub mod payload;
 mod probe;
 mod process;
+mod recorder;
 mod round;
 mod session;
 mod shape;

@@ -23,6 +23,7 @@ use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
 use crate::payload::{PayloadError, Sink};
+use crate::recorder::{Moment, Recorder};
 use crate::store::{Outbox, Store};
 
 /// Why a round cannot go on.
@@ -111,6 +112,8 @@ pub struct Round<'a> {
     pub alarm: &'a mut Alarm,
     /// Bytes moved so far, for whoever shows progress.
     pub progress: Rc<Cell<u64>>,
+    /// What the ports do.
+    pub recorder: Recorder,
     /// What is to be told of the round. Its arrivals are the messages expected.
     pub report: Report,
     /// Messages that are being made visible, by their place in the report.
@@ -151,12 +154,16 @@ impl Round<'_> {
                     round: self.id,
                     item,
                 };
+                let begin = self.recorder.now();
                 self.neighbours.get(to).send_control(&frame).await?;
+                self.recorder.sent(begin, to, item);
                 self.pe.handle_sent();
             }
             Transmit::Message { to, message } => {
                 tracing::debug!(%to, of = %message.pe(), bytes = message.bytes, "send message");
+                let begin = self.recorder.now();
                 self.send_message(to, message).await?;
+                self.recorder.sent(begin, to, message);
                 self.pe.handle_sent();
                 self.count_collisions(None);
             }
@@ -205,23 +212,27 @@ impl Round<'_> {
             tracing::trace!(%to, ?item, "send");
             let round = self.id;
             let frame = EdgeFrame::Control { round, item };
+            let begin = self.recorder.now();
             self.neighbours.get(to).send_control(&frame).await?;
+            self.recorder.sent(begin, to, item);
         }
         Ok(())
     }
 
     /// Takes the frame that `from` has sent, and if it is a head, the whole message.
     async fn take(&mut self, from: PeId) -> Result<(), RoundError> {
+        let begin = self.recorder.now();
         let link = self.neighbours.get(from);
         if flit::is_flit(link.body()) {
             let flit = flit::parse(link.body()).map_err(|e| link.wire(e))?;
-            return self.take_message(from, flit).await;
+            return self.take_message(begin, from, flit).await;
         }
         let frame = EdgeFrame::parse(link.body()).map_err(|e| link.wire(e))?;
         link.consume();
         match frame {
             EdgeFrame::Control { round, item } if round == self.id => {
                 tracing::trace!(%from, ?item, "receive");
+                self.recorder.received(begin, from, item);
                 Ok(self.pe.handle_control(clock::now(), from, item)?)
             }
             EdgeFrame::Abort { reason, .. } => Err(RoundError::Aborted { from, reason }),
@@ -238,7 +249,13 @@ impl Round<'_> {
         }
     }
 
-    async fn take_message(&mut self, from: PeId, first: Flit) -> Result<(), RoundError> {
+    /// Takes a message whose first flit was there at `begin`.
+    async fn take_message(
+        &mut self,
+        begin: Moment,
+        from: PeId,
+        first: Flit,
+    ) -> Result<(), RoundError> {
         let message = match first.head {
             Some((round, message)) if round == self.id => message,
             Some((round, _)) => {
@@ -250,16 +267,17 @@ impl Round<'_> {
         tracing::debug!(%from, of = %message.pe(), bytes = message.bytes, ?route, "message");
         match route {
             Route::Relay { to } => {
-                self.relay(from, to, message, first).await?;
+                self.relay(begin, from, to, message, first).await?;
                 self.pe.handle_received();
                 self.pe.handle_sent();
             }
             Route::Deliver => {
-                self.deliver(from, message, first).await?;
+                self.deliver(begin, from, message, first).await?;
                 self.pe.handle_received();
             }
             Route::Hold => {
                 self.hold(from, message, first).await?;
+                self.recorder.received(begin, from, message);
                 self.pe.handle_received();
             }
         }
@@ -270,11 +288,13 @@ impl Round<'_> {
     /// Passes a message on, frame by frame, each as it came.
     async fn relay(
         &mut self,
+        begin: Moment,
         from: PeId,
         to: PeId,
         message: Message,
         first: Flit,
     ) -> Result<(), RoundError> {
+        let sending = self.recorder.now();
         let mut flit = first;
         let mut left = message.bytes;
         loop {
@@ -282,10 +302,14 @@ impl Round<'_> {
             left = flit_fits(source, message, &flit, left)?;
             let held = flit.payload.len().div_ceil(self.flit_bytes as usize) as u64;
             self.report.peak_buffered_flits = self.report.peak_buffered_flits.max(held);
+            if left == 0 {
+                self.recorder.received(begin, from, message);
+            }
             sink.send_frame(source.frame()).await?;
             source.consume();
             self.passed(flit.payload.len() as u64).await?;
             if left == 0 {
+                self.recorder.sent(sending, to, message);
                 return Ok(());
             }
             let source = self.neighbours.get(from);
@@ -320,6 +344,7 @@ impl Round<'_> {
     /// Takes a message for this PE.
     async fn deliver(
         &mut self,
+        begin: Moment,
         from: PeId,
         message: Message,
         first: Flit,
@@ -354,6 +379,7 @@ impl Round<'_> {
             link.consume();
             if left == 0 {
                 arrival.at_ns = clock::now().0;
+                self.recorder.received(begin, from, message);
                 self.passed(flit.payload.len() as u64).await?;
                 break digest;
             }
@@ -483,5 +509,6 @@ pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
         peak_buffered_flits: 0,
         peak_resident_bytes: 0,
         own_start: None,
+        spans: Vec::new(),
     }
 }

@@ -23,6 +23,7 @@ use crate::connect::connect;
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::payload::PayloadError;
+use crate::recorder::Recorder;
 use crate::round::{Round, RoundError, blank_report};
 use crate::store::{Outbox, Store};
 use crate::{limits, probe, process};
@@ -309,6 +310,7 @@ async fn play_rounds(
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
             progress: Rc::new(Cell::new(0)),
+            recorder: Recorder::new(assignment.record_spans),
             report: blank_report(id, expected(pe, assignment.operation, prepare)),
             commits: JoinSet::new(),
         };
@@ -320,6 +322,7 @@ async fn play_rounds(
         }
         let report = Report {
             peak_resident_bytes: process::peak_resident_bytes(),
+            spans: round.recorder.into_spans(),
             ..round.report
         };
         match over {

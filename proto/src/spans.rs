@@ -2,7 +2,7 @@
 //! The node records them on request, the prediction makes them, pictures show both.
 
 use crate::PeId;
-use crate::pe::Control;
+use crate::pe::{Control, Message};
 
 /// A port that was busy with one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub enum SpanItem {
     Order,
     /// A receipt.
     Receipt,
+}
+
+impl From<Message> for SpanItem {
+    fn from(message: Message) -> SpanItem {
+        SpanItem::Message(message.pe())
+    }
 }
 
 impl From<Control> for SpanItem {

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::raw::{Raw, RawFault};
 use crate::args::{
-    GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterAlgorithm, ScatterArgs,
-    TransferArgs,
+    GatherAlgorithm, GatherArgs, OutputFormat, PictureArgs, RoundArgs, ScatterAlgorithm,
+    ScatterArgs, TransferArgs,
 };
 use crate::candidates::{self, Candidate, Unfit};
 use crate::request::{Request, RequestError};
@@ -275,6 +275,7 @@ fn base(
         input: None,
         output: None,
         force: false,
+        pictures: PictureArgs::default(),
         rounds: args.rounds,
         format: OutputFormat::Table,
     };

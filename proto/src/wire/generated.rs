@@ -300,6 +300,9 @@ pub struct Assignment {
     /// Of the PE's edges, those that are to be shaped.
     #[prost(message, repeated, tag = "9")]
     pub links: ::prost::alloc::vec::Vec<ShapedEdge>,
+    /// Reports hold spans.
+    #[prost(bool, tag = "12")]
+    pub record_spans: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -476,6 +479,9 @@ pub struct Report {
     /// Where a schedule says when the PE's own message starts.
     #[prost(message, optional, tag = "8")]
     pub own_start: ::core::option::Option<OwnStart>,
+    /// If the Assignment asks for them: what the PE's ports did, the first 65,536.
+    #[prost(message, repeated, tag = "12")]
+    pub spans: ::prost::alloc::vec::Vec<Span>,
 }
 /// A PE's own message in a gather, on its host's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -486,6 +492,81 @@ pub struct OwnStart {
     /// When its first flit was handed to the socket.
     #[prost(uint64, tag = "2")]
     pub began_ns: u64,
+}
+/// A port that was busy with one item.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Span {
+    /// The receive port; else the send port.
+    #[prost(bool, tag = "1")]
+    pub received: bool,
+    /// The neighbour at the other end.
+    #[prost(uint32, tag = "2")]
+    pub peer: u32,
+    #[prost(enumeration = "span::Item", tag = "3")]
+    pub item: i32,
+    /// Of ITEM_MESSAGE: the i of M_i.
+    #[prost(uint32, tag = "4")]
+    pub message: u32,
+    /// Counted from the begin of the span before this one; the first one's is on this
+    /// host's monotonic clock.
+    #[prost(sint64, tag = "5")]
+    pub begin_after_ns: i64,
+    #[prost(uint64, tag = "6")]
+    pub duration_ns: u64,
+}
+/// Nested message and enum types in `Span`.
+pub mod span {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Item {
+        Unspecified = 0,
+        Message = 1,
+        Wakeup = 2,
+        Token = 3,
+        Certificate = 4,
+        Order = 5,
+        Receipt = 6,
+    }
+    impl Item {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "ITEM_UNSPECIFIED",
+                Self::Message => "ITEM_MESSAGE",
+                Self::Wakeup => "ITEM_WAKEUP",
+                Self::Token => "ITEM_TOKEN",
+                Self::Certificate => "ITEM_CERTIFICATE",
+                Self::Order => "ITEM_ORDER",
+                Self::Receipt => "ITEM_RECEIPT",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "ITEM_UNSPECIFIED" => Some(Self::Unspecified),
+                "ITEM_MESSAGE" => Some(Self::Message),
+                "ITEM_WAKEUP" => Some(Self::Wakeup),
+                "ITEM_TOKEN" => Some(Self::Token),
+                "ITEM_CERTIFICATE" => Some(Self::Certificate),
+                "ITEM_ORDER" => Some(Self::Order),
+                "ITEM_RECEIPT" => Some(Self::Receipt),
+                _ => None,
+            }
+        }
+    }
 }
 /// A message at its destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

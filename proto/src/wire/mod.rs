@@ -16,7 +16,8 @@ mod limits;
 use thiserror::Error;
 
 pub use limits::{
-    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MIN_FLIT_BYTES,
+    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_REPORT_SPANS,
+    MIN_FLIT_BYTES,
 };
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.

@@ -9,6 +9,7 @@ use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
+use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::control::{
     Arrival, Assignment, FromPe, OwnStart, Payload, Prepare, Register, Report, ToPe,
 };
@@ -47,6 +48,27 @@ fn pace() -> Pace {
             },
         ],
     }
+}
+
+fn spans() -> Vec<Span> {
+    let span = |port, peer, item, begin_ns, end_ns| Span {
+        port,
+        peer: PeId(peer),
+        item,
+        begin_ns,
+        end_ns,
+    };
+    let moment = |item| span(Port::Send, 3, item, 740, 740);
+    let message = SpanItem::Message(PeId(5));
+    vec![
+        span(Port::Send, 1, SpanItem::Order, 700, 730),
+        span(Port::Receive, 2, message, 750, 750 + (1 << 32)),
+        moment(message),
+        moment(SpanItem::Wakeup),
+        moment(SpanItem::Token),
+        moment(SpanItem::Certificate),
+        moment(SpanItem::Receipt),
+    ]
 }
 
 /// Everything that a PE says.
@@ -99,13 +121,22 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                     due_ns: 50,
                     began_ns: 60,
                 }),
+                spans: spans(),
             }),
             "report { round: 3 complete: true started_ns: 12
              arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
                         delivered: true at_ns: 77 }
              arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 }
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
-             own_start { due_ns: 50 began_ns: 60 } }",
+             own_start { due_ns: 50 began_ns: 60 }
+             spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
+             spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
+                     begin_after_ns: 50 duration_ns: 4294967296 }
+             spans { peer: 3 item: ITEM_MESSAGE message: 5 begin_after_ns: -10 }
+             spans { peer: 3 item: ITEM_WAKEUP }
+             spans { peer: 3 item: ITEM_TOKEN }
+             spans { peer: 3 item: ITEM_CERTIFICATE }
+             spans { peer: 3 item: ITEM_RECEIPT } }",
         ),
         (
             FromPe::Progress {
@@ -159,6 +190,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
             (PeId(1), edge(link(1e6, 40.0), link(2e6, 80.0))),
             (PeId(3), edge(link(5e8, 8e6), link(0.0, 0.08))),
         ],
+        record_spans: true,
     })
 }
 
@@ -172,7 +204,7 @@ fn files() -> Payload {
 }
 
 const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
-    flit_bytes: 65536
+    flit_bytes: 65536 record_spans: true
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
@@ -370,6 +402,16 @@ fn nonsense_is_refused_with_a_reason() {
     ] {
         let text = format!("assignment {{ {PLACE} {operation} {FILES} links {{ {link} }} }}");
         let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (span, reason) in [
+        ("", "no known item"),
+        ("item: ITEM_TOKEN message: 1", "is a message"),
+        ("item: ITEM_TOKEN begin_after_ns: -1", "outside of all time"),
+    ] {
+        let text = format!("report {{ spans {{ {span} }} }}");
+        let refused = FromPe::parse(&reference.encode("Control", &text));
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(reason), "{text}: {refused}");
     }

@@ -2,6 +2,7 @@
 
 use prost::Message as _;
 
+use super::span::{parse_spans, put_spans};
 use super::{Arrival, FromPe, OwnStart, Register, Report, missing, parse_link, put_link};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
@@ -38,6 +39,7 @@ impl FromPe {
                     due_ns: start.due_ns,
                     began_ns: start.began_ns,
                 }),
+                spans: put_spans(&report.spans),
             }),
             FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
                 round: round.0,
@@ -91,6 +93,7 @@ impl FromPe {
                     due_ns: start.due_ns,
                     began_ns: start.began_ns,
                 }),
+                spans: parse_spans(&report.spans)?,
             }),
             Kind::Progress(progress) => FromPe::Progress {
                 round: RoundId(progress.round),

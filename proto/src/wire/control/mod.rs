@@ -3,6 +3,7 @@
 
 mod from_pe;
 mod pace;
+mod span;
 mod to_pe;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use super::{WireError, pb};
 use crate::cost::{Edge, Link};
 use crate::pe::Operation;
 use crate::schedule::pace::Pace;
+use crate::spans::Span;
 use crate::{PeId, RoundId, Tree};
 
 /// What a PE says to the coordinator.
@@ -123,6 +125,8 @@ pub struct Assignment {
     pub payload: Payload,
     /// What those of its edges are to be like that are shaped, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
+    /// Whether reports hold spans.
+    pub record_spans: bool,
 }
 
 /// What the messages are made of.
@@ -185,6 +189,9 @@ pub struct Report {
     /// When the PE's own message started; `None` where no schedule says when it is to,
     /// and before it has.
     pub own_start: Option<OwnStart>,
+    /// What its ports did, if the assignment asks for it: the first
+    /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
+    pub spans: Vec<Span>,
 }
 
 /// The start of a PE's own message in a gather, on its host's monotonic clock.

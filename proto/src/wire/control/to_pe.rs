@@ -104,6 +104,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         },
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
+        record_spans: assignment.record_spans,
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -162,6 +163,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         operation: parse_operation(assignment.operation, assignment.window)?,
         flit_bytes: assignment.flit_bytes,
         payload,
+        record_spans: assignment.record_spans,
     })
 }
 

@@ -1,0 +1,174 @@
+// What is written rather than drawn: the summary and the table.
+
+function drawSummary() {
+  const { round } = run;
+  const algorithm = run.sync ? `${run.algorithm}, ${run.sync}` : run.algorithm;
+  const title = `${run.operation} ${run.tree}`;
+  document.title = `${title} – Flitcast`;
+  byId("title").textContent = `${title}: ${algorithm}`;
+  byId("command").textContent = data.command;
+
+  const tile = (value, name) => {
+    const box = put(byId("tiles"), "div", { class: "tile" });
+    put(box, "b", {}, value);
+    put(box, "span", {}, name);
+  };
+  const spread = round.measured_us;
+  tile(time(nanos(round.predicted_us)), "predicted round time");
+  if (spread) {
+    const many = run.rounds > 1;
+    const range = many ? `, ${time(nanos(spread.min))} to ${time(nanos(spread.max))}` : "";
+    tile(time(nanos(spread.median)), many ? `measured, median of ${run.rounds}${range}` : "measured round time");
+  }
+  if (round.error_pct !== null) {
+    tile(percent(round.error_pct), `the prediction is ${round.error_pct < 0 ? "too low" : "too high"}`);
+  }
+  if (round.goodput_bytes_per_s !== null) tile(rate(round.goodput_bytes_per_s), "goodput");
+
+  const fact = (name, value) => {
+    const line = put(byId("facts"), "div");
+    put(line, "dt", {}, name);
+    put(line, "dd", {}, value);
+  };
+  fact("Operation", run.operation);
+  fact("Algorithm", algorithm);
+  const deepest = Math.max(...run.pes.map((pe) => pe.depth));
+  fact("Tree", `${run.tree}: ${counted(run.pes.length, "PE")}, depth ${deepest}`);
+  fact("Messages", lengthsInWords());
+  fact("Flits", `of ${bytes(run.flit_bytes)}`);
+  fact("Rounds", run.rounds.toLocaleString("en"));
+  if (run.edges.length) fact("Links", linksInWords());
+  fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);
+  fact("Buffered", `at most ${counted(round.peak_buffered_flits, "flit")} of a passing message in a PE`);
+  fact("Launch", `${counted(run.pes.length, "process", "processes")} up in ${time(nanos(run.launch_us))}, edges measured in ${time(nanos(run.probe_us))}`);
+  byId("foot").textContent = `Made by flitcast ${data.flitcast}. This file is all there is: nothing is loaded from elsewhere.`;
+}
+
+function lengthsInWords() {
+  const lengths = run.pes.slice(1).map((pe) => pe.bytes).filter((n) => n > 0);
+  if (!lengths.length) return "none";
+  const [least, most] = [Math.min(...lengths), Math.max(...lengths)];
+  const each = least === most ? (lengths.length > 1 ? `each ${bytes(least)}` : "") : `${bytes(least)} to ${bytes(most)}`;
+  const nulls = run.pes.length - 1 - lengths.length;
+  return [counted(lengths.length, "message"), bytes(run.round.bytes), each, nulls ? `${nulls} null` : ""].filter(Boolean).join(", ");
+}
+
+function linksInWords() {
+  const links = run.edges.flatMap((edge) => [edge.down, edge.up]);
+  const range = (values, write) => {
+    const [least, most] = [Math.min(...values), Math.max(...values)].map(write);
+    return least === most ? least : `${write(median(values))} (${least} to ${most})`;
+  };
+  const latency = range(links.map((link) => link.latency_us * 1000), time);
+  const speed = range(links.filter((link) => link.ns_per_byte > 0).map((link) => 1e9 / link.ns_per_byte), rate);
+  return `latency ${latency}, rate ${speed}`;
+}
+
+function drawAbout() {
+  const { shown } = data;
+  const which = run.rounds > 1 ? `Round ${shown.round} of ${run.rounds}, the one nearest to the median` : "The round";
+  const predicted = runs.predicted.some((list) => list.length)
+    ? " Filled bars were measured; hatched ones, a little higher, were predicted."
+    : " The prediction tells no more than the end.";
+  const cut = shown.pes_with_spans_left_out.map((pe) => `P${pe}`).join(", ");
+  byId("diagram-about").textContent =
+    `${which}: time to the right, from P0's trigger; a row for each PE, each below its parent (‹). ` +
+    `In the upper half of a row its send port, in the lower half its receive port.${predicted}` +
+    (cut ? ` ${cut} did more than can be kept: what they did last is not shown.` : "");
+}
+
+function drawLegend() {
+  const list = byId("legend");
+  list.replaceChildren();
+  const dark = theme.dark ? 1 : 0;
+  const [fill, ...inks] = PALETTE[0];
+  const entry = (text, draw) => {
+    const item = put(list, "li");
+    draw(put(item, "svg", { width: 30, height: 16, "aria-hidden": "true" }));
+    item.append(text);
+  };
+  entry("message, measured", (svg) =>
+    put(svg, "rect", { x: 1, y: 3, width: 28, height: 10, fill, "fill-opacity": 0.82, stroke: inks[dark] }));
+  entry("predicted", (svg) => {
+    put(svg, "rect", { x: 1, y: 3, width: 28, height: 10, fill: "none", stroke: inks[dark], "stroke-width": 1.25 });
+    const lines = [1, 7, 13, 19].map((x) => `M${x},13l10,-10`).join("");
+    put(svg, "path", { d: lines, stroke: inks[dark], "stroke-width": 1, "stroke-opacity": 0.55 });
+  });
+  entry("crossing", (svg) =>
+    put(svg, "path", { d: "M1,2H19L29,14H11Z", fill, "fill-opacity": 0.25 }));
+  const present = new Set([...runs.measured, ...runs.predicted].flat().filter((span) => span.control).map((span) => span.item));
+  for (const [name, { mark, inks: two }] of Object.entries(KINDS)) {
+    if (!present.has(name)) continue;
+    entry(name, (svg) => {
+      put(svg, "path", { d: "M15,1V15", stroke: two[dark], "stroke-width": 1.5 });
+      put(svg, "path", { d: svgMark(mark, 15, 8, 4.5), fill: two[dark] });
+    });
+  }
+}
+
+/// The mark as an SVG path.
+function svgMark(mark, x, y, r) {
+  let path = "";
+  markPath({
+    moveTo: (px, py) => (path += `M${px},${py}`),
+    lineTo: (px, py) => (path += `L${px},${py}`),
+    closePath: () => (path += "Z"),
+    arc: (cx, cy, radius) => (path += `A${radius},${radius} 0 1 1 ${cx - radius},${cy}A${radius},${radius} 0 1 1 ${cx + radius},${cy}Z`),
+  }, mark, x, y, r);
+  return path;
+}
+
+// ---- The table
+
+const COLUMNS = [
+  ["PE", (pe) => pe.name, (pe) => rowOf.get(pe.pe)],
+  ["parent", (pe) => (pe.parent === null ? "–" : `P${pe.parent}`), (pe) => pe.parent ?? -1],
+  ["depth", (pe) => pe.depth, (pe) => pe.depth],
+  ["message", (pe) => (pe.pe === 0 ? "–" : bytes(pe.bytes)), (pe) => pe.bytes],
+  ["predicted", (pe) => time(pe.predicted), (pe) => pe.predicted ?? -1],
+  ["measured", (pe) => time(pe.measured), (pe) => pe.measured ?? -1],
+  ["fastest", (pe) => time(pe.least), (pe) => pe.least ?? -1],
+  ["slowest", (pe) => time(pe.most), (pe) => pe.most ?? -1],
+  ["error", (pe) => (errorOf(pe) === null ? "–" : percent(errorOf(pe))), (pe) => errorOf(pe) ?? -Infinity],
+  ["peak memory", (pe) => bytes(pe.peak_resident_bytes), (pe) => pe.peak_resident_bytes],
+];
+const sorting = { column: 0, up: true };
+
+/// How far the prediction is from what was measured, in percent of the latter.
+function errorOf(pe) {
+  if (!pe.measured || pe.predicted === null) return null;
+  return ((pe.predicted - pe.measured) / pe.measured) * 100;
+}
+
+function drawTable() {
+  const table = byId("table");
+  const columns = COLUMNS.filter(([name]) => run.rounds > 1 || !["fastest", "slowest"].includes(name));
+  table.replaceChildren();
+  const head = put(put(table, "thead"), "tr");
+  columns.forEach(([name], i) => {
+    const sorted = sorting.column === i ? (sorting.up ? "ascending" : "descending") : "none";
+    const cell = put(head, "th", { scope: "col", "aria-sort": sorted });
+    const arrow = { ascending: " ▲", descending: " ▼", none: "" }[sorted];
+    const button = put(cell, "button", { type: "button", title: "Sort" }, name + arrow);
+    button.addEventListener("click", () => {
+      sorting.up = sorting.column === i ? !sorting.up : true;
+      sorting.column = i;
+      drawTable();
+    });
+  });
+  const body = put(table, "tbody");
+  const [, , key] = columns[sorting.column];
+  const sign = sorting.up ? 1 : -1;
+  for (const pe of [...pes].sort((a, b) => sign * (key(a) - key(b)) || a.pe - b.pe)) {
+    const row = put(body, "tr", pe.pe === chosen ? { class: "chosen" } : {});
+    columns.forEach(([name, write], i) => {
+      const far = name === "error" && Math.abs(errorOf(pe) ?? 0) > 10;
+      const cell = put(row, "td", far ? { class: "far" } : {});
+      if (i === 0 && pe.bytes > 0) {
+        put(cell, "i").style.background = colours(pe.pe)[0];
+      }
+      cell.append(write(pe));
+    });
+    if (pe.bytes > 0) row.addEventListener("click", () => choose(chosen === pe.pe ? null : pe.pe));
+  }
+}

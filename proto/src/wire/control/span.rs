@@ -1,0 +1,155 @@
+//! What a PE's ports did, to and from protobuf. Begins are told by how far they are
+//! from the one before, so that a span takes some 20 bytes.
+
+use crate::PeId;
+use crate::spans::{Port, Span, SpanItem};
+use crate::wire::pb::span::Item;
+use crate::wire::{MAX_REPORT_SPANS, WireError, pb};
+
+pub fn put_spans(spans: &[Span]) -> Vec<pb::Span> {
+    let mut before_ns = 0;
+    let put = |span: &Span| {
+        let (item, message) = match span.item {
+            SpanItem::Message(pe) => (Item::Message, pe.0),
+            SpanItem::Wakeup => (Item::Wakeup, 0),
+            SpanItem::Token => (Item::Token, 0),
+            SpanItem::Certificate => (Item::Certificate, 0),
+            SpanItem::Order => (Item::Order, 0),
+            SpanItem::Receipt => (Item::Receipt, 0),
+        };
+        let begin_after_ns = span.begin_ns.wrapping_sub(before_ns) as i64;
+        before_ns = span.begin_ns;
+        pb::Span {
+            received: span.port == Port::Receive,
+            peer: span.peer.0,
+            item: item.into(),
+            message,
+            begin_after_ns,
+            duration_ns: span.end_ns.saturating_sub(span.begin_ns),
+        }
+    };
+    spans.iter().map(put).collect()
+}
+
+pub fn parse_spans(spans: &[pb::Span]) -> Result<Vec<Span>, WireError> {
+    if spans.len() > MAX_REPORT_SPANS {
+        let n = spans.len();
+        return Err(WireError::malformed(format!(
+            "{n} spans in a report, at most {MAX_REPORT_SPANS} are allowed"
+        )));
+    }
+    let mut before_ns: u64 = 0;
+    let parse = |span: &pb::Span| {
+        let item = match (Item::try_from(span.item), span.message) {
+            (Ok(Item::Message), i) => SpanItem::Message(PeId(i)),
+            (Ok(Item::Wakeup), 0) => SpanItem::Wakeup,
+            (Ok(Item::Token), 0) => SpanItem::Token,
+            (Ok(Item::Certificate), 0) => SpanItem::Certificate,
+            (Ok(Item::Order), 0) => SpanItem::Order,
+            (Ok(Item::Receipt), 0) => SpanItem::Receipt,
+            (Ok(Item::Unspecified) | Err(_), _) => {
+                return Err(WireError::malformed("a span of no known item"));
+            }
+            (Ok(_), _) => return Err(WireError::malformed("a control item that is a message")),
+        };
+        let begin_ns = before_ns.checked_add_signed(span.begin_after_ns);
+        let end_ns = begin_ns.and_then(|begin| begin.checked_add(span.duration_ns));
+        let (Some(begin_ns), Some(end_ns)) = (begin_ns, end_ns) else {
+            return Err(WireError::malformed("a span outside of all time"));
+        };
+        before_ns = begin_ns;
+        Ok(Span {
+            port: match span.received {
+                true => Port::Receive,
+                false => Port::Send,
+            },
+            peer: PeId(span.peer),
+            item,
+            begin_ns,
+            end_ns,
+        })
+    };
+    spans.iter().map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::RoundId;
+    use crate::wire::control::{FromPe, Report};
+    use crate::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME};
+
+    /// As many bytes as spans can take: all numbers great, and times that jump.
+    fn longest(n: usize) -> Vec<Span> {
+        let span = |i| Span {
+            port: Port::Receive,
+            peer: PeId(u32::MAX),
+            item: SpanItem::Message(PeId(u32::MAX)),
+            begin_ns: if i % 2 == 0 { u64::MAX / 2 } else { 0 },
+            end_ns: if i % 2 == 0 { u64::MAX } else { u64::MAX / 2 },
+        };
+        (0..n).map(span).collect()
+    }
+
+    #[test]
+    fn the_longest_report_fits_a_frame() {
+        let report = Report {
+            round: RoundId(1),
+            complete: true,
+            started_ns: 1,
+            arrivals: Vec::new(),
+            collisions: 0,
+            peak_buffered_flits: 0,
+            peak_resident_bytes: 0,
+            own_start: None,
+            spans: longest(MAX_REPORT_SPANS),
+        };
+        let mut frame = Vec::new();
+        FromPe::Report(report.clone()).put(&mut frame);
+        assert!(frame.len() < MAX_CONTROL_FRAME / 6, "{}", frame.len());
+        let read = FromPe::parse(&frame[LENGTH_BYTES..]);
+        assert_eq!(read, Ok(FromPe::Report(report)));
+    }
+
+    #[test]
+    fn a_span_of_a_round_takes_few_bytes() {
+        let span = |i: u64| Span {
+            port: Port::Send,
+            peer: PeId(1000),
+            item: SpanItem::Message(PeId(900)),
+            begin_ns: 1_000_000_000_000_000 + i * 10_000_000,
+            end_ns: 1_000_000_000_000_000 + (i + 1) * 10_000_000,
+        };
+        let spans: Vec<Span> = (0..1000).map(span).collect();
+        let report = pb::Report {
+            spans: put_spans(&spans),
+            ..Default::default()
+        };
+        assert!(report.encoded_len() < 22 * 1000, "{}", report.encoded_len());
+        assert_eq!(parse_spans(&report.spans), Ok(spans));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_reason() {
+        let span = put_spans(&longest(1)).remove(0);
+        let refused = |spans: &[pb::Span]| parse_spans(spans).unwrap_err().to_string();
+        let item = |item: i32| pb::Span { item, ..span };
+        assert!(refused(&[item(0)]).contains("no known item"));
+        assert!(refused(&[item(7)]).contains("no known item"));
+        assert!(refused(&[item(Item::Token.into())]).contains("control item"));
+        let early = pb::Span {
+            begin_after_ns: -1,
+            ..span
+        };
+        assert!(refused(&[early]).contains("outside"));
+        let late = pb::Span {
+            duration_ns: u64::MAX,
+            ..span
+        };
+        assert!(refused(&[late]).contains("outside"));
+        let many = vec![span; MAX_REPORT_SPANS + 1];
+        assert!(refused(&many).contains("65537"));
+    }
+}

@@ -1,0 +1,245 @@
+//! The page in a browser, opened from disk: its script runs to the end, it draws a bar
+//! for each span, and something is to be seen, in light and in dark, wide and narrow.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use flitcast_tests::scratch;
+use serde_json::{Value, json};
+
+use crate::data::{data, spans, with_data};
+use crate::{drawn, page};
+
+/// A page that takes longer has hung.
+const LIMIT_SECONDS: &str = "120";
+
+/// What the browser says of a page: its document after the script, or a picture of it.
+#[track_caller]
+fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String {
+    let profile = scratch();
+    let run = Command::new("timeout")
+        .args(["--kill-after=5", LIMIT_SECONDS, "chromium"])
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+        ])
+        .args(["--hide-scrollbars", "--virtual-time-budget=5000"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--window-size={},{}", size.0, size.1))
+        .arg(what)
+        .arg(format!("file://{}{fragment}", page.display()))
+        .stdin(Stdio::null())
+        .output()
+        .expect("timeout is among the coreutils");
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    match run.status.code() {
+        Some(0) => String::from_utf8_lossy(&run.stdout).into_owned(),
+        Some(127) => panic!(
+            "chromium is not there, and the report's page is tested in it: \
+             `apt-get install chromium`, or what else puts `chromium` on the PATH"
+        ),
+        code => panic!("chromium ended with {code:?}:\n{stderr}"),
+    }
+}
+
+/// An attribute of the document's body.
+#[track_caller]
+fn of_body(dom: &str, name: &str) -> String {
+    let (_, body) = dom.split_once("<body ").expect("a document has a body");
+    let (body, _) = body.split_once('>').expect("its tag ends");
+    let mark = format!("{name}=\"");
+    let (_, value) = body
+        .split_once(&mark)
+        .unwrap_or_else(|| panic!("no {name} in {body}"));
+    value.split_once('"').expect("it ends").0.to_owned()
+}
+
+/// That the script ran to its end and drew all spans of the data.
+#[track_caller]
+fn assert_drawn(dir: &Path, data: &Value) {
+    for size in [(1400, 1600), (420, 1600)] {
+        let dom = chromium(&dir.join("out.html"), "", size, "--dump-dom");
+        assert_eq!(of_body(&dom, "data-state"), "drawn", "{size:?}");
+        for run in ["measured", "predicted"] {
+            let bars = of_body(&dom, &format!("data-{run}-bars"));
+            assert_eq!(bars, spans(data, run).len().to_string(), "{run}, {size:?}");
+        }
+        let title = format!(
+            "<title>{} {}",
+            data["run"]["operation"].as_str().expect("a text"),
+            data["run"]["tree"].as_str().expect("a text")
+        );
+        assert!(dom.contains(&title), "{title}");
+    }
+}
+
+/// The pixels of a page's picture, three bytes each.
+#[track_caller]
+fn pixels(dir: &Path, fragment: &str, size: (u32, u32)) -> Vec<[u8; 3]> {
+    let path = dir.join("shot.png");
+    let what = format!("--screenshot={}", path.display());
+    chromium(&dir.join("out.html"), fragment, size, &what);
+    let file = std::io::BufReader::new(fs::File::open(&path).expect("a picture was taken"));
+    let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
+    let mut bytes = vec![0; reader.output_buffer_size().expect("it is small")];
+    let frame = reader.next_frame(&mut bytes).expect("it is whole");
+    assert_eq!((frame.width, frame.height), size);
+    let samples = frame.color_type.samples();
+    let pixels = bytes[..frame.buffer_size()].chunks_exact(samples);
+    pixels.map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect()
+}
+
+fn brightness(pixel: [u8; 3]) -> u32 {
+    pixel.iter().map(|&c| u32::from(c)).sum::<u32>() / 3
+}
+
+/// Text and lines are grey; bars, marks and charts have colours.
+fn is_coloured(pixel: &[u8; 3]) -> bool {
+    let (least, most) = (pixel.iter().min(), pixel.iter().max());
+    most.zip(least)
+        .is_some_and(|(most, least)| most - least > 60)
+}
+
+/// That there is something to be seen on ground of the asked brightness.
+#[track_caller]
+fn assert_seen(pixels: &[[u8; 3]], ground: std::ops::Range<u32>) {
+    let corner = pixels[0];
+    assert!(ground.contains(&brightness(corner)), "{corner:?}");
+    let coloured = pixels.iter().filter(|pixel| is_coloured(pixel)).count();
+    assert!(coloured > 2000, "{coloured} pixels have a colour");
+    let apart = |pixel: &&[u8; 3]| brightness(**pixel).abs_diff(brightness(corner)) > 120;
+    let written = pixels.iter().filter(apart).count();
+    assert!(written > 2000, "{written} pixels stand out");
+}
+
+/// The data with a prediction for each span, and a fit for each edge, made up.
+fn embellished(mut data: Value) -> Value {
+    let mut predicted = data["measured"].clone();
+    for list in predicted.as_array_mut().expect("a list for each PE") {
+        for span in list.as_array_mut().expect("a list") {
+            for column in [3, 4] {
+                let ns = span[column].as_i64().expect("a time");
+                span[column] = json!(ns * 9 / 10);
+            }
+        }
+    }
+    data["predicted"] = predicted;
+    let edges = data["run"]["edges"].as_array().expect("a list").clone();
+    let fit = edges.iter().map(|edge| {
+        let point = |bytes: u64, used: bool| json!({ "bytes": bytes, "ns": 9000.0 + 2.0 * bytes as f64, "used": used });
+        json!({
+            "edge": edge["child"],
+            "direction": "up",
+            "points": [point(0, true), point(4096, true), point(50_000, false), point(65_536, true)],
+            "latency_ns": 9000.0,
+            "ns_per_byte": 2.0,
+            "burst_bytes": 0.0,
+        })
+    });
+    data["fit"] = fit.collect();
+    data
+}
+
+#[test]
+fn the_page_draws_itself_in_light_and_dark() {
+    let dir = scratch();
+    let command = [
+        "gather",
+        "--tree",
+        "kary:2:15",
+        "--lengths",
+        "ramp:256KiB",
+        "--rounds",
+        "3",
+    ];
+    drawn(dir.path(), &command);
+    assert_drawn(dir.path(), &data(&page(dir.path())));
+    let size = (1200, 1500);
+    assert_seen(&pixels(dir.path(), "#light", size), 200..256);
+    assert_seen(&pixels(dir.path(), "#dark", size), 0..60);
+    assert_seen(&pixels(dir.path(), "#dark", (600, 2000)), 0..60);
+}
+
+#[test]
+fn predictions_and_fits_are_drawn_with_it() {
+    let dir = scratch();
+    drawn(
+        dir.path(),
+        &["scatter", "--tree", "path:3", "--size", "100KiB"],
+    );
+    let html = page(dir.path());
+    let data = embellished(data(&html));
+    fs::write(dir.path().join("out.html"), with_data(&html, &data)).expect("it can be written");
+    assert!(!spans(&data, "predicted").is_empty());
+    assert_drawn(dir.path(), &data);
+    let dom = chromium(&dir.path().join("out.html"), "", (900, 900), "--dump-dom");
+    assert_eq!(of_body(&dom, "data-fits"), "2");
+}
+
+#[test]
+fn a_hand_can_zoom_move_ask_and_choose() {
+    let dir = scratch();
+    drawn(
+        dir.path(),
+        &["gather", "--tree", "path:3", "--size", "1MiB"],
+    );
+    let html = page(dir.path());
+    let data = embellished(data(&html));
+    let hand = format!("<script>{}</script></body>", include_str!("hand.js"));
+    let html = with_data(&html, &data).replace("</body>", &hand);
+    fs::write(dir.path().join("out.html"), html).expect("it can be written");
+    let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
+    assert_eq!(of_body(&dom, "data-state"), "drawn");
+    let told = of_body(&dom, "data-hand").replace("&quot;", "\"");
+    let told: Value = serde_json::from_str(&told).expect("it is JSON");
+    for (what, expected) in [
+        ("zoomed", json!(true)),
+        ("moved", json!(true)),
+        ("whole", json!(true)),
+        ("kept", json!(true)),
+        ("chosen", json!(2)),
+        ("selected", json!("2")),
+        ("rows", json!(["P2"])),
+        ("all", Value::Null),
+        ("theme", json!(true)),
+        ("predicted", json!("0")),
+    ] {
+        assert_eq!(told[what], expected, "{what} in {told}");
+    }
+    let tooltip = told["tooltip"].as_str().expect("a text");
+    for words in [
+        "M2: P1 sends to P0, 1\u{202f}MiB",
+        "measured",
+        "predicted",
+        "difference",
+    ] {
+        assert!(tooltip.contains(words), "no `{words}` in {tooltip}");
+    }
+}
+
+#[test]
+fn a_page_of_nothing_is_drawn_too() {
+    let dir = scratch();
+    drawn(dir.path(), &["gather", "--tree", "path:1", "--size", "0"]);
+    assert_drawn(dir.path(), &data(&page(dir.path())));
+}
+
+/// What the other tests rely on.
+#[test]
+fn a_page_that_cannot_be_drawn_says_so() {
+    let dir = scratch();
+    drawn(
+        dir.path(),
+        &["scatter", "--tree", "path:2", "--size", "1KiB"],
+    );
+    let html = page(dir.path());
+    let mut data = data(&html);
+    data["measured"] = json!("none");
+    fs::write(dir.path().join("out.html"), with_data(&html, &data)).expect("it can be written");
+    let dom = chromium(&dir.path().join("out.html"), "", (900, 900), "--dump-dom");
+    assert_eq!(of_body(&dom, "data-state"), "failed");
+    assert!(dom.contains("This page could not be drawn"));
+}

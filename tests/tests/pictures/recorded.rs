@@ -1,0 +1,199 @@
+//! What a page tells of a round is what the round did.
+
+use std::collections::BTreeMap;
+
+use flitcast_tests::scratch;
+use serde_json::{Value, json};
+
+use crate::data::{Span, data, spans};
+use crate::{drawn, page};
+
+/// How often each item crosses each edge, by what one kind of port says.
+fn crossings(spans: &[Span], received: bool) -> BTreeMap<(u64, u64, String), usize> {
+    let mut all = BTreeMap::new();
+    for span in spans.iter().filter(|span| span.received == received) {
+        let (from, to) = span.edge();
+        *all.entry((from, to, span.item.to_string())).or_default() += 1;
+    }
+    all
+}
+
+/// That spans tell of one port of each kind for a PE, and of what goes out at one end of
+/// an edge and comes in at the other, not before.
+#[track_caller]
+fn assert_consistent(spans: &[Span], pes: u64) {
+    for pe in 0..pes {
+        for received in [false, true] {
+            let own = |span: &&Span| (span.pe, span.received) == (pe, received);
+            let mut own: Vec<&Span> = spans.iter().filter(own).collect();
+            own.sort_by_key(|span| (span.begin_ns, span.end_ns));
+            for span in &own {
+                assert!(span.begin_ns <= span.end_ns, "{span:?}");
+            }
+            for pair in own.windows(2) {
+                assert!(pair[0].end_ns <= pair[1].begin_ns, "{pair:?}");
+            }
+        }
+    }
+    assert_eq!(crossings(spans, false), crossings(spans, true));
+    for sent in spans.iter().filter(|span| !span.received) {
+        let same =
+            |span: &&Span| span.received && (span.edge(), &span.item) == (sent.edge(), &sent.item);
+        let received = spans.iter().filter(same).map(|span| span.end_ns).max();
+        assert!(received.expect("it came in") >= sent.begin_ns, "{sent:?}");
+    }
+}
+
+/// The edges that M_i crosses, from its source on.
+fn way(parents: &[Value], i: u64, up: bool) -> Vec<(u64, u64)> {
+    let mut way = Vec::new();
+    let mut at = i;
+    while let Some(parent) = parents[at as usize].as_u64() {
+        way.push(if up { (at, parent) } else { (parent, at) });
+        at = parent;
+    }
+    way
+}
+
+#[test]
+fn a_gather_is_recorded_item_by_item() {
+    let dir = scratch();
+    let command = [
+        "gather",
+        "--tree",
+        "kary:2:7",
+        "--lengths",
+        "300KiB,0,1,64KiB,7,200KiB",
+    ];
+    let report = drawn(dir.path(), &command);
+    let data = data(&page(dir.path()));
+    assert_eq!(&data["run"], report.value(""));
+    assert_eq!(data["rows"], json!([0, 1, 3, 4, 2, 5, 6]));
+    assert_eq!(data["shown"]["round"], 1);
+    assert_eq!(
+        data["shown"]["round_us"],
+        *report.value("/round/measured_us/median")
+    );
+    assert_eq!(
+        data["rounds_us"],
+        json!([report.value("/round/measured_us/median")])
+    );
+    assert_eq!(data["fit"], json!([]));
+    let command = data["command"].as_str().expect("a text");
+    assert!(
+        command.starts_with("flitcast gather --tree kary:2:7 --lengths 300KiB,"),
+        "{command}"
+    );
+
+    let spans = spans(&data, "measured");
+    assert_consistent(&spans, 7);
+    let parents = report.list("/parents");
+    for (i, bytes) in (1..).zip(report.message_bytes()) {
+        let of_message = |span: &&Span| !span.received && span.message() == Some(i);
+        let mut crossed: Vec<_> = spans.iter().filter(of_message).map(Span::edge).collect();
+        crossed.sort_unstable_by(|a, b| b.cmp(a));
+        let expected = match bytes {
+            0 => Vec::new(),
+            _ => way(parents, i, true),
+        };
+        assert_eq!(crossed, expected, "M{i}");
+        // Its last byte was taken while P0's port was busy with it.
+        let at_p0 = spans
+            .iter()
+            .find(|span| span.pe == 0 && span.received && span.message() == Some(i));
+        assert_eq!(at_p0.is_some(), bytes > 0);
+        if let Some(span) = at_p0 {
+            let arrived = report.float(&format!("/pes/{i}/measured_us/median")) * 1000.0;
+            let arrived = arrived.round() as i64;
+            assert!(
+                (span.begin_ns..=span.end_ns).contains(&arrived),
+                "{span:?}, {arrived}"
+            );
+        }
+    }
+    // Pipelined certification: a token and a certificate on every edge, an order and a
+    // receipt where there is something to send.
+    let sent = |item: &str| {
+        spans
+            .iter()
+            .filter(|span| !span.received && span.item == item)
+            .count()
+    };
+    assert_eq!((sent("token"), sent("certificate")), (6, 6));
+    assert_eq!(sent("wakeup call"), 0);
+    assert!(sent("order") >= 5);
+}
+
+#[test]
+fn the_round_that_is_shown_is_the_median_one() {
+    let dir = scratch();
+    let command = [
+        "scatter", "--tree", "path:3", "--size", "100KiB", "--rounds", "5",
+    ];
+    let report = drawn(dir.path(), &command);
+    let data = data(&page(dir.path()));
+    let rounds = data["rounds_us"].as_array().expect("a list");
+    assert_eq!(rounds.len(), 5);
+    let shown = data["shown"]["round"].as_u64().expect("a number") as usize;
+    assert_eq!(
+        &rounds[shown - 1],
+        report.value("/round/measured_us/median")
+    );
+    assert_eq!(rounds[shown - 1], data["shown"]["round_us"]);
+    let mut sorted: Vec<f64> = rounds.iter().filter_map(Value::as_f64).collect();
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(sorted[0], report.float("/round/measured_us/min"));
+    assert_eq!(sorted[4], report.float("/round/measured_us/max"));
+    let spans = spans(&data, "measured");
+    assert_consistent(&spans, 3);
+    let messages = spans.iter().filter(|span| span.message().is_some()).count();
+    assert_eq!(messages, 2 * 3, "three crossings, seen from both ends");
+}
+
+#[test]
+fn every_algorithm_is_recorded() {
+    for command in [
+        &["gather", "--tree", "path:4", "--algorithm", "shoulder-tap"][..],
+        &["gather", "--tree", "star:4", "--sync", "serial"],
+        &["gather", "--network", "complete:6", "--algorithm", "linear"],
+        &[
+            "gather",
+            "--network",
+            "complete:6",
+            "--algorithm",
+            "binomial",
+        ],
+        &[
+            "scatter",
+            "--network",
+            "complete:6",
+            "--algorithm",
+            "binomial",
+        ],
+    ] {
+        let dir = scratch();
+        let report = drawn(dir.path(), &[command, &["--size", "70KiB"]].concat());
+        let data = data(&page(dir.path()));
+        let spans = spans(&data, "measured");
+        let parents = report.list("/parents");
+        assert_consistent(&spans, parents.len() as u64);
+        let up = command[0] == "gather";
+        let sent = |span: &&Span| !span.received && span.message().is_some();
+        let crossed = spans.iter().filter(sent).count();
+        let all = (1..parents.len() as u64).map(|i| way(parents, i, up).len());
+        assert_eq!(crossed, all.sum::<usize>(), "{command:?}");
+    }
+}
+
+#[test]
+fn a_round_of_nothing_is_a_picture_too() {
+    for tree in ["path:1", "star:3"] {
+        let dir = scratch();
+        let report = drawn(dir.path(), &["gather", "--tree", tree, "--size", "0"]);
+        assert!(report.value("/round/measured_us").is_null());
+        let data = data(&page(dir.path()));
+        assert_eq!(data["rounds_us"], json!([]));
+        let spans = spans(&data, "measured");
+        assert!(spans.iter().all(|span| span.message().is_none()));
+    }
+}

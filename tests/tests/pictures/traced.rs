@@ -1,0 +1,91 @@
+//! The trace tells the same as the page.
+
+use flitcast_tests::scratch;
+use serde_json::{Value, json};
+
+use crate::data::{Span, data, spans};
+use crate::{drawn, page, trace};
+
+/// What the trace has to hold of a span.
+fn event(pid: u64, span: &Span, bytes: &[u64]) -> Value {
+    let micros = |ns: i64| json!(ns as f64 / 1000.0);
+    let port = if span.received { "receive" } else { "send" };
+    let peer = format!("P{}", span.peer);
+    let (name, category, args) = match span.message() {
+        Some(i) => {
+            let arrow = if span.received { "<-" } else { "->" };
+            let bytes = bytes[i as usize - 1];
+            (
+                format!("M_{i} {arrow} {peer}"),
+                "message",
+                json!({ "port": port, "peer": peer, "message": i, "bytes": bytes }),
+            )
+        }
+        None => (
+            span.item.as_str().expect("a name").to_owned(),
+            "control",
+            json!({ "port": port, "peer": peer }),
+        ),
+    };
+    json!({
+        "ph": "X",
+        "pid": pid,
+        "track": format!("P{} {port}", span.pe),
+        "ts": micros(span.begin_ns),
+        "dur": micros(span.end_ns - span.begin_ns),
+        "name": name,
+        "cat": category,
+        "args": args,
+    })
+}
+
+#[test]
+fn the_trace_has_an_event_for_each_span_on_the_track_of_its_port() {
+    let dir = scratch();
+    let command = [
+        "gather", "--tree", "kary:2:5", "--size", "100KiB", "--rounds", "3",
+    ];
+    let report = drawn(dir.path(), &command);
+    let data = data(&page(dir.path()));
+    let trace = trace(dir.path());
+    assert_eq!(trace["otherData"]["measured_round"], data["shown"]["round"]);
+    assert_eq!(trace["otherData"]["rounds"], 3);
+    let events = trace["traceEvents"].as_array().expect("a list");
+
+    let name_of = |kind: &str, pid: &Value, tid: &Value| {
+        let mut all = events.iter().filter(|event| {
+            event["ph"] == "M"
+                && event["name"] == kind
+                && (&event["pid"], &event["tid"]) == (pid, tid)
+        });
+        let name = all.next().expect("it is named")["args"]["name"].clone();
+        assert!(all.next().is_none(), "{kind} {pid} {tid} is named once");
+        name
+    };
+    let process = name_of("process_name", &json!(1), &json!(0));
+    let process = process.as_str().expect("a text");
+    assert!(process.starts_with("measured: round "), "{process}");
+    assert_eq!(name_of("process_name", &json!(2), &json!(0)), "predicted");
+
+    let traced = events
+        .iter()
+        .filter(|event| event["ph"] == "X")
+        .map(|event| {
+            let mut event = event.clone();
+            let track = name_of("thread_name", &event["pid"], &event["tid"]);
+            let fields = event.as_object_mut().expect("an object");
+            fields.remove("tid");
+            fields.insert("track".to_owned(), track);
+            event
+        });
+    let bytes = report.message_bytes();
+    let measured = spans(&data, "measured");
+    assert!(
+        measured.len() > 40,
+        "each of four messages, and control items"
+    );
+    let predicted = spans(&data, "predicted");
+    let expected = (measured.iter().map(|span| event(1, span, &bytes)))
+        .chain(predicted.iter().map(|span| event(2, span, &bytes)));
+    assert_eq!(traced.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}

@@ -332,7 +332,7 @@ impl Request {
         let alike = shaped.iter().all(|link| link == first);
         Some(match (alike, shaped.len() == edges.len()) {
             (true, true) => format!("links of {first}"),
-            (true, false) => format!("{} of {} links of {first}", shaped.len(), edges.len()),
+            (true, false) => format!("{} of {} links shaped: {first}", shaped.len(), edges.len()),
             (false, true) => "links of several kinds".to_owned(),
             (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
         })

@@ -207,8 +207,13 @@ impl Round<'_> {
     /// So much more of the message under way has passed; what goes between its flits
     /// goes now.
     async fn passed(&mut self, bytes: u64) -> Result<(), RoundError> {
-        self.pe.handle_progress(bytes);
-        while let Some((to, item)) = self.pe.poll_interjection() {
+        self.pe.handle_progress(clock::now(), bytes);
+        self.interject().await
+    }
+
+    /// Sends what goes between two flits, if it is due.
+    async fn interject(&mut self) -> Result<(), RoundError> {
+        while let Some((to, item)) = self.pe.poll_interjection(clock::now()) {
             tracing::trace!(%to, ?item, "send");
             let round = self.id;
             let frame = EdgeFrame::Control { round, item };
@@ -312,9 +317,24 @@ impl Round<'_> {
                 self.recorder.sent(sending, to, message);
                 return Ok(());
             }
-            let source = self.neighbours.get(from);
-            source.next_frame().await?;
-            flit = body_flit(source)?;
+            flit = self.next_flit(from).await?;
+        }
+    }
+
+    /// The next flit of the message that is coming in. What is due meanwhile, goes.
+    async fn next_flit(&mut self, from: PeId) -> Result<Flit, RoundError> {
+        loop {
+            let due = self.pe.interjection_timeout();
+            let link = self.neighbours.get(from);
+            tokio::select! {
+                biased;
+                frame = link.next_frame() => {
+                    frame?;
+                    return body_flit(link);
+                }
+                rung = self.alarm.wait(due), if due.is_some() => rung?,
+            }
+            self.interject().await?;
         }
     }
 
@@ -384,9 +404,7 @@ impl Round<'_> {
                 break digest;
             }
             self.passed(flit.payload.len() as u64).await?;
-            let link = self.neighbours.get(from);
-            link.next_frame().await?;
-            flit = body_flit(link)?;
+            flit = self.next_flit(from).await?;
         };
         let ours = hash.digest128().to_be_bytes();
         if digest != Some(ours) {

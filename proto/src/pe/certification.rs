@@ -3,19 +3,11 @@
 
 use std::collections::VecDeque;
 
+use super::orders::Orders;
 use super::{Brief, Control, Message, Place, Route, Transmit, Violation};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
-
-/// An order that is yet to go.
-#[derive(Clone, Copy, Debug)]
-struct Order {
-    to: PeId,
-    after: u64,
-    /// It goes when so many bytes of the stream have passed.
-    mark: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct Certification {
@@ -39,10 +31,9 @@ pub(super) struct Certification {
     ordered: bool,
     /// When the own message may go.
     own_due: Time,
-    /// Orders yet to go, in their sequence.
-    orders: VecDeque<Order>,
-    /// Bytes of the stream that have passed.
-    passed: u64,
+    /// Orders yet to go, and when the one under way went.
+    orders: Orders,
+    order_sent_at: Time,
     /// Streams yet to come, in their sequence; the first may be under way.
     streams: VecDeque<Slot>,
     /// Pipelined, a subtree without flits gets no order.
@@ -80,8 +71,8 @@ impl Certification {
             owes_certificate: !is_root,
             ordered: false,
             own_due: Time(0),
-            orders: VecDeque::new(),
-            passed: 0,
+            orders: Orders::default(),
+            order_sent_at: Time(0),
             streams: VecDeque::new(),
             gets_order: is_root || sync == Sync::Serial || brief.subtree_messages > 0,
             pace: brief.pace,
@@ -111,7 +102,7 @@ impl Certification {
                 }
                 if place.is_root() && self.all_certified() {
                     let slots = rules::root_orders(self.flit_bytes, &self.promises());
-                    self.give_orders(slots);
+                    self.give_orders(now, slots);
                 }
             }
             Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
@@ -122,7 +113,7 @@ impl Certification {
                     _ => after.saturating_sub(up.first_flit(self.own_bytes)),
                 };
                 self.own_due = Time(now.0.saturating_add(wait));
-                self.give_orders(slots);
+                self.give_orders(now, slots);
             }
             _ => {
                 let phase = "in this phase of a Transmission-Certification gather";
@@ -150,49 +141,36 @@ impl Certification {
         rules::places(self.sync, self.pace.control, certified)
     }
 
-    /// Notes the orders, in the sequence in which they go, and the streams, in the
-    /// sequence in which they come.
-    fn give_orders(&mut self, slots: Vec<Slot>) {
-        let order = |slot: &Slot, mark| Order {
-            to: slot.pe,
-            after: slot.after,
-            mark,
-        };
+    /// Notes the orders, and the streams in the sequence in which they come.
+    fn give_orders(&mut self, now: Time, slots: Vec<Slot>) {
         self.orders = match self.pace.pacing {
             Pacing::Turns => {
                 let own = (self.own_bytes, self.pace.up.message(self.own_bytes));
-                let marked = slots.iter().zip(rules::marks(own, &slots));
-                // Called in its turn, a child comes as soon as it can.
-                let order = |(slot, mark): (&Slot, u64)| Order {
-                    after: slot.lag,
-                    ..order(slot, mark)
+                let start = if self.own.is_some() {
+                    self.own_due
+                } else {
+                    now
                 };
-                marked.map(order).collect()
+                Orders::in_turns(own, start, self.flit_bytes, &slots)
             }
-            Pacing::Scheduled | Pacing::Eager => {
-                let mut by_place: Vec<&Slot> = slots.iter().collect();
-                by_place.sort_by_key(|slot| (slot.turn, slot.pe));
-                by_place.into_iter().map(|slot| order(slot, 0)).collect()
-            }
+            Pacing::Scheduled | Pacing::Eager => Orders::at_once(&slots),
         };
         self.streams = slots.into_iter().filter(|slot| slot.bytes > 0).collect();
         self.ordered = true;
     }
 
-    /// The next order, if it goes now.
-    fn next_order(&self) -> Option<(PeId, Control)> {
-        let Order { to, after, mark } = *self.orders.front()?;
-        (mark <= self.passed).then_some((to, Control::Order { after }))
+    pub(super) fn progress(&mut self, now: Time, bytes: u64) {
+        self.orders.progress(now, bytes);
     }
 
-    pub(super) fn progress(&mut self, bytes: u64) {
-        self.passed += bytes;
+    pub(super) fn interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
+        let (to, after) = self.orders.next(now)?;
+        self.orders.went(now);
+        Some((to, Control::Order { after }))
     }
 
-    pub(super) fn interjection(&mut self) -> Option<(PeId, Control)> {
-        let order = self.next_order()?;
-        self.orders.pop_front();
-        Some(order)
+    pub(super) fn interjection_timeout(&self) -> Option<Time> {
+        self.orders.due()
     }
 
     pub(super) fn route(
@@ -234,7 +212,7 @@ impl Certification {
 
     /// When the own message may go, if nothing but time is missing.
     fn own_due(&self) -> Option<Time> {
-        (self.ordered && self.next_order().is_none() && self.own.is_some()).then_some(self.own_due)
+        (self.ordered && self.own.is_some()).then_some(self.own_due)
     }
 
     pub(super) fn was_due(&self) -> Option<Time> {
@@ -259,8 +237,9 @@ impl Certification {
                 item: Control::Certificate(certificate),
             });
         }
-        if let Some((to, item)) = self.next_order() {
-            return control(to, item);
+        if let Some((to, after)) = self.orders.next(now) {
+            self.order_sent_at = now;
+            return control(to, Control::Order { after });
         }
         if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
             return (due <= now).then_some(Transmit::Message { to, message });
@@ -279,12 +258,15 @@ impl Certification {
                 item: Control::Certificate(_),
                 ..
             } => self.owes_certificate = false,
-            Transmit::Control { .. } => drop(self.orders.pop_front()),
+            Transmit::Control { .. } => self.orders.went(self.order_sent_at),
         }
     }
 
     pub(super) fn timeout(&self) -> Option<Time> {
-        self.certificate_due().or(self.own_due())
+        let orders = self.orders.due();
+        let own = self.own_due();
+        let next = orders.into_iter().chain(own).min();
+        self.certificate_due().or(next)
     }
 
     pub(super) fn listens_to(&self, place: &Place, from: PeId) -> bool {
@@ -293,7 +275,8 @@ impl Certification {
             return self.token_at.is_none() || awaits_order;
         }
         // What has to be relayed needs the send port; P0 relays nothing.
-        let port_free = place.is_root() || (self.next_order().is_none() && self.own.is_none());
+        let owes_orders = self.orders.due() == Some(Time(0));
+        let port_free = place.is_root() || (!owes_orders && self.own.is_none());
         let its_turn =
             self.ordered && port_free && self.streams.front().is_some_and(|slot| slot.pe == from);
         self.awaits_certificate(from) || its_turn

@@ -12,6 +12,7 @@
 mod certification;
 mod combining;
 mod linear;
+mod orders;
 mod receipts;
 mod scatter;
 mod shoulder_tap;
@@ -411,21 +412,29 @@ impl Pe {
 
     /// So many more bytes of the message under way have passed: sent by this PE, or
     /// received by P0.
-    pub fn handle_progress(&mut self, bytes: u64) {
+    pub fn handle_progress(&mut self, now: Time, bytes: u64) {
         match &mut self.role {
             Role::ShoulderTap(role) => role.progress(bytes),
-            Role::Certification(role) => role.progress(bytes),
+            Role::Certification(role) => role.progress(now, bytes),
             Role::Scatter(_) | Role::Linear(_) | Role::Combining(_) => {}
         }
     }
 
     /// In turns: a control item that goes now, between two flits of the message under
     /// way. It counts as sent.
-    pub fn poll_interjection(&mut self) -> Option<(PeId, Control)> {
+    pub fn poll_interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
         match &mut self.role {
             Role::ShoulderTap(role) => role.interjection(),
-            Role::Certification(role) => role.interjection(),
+            Role::Certification(role) => role.interjection(now),
             Role::Scatter(_) | Role::Linear(_) | Role::Combining(_) => None,
+        }
+    }
+
+    /// When [`Pe::poll_interjection`] will have something, as far as is known.
+    pub fn interjection_timeout(&self) -> Option<Time> {
+        match &self.role {
+            Role::Certification(role) => role.interjection_timeout(),
+            _ => None,
         }
     }
 

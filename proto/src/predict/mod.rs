@@ -236,18 +236,33 @@ impl World<'_> {
     fn next(&mut self, now: u64, at: PeId) -> Result<Next, Violation> {
         loop {
             let station = &mut self.stations[at.index()];
+            // In turns, orders go between two flits, as soon as they are due.
+            let moves = matches!(station.job, Job::Send { .. } | Job::Receive { .. });
+            if self.gathers
+                && moves
+                && let Some((to, item)) = station.pe.poll_interjection(Time(now))
+            {
+                let interjected = true;
+                return Ok(Next::Act(Action::ControlOut {
+                    to,
+                    item,
+                    interjected,
+                }));
+            }
+            let station = &mut self.stations[at.index()];
             let next = match station.job {
                 Job::Idle => match self.begin(now, at)? {
                     Some(next) => next,
                     None => continue,
                 },
                 Job::Control { to, item } => {
-                    let action = Action::ControlOut {
+                    // A few bytes: they queue for the port, and nobody waits for that.
+                    let interjected = false;
+                    Next::Act(Action::ControlOut {
                         to,
                         item,
-                        interjected: false,
-                    };
-                    self.hand_over(now, at, to, self.control_bytes(item), action)
+                        interjected,
+                    })
                 }
                 Job::Send {
                     to, message, left, ..
@@ -270,7 +285,12 @@ impl World<'_> {
                         Some(Content::Flit(_, bytes)) => Next::Act(Action::FlitIn { bytes }),
                         _ => unreachable!("a message's flits stay together"),
                     },
-                    arrives => Next::Sleep(arrives),
+                    arrives => {
+                        let pe = &self.stations[at.index()].pe;
+                        let timeout = pe.interjection_timeout().map(|Time(due)| due);
+                        let timeout = timeout.filter(|&due| due > now);
+                        Next::Sleep(arrives.into_iter().chain(timeout).min())
+                    }
                 },
             };
             return Ok(next);
@@ -496,25 +516,6 @@ impl World<'_> {
             Action::FlitOut { to, message, bytes } => self.flit_out(now, at, to, message, bytes),
             Action::FlitIn { bytes } => self.flit_in(now, at, bytes),
         }
-        // In turns, orders go between two flits, as soon as they are due.
-        let station = &mut self.stations[at.index()];
-        if self.gathers
-            && let Some((to, item)) = station.pe.poll_interjection()
-        {
-            let interjected = true;
-            let action = Action::ControlOut {
-                to,
-                item,
-                interjected,
-            };
-            let work = self.work(at, &action);
-            let station = &mut self.stations[at.index()];
-            station.action = Some(action);
-            station.began = now;
-            let done = self.cores.work(now, work);
-            self.cause(done, Event::Done(at));
-            return Ok(());
-        }
         self.look(now, at)
     }
 
@@ -523,7 +524,7 @@ impl World<'_> {
         let on_the_wire = bytes + frames * self.model.prefix_bytes;
         self.push(now, at, to, on_the_wire, Content::Flit(message, bytes));
         let station = &mut self.stations[at.index()];
-        station.pe.handle_progress(bytes);
+        station.pe.handle_progress(Time(now), bytes);
         let over = match &mut station.job {
             Job::Send { left, since, .. } => {
                 *left -= bytes;
@@ -579,7 +580,7 @@ impl World<'_> {
         match *route {
             Route::Relay { .. } => *in_hand = Some(bytes),
             Route::Deliver => {
-                station.pe.handle_progress(bytes);
+                station.pe.handle_progress(Time(now), bytes);
                 if over {
                     self.arrivals_ns[message.pe().index()] = Some(now);
                     station.pe.handle_received();

@@ -52,6 +52,13 @@ pub struct Child {
 }
 
 impl Child {
+    /// For how long the stream's first flit comes in.
+    fn first_flit(&self, flit_bytes: u32) -> u64 {
+        let Certificate { stream, bytes, .. } = self.certificate;
+        let flit = bytes.min(flit_bytes.into());
+        (u128::from(stream) * u128::from(flit) / u128::from(bytes.max(1))) as u64
+    }
+
     /// For how long the stream keeps the send port busy. One that came over a slower
     /// link keeps that link's pace.
     fn through(&self, up: &Passage) -> u64 {
@@ -79,12 +86,16 @@ pub struct Slot {
     pub bytes: u64,
     /// Ticks that it takes to pass.
     pub through: u64,
-    /// From the order's turn at the send port until the stream's first flit is here.
+    /// From the order's turn at the send port until the stream's first byte comes in,
     pub ahead: u64,
+    /// and for which its first flit does.
+    pub first_flit: u64,
 }
 
 impl Slot {
-    fn new(child: &Child, after: u64, through: u64) -> Slot {
+    fn new(child: &Child, after: u64, through: u64, flit_bytes: u32) -> Slot {
+        let first_flit = child.first_flit(flit_bytes);
+        let here = (child.ordered - child.turn).saturating_add(child.certificate.lag);
         Slot {
             pe: child.pe,
             turn: child.turn,
@@ -93,7 +104,8 @@ impl Slot {
             lag: child.certificate.lag,
             bytes: child.certificate.bytes,
             through,
-            ahead: (child.ordered - child.turn).saturating_add(child.certificate.lag),
+            ahead: here.saturating_sub(first_flit),
+            first_flit,
         }
     }
 }
@@ -184,7 +196,7 @@ pub fn orders(
         };
         let through = child.through(up);
         relay = relay.saturating_add(through);
-        Slot::new(&child, after, through)
+        Slot::new(&child, after, through, up.flit_bytes)
     };
     sequence(sync, children).into_iter().map(slot).collect()
 }
@@ -202,39 +214,13 @@ pub fn root_orders(flit_bytes: u32, children: &[Child]) -> Vec<Slot> {
             0 => lag,
             _ => {
                 // The first flit is here when it has been through the port.
-                let flit = bytes.min(flit_bytes.into());
-                let flit = (u128::from(stream) * u128::from(flit) / u128::from(bytes)) as u64;
+                let flit = child.first_flit(flit_bytes);
                 let first = earliest(child).max(free.saturating_add(flit));
                 free = first.saturating_sub(flit).saturating_add(stream);
                 first - child.ordered
             }
         };
-        Slot::new(child, after, stream)
+        Slot::new(child, after, stream, flit_bytes)
     };
     sorted.iter().map(slot).collect()
-}
-
-/// In turns: for each slot, how many bytes have passed the PE, its own message of
-/// `own` bytes and ticks first, when the child's order goes: what is left before the
-/// child's stream takes as long as that needs to come.
-pub fn marks(own: (u64, u64), slots: &[Slot]) -> Vec<u64> {
-    let mut pieces = vec![own];
-    let mut passed = own.0;
-    let mark = |slot: &Slot| {
-        let mut ahead = slot.ahead;
-        let mut mark = passed;
-        for &(bytes, ticks) in pieces.iter().rev() {
-            if ahead < ticks {
-                let left = u128::from(bytes) * u128::from(ahead) / u128::from(ticks);
-                mark -= left as u64;
-                break;
-            }
-            ahead -= ticks;
-            mark -= bytes;
-        }
-        pieces.push((slot.bytes, slot.through));
-        passed = passed.saturating_add(slot.bytes);
-        mark
-    };
-    slots.iter().map(mark).collect()
 }

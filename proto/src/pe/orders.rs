@@ -1,0 +1,254 @@
+//! When a PE's orders go: all at once, or each in its turn (spec, section 7, "Clock or
+//! turns").
+//!
+//! In turns a PE looks at what passes it as at one line: its own message, then its
+//! children's streams. An order goes when the line is so far that the child's first
+//! byte comes just as the byte before it has passed. How far the line is, is known at
+//! each flit, and from the pace in between; so a stream that runs late makes the next
+//! order late as well.
+
+use std::collections::VecDeque;
+
+use crate::schedule::certification::Slot;
+use crate::{PeId, Time};
+
+/// A piece of the line.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bytes: u64,
+    ticks: u64,
+    /// When its first byte is expected, once its order has gone.
+    expected: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    to: PeId,
+    after: u64,
+    /// It goes when the line is so far, in ticks.
+    goes_at: u64,
+    /// From then until the child's first byte is here.
+    ahead: u64,
+    piece: usize,
+}
+
+/// Orders yet to go, in their sequence, and how far the line is.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    left: VecDeque<Order>,
+    pieces: Vec<Piece>,
+    flit_bytes: u64,
+    /// Bytes that have passed.
+    passed: u64,
+    /// The line was or will be so far, in ticks, at that time.
+    reached: u64,
+    reached_at: Time,
+}
+
+impl Orders {
+    /// Orders that go at once, in the sequence of their places.
+    pub(super) fn at_once(slots: &[Slot]) -> Orders {
+        let mut by_place: Vec<&Slot> = slots.iter().collect();
+        by_place.sort_by_key(|slot| (slot.turn, slot.pe));
+        let order = |slot: &&Slot| Order {
+            to: slot.pe,
+            after: slot.after,
+            goes_at: 0,
+            ahead: 0,
+            piece: 0,
+        };
+        Orders {
+            left: by_place.iter().map(order).collect(),
+            ..Orders::default()
+        }
+    }
+
+    /// Orders that go in the sequence of the streams, behind an own message of so many
+    /// bytes and ticks that starts at `start`.
+    pub(super) fn in_turns(
+        own: (u64, u64),
+        start: Time,
+        flit_bytes: u32,
+        slots: &[Slot],
+    ) -> Orders {
+        let piece = |(bytes, ticks)| Piece {
+            bytes,
+            ticks,
+            expected: None,
+        };
+        let mut pieces = vec![piece(own)];
+        let mut ticks = own.1;
+        let mut left = VecDeque::new();
+        for slot in slots {
+            // While the own message goes out nothing comes in: there the first flit may
+            // be here already. Behind another stream it may not even begin.
+            let behind_own = pieces.len() == 1;
+            let lead = match behind_own {
+                true => slot.ahead.saturating_add(slot.first_flit),
+                false => slot.ahead,
+            };
+            left.push_back(Order {
+                to: slot.pe,
+                // Called in its turn, a child comes as soon as it can.
+                after: slot.lag,
+                goes_at: ticks.saturating_sub(lead),
+                ahead: slot.ahead,
+                piece: pieces.len(),
+            });
+            pieces.push(piece((slot.bytes, slot.through)));
+            ticks = ticks.saturating_add(slot.through);
+        }
+        Orders {
+            left,
+            pieces,
+            flit_bytes: flit_bytes.into(),
+            passed: 0,
+            reached: 0,
+            reached_at: start,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// The next order: to whom, and its s.
+    pub(super) fn next(&self, now: Time) -> Option<(PeId, u64)> {
+        let order = self.left.front()?;
+        (self.due()? <= now).then_some((order.to, order.after))
+    }
+
+    /// When the next order goes, as far as is known.
+    pub(super) fn due(&self) -> Option<Time> {
+        let Order { goes_at, .. } = self.left.front()?;
+        let Some(wait) = goes_at.checked_sub(self.reached).filter(|wait| *wait > 0) else {
+            return Some(Time(0));
+        };
+        // Behind the next flit it is the flit's business to say.
+        let known = *goes_at <= self.line(self.passed.saturating_add(self.flit_bytes));
+        known.then(|| Time(self.reached_at.0.saturating_add(wait)))
+    }
+
+    /// The next order has gone.
+    pub(super) fn went(&mut self, now: Time) {
+        let Some(order) = self.left.pop_front() else {
+            return;
+        };
+        let expected = Time(now.0.saturating_add(order.ahead));
+        let Some(piece) = self.pieces.get_mut(order.piece) else {
+            return;
+        };
+        piece.expected = Some(expected);
+        if self.boundary() == Some(order.piece) {
+            self.reached_at = self.reached_at.max(expected);
+        }
+    }
+
+    /// So many more bytes have passed.
+    pub(super) fn progress(&mut self, now: Time, bytes: u64) {
+        self.passed = self.passed.saturating_add(bytes);
+        self.reached = self.line(self.passed);
+        self.reached_at = now;
+        let next = self.boundary().and_then(|piece| self.pieces.get(piece));
+        if let Some(expected) = next.and_then(|piece| piece.expected) {
+            self.reached_at = now.max(expected);
+        }
+    }
+
+    /// The piece that comes next, if none is under way.
+    fn boundary(&self) -> Option<usize> {
+        let mut end = 0u64;
+        for (place, piece) in self.pieces.iter().enumerate() {
+            if piece.bytes > 0 && end == self.passed {
+                return Some(place);
+            }
+            end = end.saturating_add(piece.bytes);
+            if end > self.passed {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Ticks of the line up to that byte.
+    fn line(&self, byte: u64) -> u64 {
+        let (mut ticks, mut left) = (0u64, byte);
+        for piece in &self.pieces {
+            if left < piece.bytes {
+                let part = u128::from(piece.ticks) * u128::from(left) / u128::from(piece.bytes);
+                return ticks.saturating_add(part as u64);
+            }
+            left -= piece.bytes;
+            ticks = ticks.saturating_add(piece.ticks);
+        }
+        ticks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(pe: u32, bytes: u64, lag: u64) -> Slot {
+        Slot {
+            pe: PeId(pe),
+            turn: 0,
+            ordered: 5,
+            after: 99,
+            lag,
+            bytes,
+            through: 10 * bytes,
+            ahead: 5 + lag - 10 * bytes.min(4),
+            first_flit: 10 * bytes.min(4),
+        }
+    }
+
+    /// Streams of 8, 8 and 2 bytes, ten ticks a byte, flits of four; a first byte is
+    /// here 20 ticks after its order.
+    fn orders() -> Orders {
+        let slots = [slot(1, 8, 55), slot(2, 8, 55), slot(3, 2, 35)];
+        Orders::in_turns((0, 0), Time(100), 4, &slots)
+    }
+
+    #[test]
+    fn an_order_goes_so_that_its_stream_comes_behind_the_one_before() {
+        let mut orders = orders();
+        assert_eq!(orders.next(Time(100)), Some((PeId(1), 55)));
+        orders.went(Time(100));
+        // The first byte is expected at 120, the last at 200.
+        assert_eq!(orders.due(), None, "two flits away");
+        orders.progress(Time(160), 4);
+        assert_eq!(orders.due(), Some(Time(180)));
+        assert_eq!(orders.next(Time(179)), None);
+        assert_eq!(orders.next(Time(180)), Some((PeId(2), 55)));
+        orders.went(Time(180));
+        orders.progress(Time(200), 4);
+        orders.progress(Time(240), 4);
+        assert_eq!(orders.due(), Some(Time(260)));
+    }
+
+    #[test]
+    fn a_stream_that_runs_late_makes_the_next_order_late() {
+        let mut orders = orders();
+        orders.went(Time(100));
+        orders.progress(Time(1160), 4);
+        assert_eq!(orders.due(), Some(Time(1180)));
+    }
+
+    #[test]
+    fn a_single_flit_is_expected_from_its_order_on() {
+        let slots = [slot(1, 2, 35), slot(2, 2, 35), slot(3, 2, 35)];
+        let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
+        orders.went(Time(100));
+        // Its two bytes pass from 120 to 140; the next takes 20 to come.
+        assert_eq!(
+            orders.due(),
+            Some(Time(0)),
+            "as long as the stream itself: at once"
+        );
+        let slots = [slot(1, 4, 55), slot(2, 4, 55)];
+        let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
+        orders.went(Time(100));
+        assert_eq!(orders.due(), Some(Time(140)));
+    }
+}

@@ -103,7 +103,8 @@ impl Link {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 
-    fn io(&self, source: io::Error) -> LinkError {
+    /// Names this link in what the operating system says of it.
+    pub fn failed(&self, source: io::Error) -> LinkError {
         LinkError::Io {
             peer: self.peer,
             addr: self.addr,
@@ -135,7 +136,7 @@ impl Link {
             match ready!(read) {
                 Ok(()) if n == 0 => return Poll::Ready(Err(self.closed())),
                 Ok(()) => self.reader.filled(n),
-                Err(error) => return Poll::Ready(Err(self.io(error))),
+                Err(error) => return Poll::Ready(Err(self.failed(error))),
             }
         }
     }
@@ -193,13 +194,13 @@ impl Link {
         self.scratch.clear();
         frame.put(&mut self.scratch);
         let sent = self.stream.write_all(&self.scratch).await;
-        sent.map_err(|e| self.io(e))
+        sent.map_err(|e| self.failed(e))
     }
 
     /// Sends bytes that are a frame already.
     pub async fn send_frame(&mut self, frame: &[u8]) -> Result<(), LinkError> {
         let sent = self.stream.write_all(frame).await;
-        sent.map_err(|e| self.io(e))
+        sent.map_err(|e| self.failed(e))
     }
 
     /// Sends a flit: its prefix, and its payload from where it lies.
@@ -208,7 +209,7 @@ impl Link {
         let mut rest = &mut slices[..];
         while !rest.is_empty() {
             let sent = self.stream.write_vectored(rest).await;
-            IoSlice::advance_slices(&mut rest, sent.map_err(|e| self.io(e))?);
+            IoSlice::advance_slices(&mut rest, sent.map_err(|e| self.failed(e))?);
         }
         Ok(())
     }

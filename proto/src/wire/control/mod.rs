@@ -7,8 +7,8 @@ mod to_pe;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{WireError, pb};
-use crate::cost::Link;
+use super::WireError;
+use crate::calibration::Exchange;
 use crate::pe::Operation;
 use crate::{PeId, RoundId, Tree};
 
@@ -27,10 +27,8 @@ pub enum FromPe {
     ProbeResult {
         /// The edge's lower end.
         child: PeId,
-        /// From parent to child.
-        down: Link,
-        /// From child to parent.
-        up: Link,
+        /// What was exchanged over it, and when.
+        exchanges: Vec<Exchange>,
     },
     /// Ready for the first round.
     Prepared,
@@ -63,6 +61,8 @@ pub enum ToPe {
     ProbeEdge {
         /// The edge's lower end.
         child: PeId,
+        /// What it should take; 0: only as long as the two clocks need.
+        budget_ns: u64,
     },
     /// What the rounds need to know.
     Prepare(Prepare),
@@ -102,6 +102,9 @@ pub struct Register {
     pub listen: String,
     /// Its process.
     pub pid: u32,
+    /// Names the monotonic clock that the PE reads: equal names are one clock. Empty
+    /// where the system does not tell.
+    pub clock: String,
 }
 
 /// Where a PE stands and what it will do.
@@ -197,26 +200,4 @@ pub struct Arrival {
 
 fn missing(what: &str) -> WireError {
     WireError::malformed(format!("{what} is missing"))
-}
-
-fn put_link(link: Link) -> pb::Link {
-    pb::Link {
-        latency_ns: link.latency_ns,
-        ns_per_byte: link.ns_per_byte,
-        burst_bytes: link.burst_bytes,
-    }
-}
-
-fn parse_link(link: Option<pb::Link>) -> Result<Link, WireError> {
-    let link = link.ok_or_else(|| missing("a link"))?;
-    let link = Link {
-        latency_ns: link.latency_ns,
-        ns_per_byte: link.ns_per_byte,
-        burst_bytes: link.burst_bytes,
-    };
-    let numbers = [link.latency_ns, link.ns_per_byte, link.burst_bytes];
-    match numbers.iter().all(|x| x.is_finite() && *x >= 0.0) {
-        true => Ok(link),
-        false => Err(WireError::malformed("a link with nonsense numbers")),
-    }
 }

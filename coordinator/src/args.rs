@@ -167,6 +167,10 @@ pub struct RoundArgs {
     /// How often to do it; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
+    /// What `flitcast calibrate` has measured on this tree: instead of a short
+    /// measurement before the rounds.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// How the result is printed on stdout.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub format: OutputFormat,

@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
-use flitcast_proto::cost::Edge;
+use flitcast_proto::calibration::clock::{ClockOffset, offsets_to_root};
+use flitcast_proto::calibration::fit::FitError;
+use flitcast_proto::calibration::{Exchange, MeasuredEdge, fit_edge};
 use flitcast_proto::pe::Pace;
-use flitcast_proto::predict::{Prediction, predict};
+use flitcast_proto::predict::Prediction;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Report, ToPe};
 use flitcast_proto::wire::{WireError, negotiate};
 use flitcast_proto::{PeId, RoundId};
@@ -15,14 +17,20 @@ use tokio::time::Instant;
 
 use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
 use crate::console::Console;
+use crate::model::{Measurement, foresee, local_model};
 use crate::outcome::{Failure, Lacking};
 use crate::request::Request;
 
 /// For the PEs to read their input and to connect: most of it is walking a large
 /// input, a million files in a minute or two on a slow disk.
 const READY: Duration = Duration::from_secs(300);
-/// For one edge to be measured, beyond what the PE itself allows.
+/// For one edge to be measured, beyond its budget and what the PE itself allows.
 const PROBE: Duration = Duration::from_secs(30);
+/// What measuring an edge takes before a round that was not calibrated for: a command
+/// should begin at once.
+const SHORT_PROBE: Duration = Duration::from_millis(8);
+/// And all edges together.
+const SHORT_PROBES: Duration = Duration::from_secs(1);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
 /// After a failure, for the survivors to undo what is half done and tell what
@@ -34,12 +42,12 @@ const LAST_REPORTS: Duration = Duration::from_secs(2);
 pub struct Rounds {
     /// Bytes of M_i, by PE index; `[0]` is 0.
     pub bytes: Vec<u64>,
-    /// The measured edge to the parent, by PE index.
-    pub edges: Vec<Edge>,
+    /// The edges and the clocks, the latter as sure as they were after the last round.
+    pub measured: Measurement,
     /// What a round was expected to take.
     pub prediction: Prediction,
-    /// How long measuring the edges took.
-    pub probing: Duration,
+    /// How long measuring the edges took; `None` where a profile stands for that.
+    pub probing: Option<Duration>,
     /// Per round, each PE's report, by PE index.
     pub reports: Vec<Vec<Report>>,
 }
@@ -65,6 +73,10 @@ enum Trouble {
     Schedule(#[from] flitcast_proto::pe::Violation),
     #[error("{0} said {1} out of turn")]
     OutOfTurn(PeId, String),
+    #[error("the edge to {0} could not be measured: {1}")]
+    Unmeasured(PeId, FitError),
+    #[error("the clock of {0} could not be compared with its parent's")]
+    Timeless(PeId),
 }
 
 impl Trouble {
@@ -74,7 +86,9 @@ impl Trouble {
             | Trouble::Fault(pe, _)
             | Trouble::Vanished(pe, _)
             | Trouble::Incompatible(pe, _)
-            | Trouble::OutOfTurn(pe, _) => Some(*pe),
+            | Trouble::OutOfTurn(pe, _)
+            | Trouble::Unmeasured(pe, _)
+            | Trouble::Timeless(pe) => Some(*pe),
             Trouble::Silent { silent, .. } => silent.first().copied(),
             Trouble::Schedule(_) => None,
         }
@@ -87,16 +101,28 @@ pub async fn conduct(
     request: &Request,
     console: &Console,
 ) -> Result<Rounds, Failure> {
-    let mut conductor = Conductor {
-        cluster,
-        request,
-        console,
-        bytes: Vec::new(),
-        round: RoundId(0),
-        last_reports: vec![None; request.tree.len()],
-    };
+    let mut conductor = Conductor::new(cluster, request, console);
     match conductor.rounds().await {
         Ok(rounds) => Ok(rounds),
+        Err(trouble) => Err(conductor.give_up(trouble).await),
+    }
+}
+
+/// Measures the edges and the clocks of a cluster, and no more; `budget` is for each
+/// edge.
+pub async fn measure(
+    cluster: &mut Cluster,
+    request: &Request,
+    console: &Console,
+    budget: Duration,
+) -> Result<Measurement, Failure> {
+    let mut conductor = Conductor::new(cluster, request, console);
+    let measured = async {
+        conductor.assign().await?;
+        conductor.measure(budget).await
+    };
+    match measured.await {
+        Ok(measured) => Ok(measured),
         Err(trouble) => Err(conductor.give_up(trouble).await),
     }
 }
@@ -112,28 +138,56 @@ struct Conductor<'a> {
     last_reports: Vec<Option<Report>>,
 }
 
-impl Conductor<'_> {
+impl<'a> Conductor<'a> {
+    fn new(cluster: &'a mut Cluster, request: &'a Request, console: &'a Console) -> Self {
+        Conductor {
+            cluster,
+            request,
+            console,
+            bytes: Vec::new(),
+            round: RoundId(0),
+            last_reports: vec![None; request.tree.len()],
+        }
+    }
+
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
         self.bytes = self.assign().await?;
         let began = Instant::now();
-        let edges = self.probe().await?;
-        let probing = began.elapsed();
-        let pace = self.pace(&edges);
+        let (mut measured, model, probing) = match &self.request.profile {
+            Some(profile) => {
+                // An edge stays what it is; clocks drift.
+                let clocks = self.clocks().await?;
+                let edges = profile.edges.clone();
+                (Measurement { edges, clocks }, profile.model(), None)
+            }
+            None => {
+                let edges = self.request.tree.len() as u32;
+                let measured = self.measure(SHORT_PROBE.min(SHORT_PROBES / edges)).await?;
+                let model = local_model(&measured.edges);
+                (measured, model, Some(began.elapsed()))
+            }
+        };
+        let measured_at = Instant::now();
+        let pace = self.pace(&measured.edges);
         let Request {
             tree,
             operation,
             flit_bytes,
             ..
         } = self.request;
-        let prediction = predict(tree, *operation, &self.bytes, *flit_bytes, pace, &edges)?;
+        let prediction = foresee(tree, *operation, &self.bytes, *flit_bytes, pace, &model)?;
         self.prepare(pace).await?;
         let mut reports = Vec::new();
         for id in (1..=self.request.rounds).map(RoundId) {
             reports.push(self.round(id, &prediction).await?);
         }
+        let age_ns = measured_at.elapsed().as_nanos() as u64;
+        for clock in &mut measured.clocks {
+            *clock = clock.aged(age_ns);
+        }
         Ok(Rounds {
             bytes: self.bytes.clone(),
-            edges,
+            measured,
             prediction,
             probing,
             reports,
@@ -189,46 +243,104 @@ impl Conductor<'_> {
         Ok(bytes)
     }
 
-    /// Measures the edges, one after the other, so that none disturbs another.
-    async fn probe(&mut self) -> Result<Vec<Edge>, Trouble> {
+    /// Measures all edges and clocks.
+    async fn measure(&mut self, budget: Duration) -> Result<Measurement, Trouble> {
+        let all: Vec<PeId> = self.cluster.pes().skip(1).collect();
+        let exchanges = self.probe(&all, budget).await?;
+        let mut edges = vec![MeasuredEdge::default(); exchanges.len()];
+        for pe in all {
+            let fitted = fit_edge(&exchanges[pe.index()], self.shares_parents_clock(pe));
+            edges[pe.index()] = fitted.map_err(|error| Trouble::Unmeasured(pe, error))?;
+        }
+        let clocks = self.offsets(&exchanges)?;
+        Ok(Measurement { edges, clocks })
+    }
+
+    /// Compares the clocks of those that do not read P0's.
+    async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Trouble> {
+        let root = self.clock(PeId::ROOT);
+        let others: Vec<PeId> = self
+            .cluster
+            .pes()
+            .skip(1)
+            .filter(|&pe| root.is_empty() || self.clock(pe) != root)
+            .collect();
+        let exchanges = self.probe(&others, Duration::ZERO).await?;
+        self.offsets(&exchanges)
+    }
+
+    /// The name of the clock that a PE reads.
+    fn clock(&self, pe: PeId) -> String {
+        let register = self.cluster.register(pe);
+        register.map_or_else(String::new, |register| register.clock.clone())
+    }
+
+    fn shares_parents_clock(&self, pe: PeId) -> bool {
+        let parent = self.request.tree.parent(pe);
+        let parents = parent.map_or_else(String::new, |parent| self.clock(parent));
+        !parents.is_empty() && self.clock(pe) == parents
+    }
+
+    fn offsets(&self, exchanges: &[Vec<Exchange>]) -> Result<Vec<ClockOffset>, Trouble> {
+        let names: Vec<String> = self.cluster.pes().map(|pe| self.clock(pe)).collect();
+        let to_parent = exchanges.iter().map(|all| ClockOffset::between(all));
+        let to_parent: Vec<Option<ClockOffset>> = to_parent.collect();
+        offsets_to_root(&self.request.tree, &names, &to_parent).map_err(Trouble::Timeless)
+    }
+
+    /// Has the edges to these PEs measured, one after the other, so that none disturbs
+    /// another; what was exchanged, by PE index.
+    async fn probe(
+        &mut self,
+        pes: &[PeId],
+        budget: Duration,
+    ) -> Result<Vec<Vec<Exchange>>, Trouble> {
         let tree = self.request.tree.clone();
-        let mut edges = vec![Edge::default(); tree.len()];
-        for edge in tree.pes().skip(1) {
+        let mut exchanges = vec![Vec::new(); tree.len()];
+        let budget_ns = budget.as_nanos() as u64;
+        for (done, &edge) in pes.iter().enumerate() {
             let Some(parent) = tree.parent(edge) else {
                 continue;
             };
-            self.cluster
-                .say(parent, ToPe::ProbeEdge { child: edge })
-                .await;
-            let slot = &mut edges[edge.index()];
-            let deadline = Instant::now() + PROBE;
+            self.console.measured(done, pes.len());
+            let probe = ToPe::ProbeEdge {
+                child: edge,
+                budget_ns,
+            };
+            self.cluster.say(parent, probe).await;
+            let limit = PROBE + budget;
+            let deadline = Instant::now() + limit;
             match self.next_word(Some(deadline)).await? {
-                Some((pe, FromPe::ProbeResult { child, down, up }))
-                    if (pe, child) == (parent, edge) =>
-                {
-                    *slot = Edge { down, up };
+                Some((
+                    pe,
+                    FromPe::ProbeResult {
+                        child,
+                        exchanges: all,
+                    },
+                )) if (pe, child) == (parent, edge) => {
+                    exchanges[edge.index()] = all;
                 }
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
                 None => {
                     let (silent, doing) = (vec![parent], "measuring its edges");
                     return Err(Trouble::Silent {
                         silent,
-                        limit: PROBE,
+                        limit,
                         doing,
                     });
                 }
             }
         }
-        Ok(edges)
+        Ok(exchanges)
     }
 
     /// How long a step of a gather lasts: what the largest flit that is really sent
     /// takes on the fastest edge. On a slower one a stream then comes early and
     /// waits in the network for its slot; no time is lost to a clock that runs slow.
-    fn pace(&self, edges: &[Edge]) -> Pace {
+    fn pace(&self, edges: &[MeasuredEdge]) -> Pace {
         let largest = self.bytes.iter().copied().max().unwrap_or(0);
         let largest = largest.min(self.request.flit_bytes.into());
-        let rates = edges.iter().skip(1).map(|edge| edge.up.ns_per_byte);
+        let rates = edges.iter().skip(1).map(|edge| edge.up.ns_per_byte.value);
         let fastest = rates.reduce(f64::min).unwrap_or(0.0);
         Pace {
             step: (fastest * largest as f64) as u64,

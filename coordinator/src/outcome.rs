@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Arrival;
 use flitcast_proto::{PeId, RoundId};
 
@@ -68,10 +69,19 @@ pub struct Outcome {
     pub predicted_ns: u64,
     /// What it took: from P0's trigger to the last byte of the last message.
     pub measured: Option<Spread>,
+    /// How far the clock of any PE may be off P0's in this: 0 where all are one.
+    pub clock_uncertainty_ns: u64,
     /// Flits that had to wait for a busy port, in the worst round.
     pub collisions: u64,
     /// Flits of passing messages in one PE's user memory, at most.
     pub peak_buffered_flits: u64,
+}
+
+/// From P0's start to a reading of another PE's clock. Where the clocks are not sure
+/// enough, the reading may seem to be before it.
+fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
+    let since = clock.on_the_other(at_ns) - i128::from(started_ns);
+    u64::try_from(since.max(0)).unwrap_or(u64::MAX)
 }
 
 impl Outcome {
@@ -80,11 +90,13 @@ impl Outcome {
         let started = |round: usize| rounds.reports[round][0].started_ns;
         let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
             .map(|round| {
-                let all = rounds.reports[round]
-                    .iter()
-                    .flat_map(|report| &report.arrivals);
-                all.map(|a| (*a, a.at_ns.saturating_sub(started(round))))
-                    .collect()
+                let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
+                let arrivals = reports.flat_map(|(report, clock)| {
+                    let since_start = |at_ns| since(started(round), at_ns, *clock);
+                    let arrivals = report.arrivals.iter();
+                    arrivals.map(move |a| (*a, since_start(a.at_ns)))
+                });
+                arrivals.collect()
             })
             .collect();
         let reports = || rounds.reports.iter().flatten();
@@ -118,6 +130,13 @@ impl Outcome {
             messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
             measured: Spread::of(arrivals.iter().filter_map(last)),
+            clock_uncertainty_ns: rounds
+                .measured
+                .clocks
+                .iter()
+                .map(|clock| clock.uncertainty_ns)
+                .max()
+                .unwrap_or(0),
             collisions: rounds
                 .reports
                 .iter()
@@ -245,5 +264,27 @@ impl fmt::Display for Failure {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_hosts_clock_is_never_subtracted_bare() {
+        let ahead = ClockOffset {
+            offset_ns: 5_000_000_000,
+            uncertainty_ns: 20_000,
+        };
+        let behind = ClockOffset {
+            offset_ns: -5_000_000_000,
+            ..ahead
+        };
+        let started = 6_000_000_000;
+        assert_eq!(since(started, 6_000_700_000, ClockOffset::SHARED), 700_000);
+        assert_eq!(since(started, 11_000_700_000, ahead), 700_000);
+        assert_eq!(since(started, 1_000_700_000, behind), 700_000);
+        assert_eq!(since(started, 10_999_999_000, ahead), 0);
     }
 }

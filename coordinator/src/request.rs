@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use crate::args::{GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterArgs, SyncArg};
 use crate::baseline::Baseline;
+use crate::profile::{Profile, ProfileError};
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -53,6 +54,8 @@ pub struct Request {
     pub flit_bytes: u32,
     /// How many rounds.
     pub rounds: u64,
+    /// What is known of the cluster beforehand.
+    pub profile: Option<Arc<Profile>>,
     /// How the result is printed.
     pub format: OutputFormat,
 }
@@ -128,6 +131,9 @@ pub enum RequestError {
         /// What it needs.
         needs: &'static str,
     },
+    /// The profile is none, or another tree's.
+    #[error("--profile: {0}")]
+    Profile(#[from] ProfileError),
     /// A value that is no size.
     #[error("{option}: {source}")]
     Size {
@@ -228,6 +234,18 @@ impl Request {
             }
             _ => None,
         };
+        // A baseline lays its tree by the messages' lengths.
+        let topology = match (topology, &payload, baseline) {
+            (Some(topology), Some((_, bytes)), Some(baseline)) => {
+                Some(baseline.lay(topology, bytes))
+            }
+            (topology, ..) => topology,
+        };
+        let profile = args.profile.as_deref().and_then(|path| {
+            let tree = topology.as_ref().map(|topology| &topology.tree);
+            let profile = Profile::load(path, tree);
+            profile.map_err(|fault| faults.push(fault.into())).ok()
+        });
         // Last of all, and the first thing that is written.
         if let (true, Some(output)) = (faults.is_empty(), &args.output)
             && let Err(error) = std::fs::create_dir_all(output)
@@ -236,16 +254,12 @@ impl Request {
             faults.push(RequestError::Output { path, why });
         }
         match (topology, operation, flit_bytes, payload) {
-            (Some(topology), Some(operation), Some(flit_bytes), Some((payload, bytes)))
+            (Some(topology), Some(operation), Some(flit_bytes), Some((payload, _)))
                 if faults.is_empty() =>
             {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
-                let (topology, algorithm) = match baseline {
-                    Some(baseline) => (baseline.lay(topology, &bytes), baseline.name()),
-                    None => (topology, algorithm),
-                };
                 Ok(Request {
-                    algorithm,
+                    algorithm: baseline.map_or(algorithm, Baseline::name),
                     sync,
                     tree_name: topology.name,
                     nodes: topology.nodes,
@@ -254,6 +268,7 @@ impl Request {
                     payload,
                     flit_bytes,
                     rounds: args.rounds,
+                    profile: profile.map(Arc::new),
                     format: args.format,
                 })
             }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::calibrate::CalibrateArgs;
 use crate::compare::CompareArgs;
 use crate::plan::PlanArgs;
 use crate::topology::TreeArgs;
@@ -17,6 +18,7 @@ Examples:
   flitcast scatter --tree kary:2:8 --input shards --output out/scattered
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
   flitcast gather --tree star:8 --size 1MiB --rounds 30
+  flitcast calibrate --tree kary:2:8 --output profile.toml
   flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
   flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7";
 
@@ -58,6 +60,8 @@ pub enum Command {
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
+    /// Measure a cluster, and keep what was found in a profile for --profile.
+    Calibrate(CalibrateArgs),
     /// Work out a round step by step, without running it.
     Plan(PlanArgs),
     /// Compare the algorithms, and what users know, on a tree.

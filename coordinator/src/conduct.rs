@@ -127,6 +127,20 @@ pub async fn measure(
     }
 }
 
+/// How long a step of a gather lasts: what the largest flit that is really sent takes
+/// on the fastest edge. On a slower one a stream then comes early and waits in the
+/// network for its slot; no time is lost to a clock that runs slow.
+pub fn pace(bytes: &[u64], flit_bytes: u32, edges: &[MeasuredEdge]) -> Pace {
+    let largest = bytes.iter().copied().max().unwrap_or(0);
+    let largest = largest.min(flit_bytes.into());
+    let rates = edges.iter().skip(1).map(|edge| edge.up.ns_per_byte.value);
+    let fastest = rates.reduce(f64::min).unwrap_or(0.0);
+    Pace {
+        step: (fastest * largest as f64) as u64,
+        control_step: 0,
+    }
+}
+
 struct Conductor<'a> {
     cluster: &'a mut Cluster,
     request: &'a Request,
@@ -168,7 +182,7 @@ impl<'a> Conductor<'a> {
             }
         };
         let measured_at = Instant::now();
-        let pace = self.pace(&measured.edges);
+        let pace = pace(&self.bytes, self.request.flit_bytes, &measured.edges);
         let Request {
             tree,
             operation,
@@ -332,20 +346,6 @@ impl<'a> Conductor<'a> {
             }
         }
         Ok(exchanges)
-    }
-
-    /// How long a step of a gather lasts: what the largest flit that is really sent
-    /// takes on the fastest edge. On a slower one a stream then comes early and
-    /// waits in the network for its slot; no time is lost to a clock that runs slow.
-    fn pace(&self, edges: &[MeasuredEdge]) -> Pace {
-        let largest = self.bytes.iter().copied().max().unwrap_or(0);
-        let largest = largest.min(self.request.flit_bytes.into());
-        let rates = edges.iter().skip(1).map(|edge| edge.up.ns_per_byte.value);
-        let fastest = rates.reduce(f64::min).unwrap_or(0.0);
-        Pace {
-            step: (fastest * largest as f64) as u64,
-            control_step: 0,
-        }
     }
 
     async fn prepare(&mut self, pace: Pace) -> Result<(), Trouble> {

@@ -6,6 +6,7 @@
 
 mod args;
 mod baseline;
+mod calibrate;
 mod cluster;
 mod compare;
 mod conduct;
@@ -38,6 +39,7 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
+use calibrate::Calibration;
 use cluster::LogArgs;
 use request::{Request, RequestError};
 use run::Ended;
@@ -60,6 +62,12 @@ fn main() -> ExitCode {
     let logs = log_args(&cli);
     let result = match cli.command {
         Command::Node(args) => play_node(args),
+        Command::Calibrate(args) => match args.understand() {
+            Ok(calibration) => {
+                runtime().and_then(|r| r.block_on(calibrate_and_report(&calibration, &logs)))
+            }
+            Err(faults) => Ok(refuse(&faults)),
+        },
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
@@ -150,23 +158,45 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 }
 
 async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    let (printed, code) = match run::run(request, logs).await? {
+    let ended = run::run(request, logs).await?;
+    report_end(ended, request.format, |outcome| match request.format {
+        OutputFormat::Table => report::table(request, outcome),
+        OutputFormat::Json => report::json(request, outcome),
+    })
+}
+
+async fn calibrate_and_report(
+    calibration: &Calibration,
+    logs: &LogArgs,
+) -> anyhow::Result<ExitCode> {
+    eprintln!("{}", calibration.announcement());
+    let ended = calibration.run(logs).await?;
+    report_end(ended, calibration.format, |found| {
+        match calibration.format {
+            OutputFormat::Table => calibrate::table(found),
+            OutputFormat::Json => calibrate::json(found),
+        }
+    })
+}
+
+/// Prints how a run ended: what `print` makes of what it came to, or why it came to
+/// nothing.
+fn report_end<T>(
+    ended: Ended<Box<T>>,
+    format: OutputFormat,
+    print: impl FnOnce(&T) -> String,
+) -> anyhow::Result<ExitCode> {
+    let (printed, code) = match ended {
         Ended::Interrupted => {
             eprintln!(
                 "interrupted: every process was stopped; what had not fully arrived was removed"
             );
             (String::new(), ExitCode::from(INTERRUPTED))
         }
-        Ended::Done(outcome) => {
-            let printed = match request.format {
-                OutputFormat::Table => report::table(request, &outcome),
-                OutputFormat::Json => report::json(request, &outcome),
-            };
-            (printed, ExitCode::SUCCESS)
-        }
+        Ended::Done(done) => (print(&done), ExitCode::SUCCESS),
         Ended::Failed(failure) => {
             eprintln!("error: {failure}");
-            let printed = match request.format {
+            let printed = match format {
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => report::failure_json(&failure),
             };

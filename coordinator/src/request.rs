@@ -134,6 +134,19 @@ pub enum RequestError {
     /// The profile is none, or another tree's.
     #[error("--profile: {0}")]
     Profile(#[from] ProfileError),
+    /// Nothing could be measured.
+    #[error("{0} is P0 alone: there is no edge to measure")]
+    NoEdges(String),
+    /// A time that is none.
+    #[error("--seconds {text}: write a number from {least} to {most}")]
+    Seconds {
+        /// As typed.
+        text: String,
+        /// The shortest.
+        least: f64,
+        /// The longest.
+        most: f64,
+    },
     /// A value that is no size.
     #[error("{option}: {source}")]
     Size {
@@ -278,7 +291,10 @@ impl Request {
 }
 
 /// A tree of which each PE can be a process on this machine.
-fn local_topology(args: &TreeArgs, spanning: SpanningArg) -> Result<Topology, Vec<RequestError>> {
+pub fn local_topology(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Topology, Vec<RequestError>> {
     let topology = args.topology(spanning).map_err(|faults| {
         let faults = faults.into_iter().map(RequestError::from);
         faults.collect::<Vec<_>>()
@@ -348,7 +364,8 @@ pub fn gather_operation(
     }
 }
 
-fn flit_size(text: &str) -> Result<u32, RequestError> {
+/// The payload of a flit, from what was typed.
+pub fn flit_size(text: &str) -> Result<u32, RequestError> {
     let option = "--flit-size";
     let bytes = parse_bytes(text).map_err(|source| RequestError::Size { option, source })?;
     match u32::try_from(bytes) {

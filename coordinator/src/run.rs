@@ -1,7 +1,7 @@
 //! One request from beginning to end: a cluster is launched, its rounds conducted,
 //! every process stopped, and what was half written removed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use flitcast_node::payload;
@@ -9,17 +9,18 @@ use flitcast_proto::wire::control::Payload;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cluster::{Cluster, LogArgs};
-use crate::conduct::conduct;
+use crate::conduct::{self, conduct};
 use crate::console::Console;
+use crate::model::Measurement;
 use crate::outcome::{Failure, Outcome};
 use crate::request::Request;
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum Ended {
-    /// All rounds are over.
-    Done(Box<Outcome>),
-    /// A round failed.
+pub enum Ended<T> {
+    /// All went well.
+    Done(T),
+    /// Something failed.
     Failed(Failure),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
@@ -30,7 +31,37 @@ pub enum Ended {
 /// # Errors
 ///
 /// The cluster did not come up, or what was half written could not be removed.
-pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
+pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended<Box<Outcome>>> {
+    on_a_cluster(request, logs, async |cluster, console, launching| {
+        let rounds = conduct(cluster, request, console).await?;
+        Ok(Box::new(Outcome::new(launching, rounds)))
+    })
+    .await
+}
+
+/// Measures the edges and clocks of a cluster of its own; `budget` is for each edge.
+///
+/// # Errors
+///
+/// The cluster did not come up.
+pub async fn measure(
+    request: &Request,
+    logs: &LogArgs,
+    budget: Duration,
+) -> anyhow::Result<Ended<Measurement>> {
+    on_a_cluster(request, logs, async |cluster, console, _| {
+        conduct::measure(cluster, request, console, budget).await
+    })
+    .await
+}
+
+/// Launches a cluster, has something done on it, and stops it. `done` also gets how
+/// long launching took.
+async fn on_a_cluster<T>(
+    request: &Request,
+    logs: &LogArgs,
+    done: impl AsyncFnOnce(&mut Cluster, &Console, Duration) -> Result<T, Failure>,
+) -> anyhow::Result<Ended<T>> {
     let console = Console::new();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -47,7 +78,7 @@ pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
     tracing::info!(pes, ?launching, "launched");
     let id = cluster.id();
     let conducted = tokio::select! {
-        conducted = conduct(&mut cluster, request, &console) => Some(conducted),
+        conducted = done(&mut cluster, &console, launching) => Some(conducted),
         _ = interrupt.recv() => None,
         _ = terminate.recv() => None,
     };
@@ -63,7 +94,7 @@ pub async fn run(request: &Request, logs: &LogArgs) -> anyhow::Result<Ended> {
     }
     Ok(match conducted {
         None => Ended::Interrupted,
-        Some(Ok(rounds)) => Ended::Done(Box::new(Outcome::new(launching, rounds))),
+        Some(Ok(done)) => Ended::Done(done),
         Some(Err(failure)) => Ended::Failed(failure),
     })
 }

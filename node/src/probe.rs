@@ -17,8 +17,13 @@ use flitcast_proto::wire::flit;
 use crate::clock::{self, Alarm};
 use crate::link::{Link, LinkError};
 
-/// The shortest burst; each size is twice the one before.
+/// The shortest burst.
 const SHORTEST_BYTES: u32 = 1024;
+/// How much longer each size is than the one before: a bend in the curve is found
+/// between two sizes, but that takes a budget of so much.
+const GROWTH: u32 = 2;
+const QUICK_GROWTH: u32 = 4;
+const QUICK_NS: u64 = 50_000_000;
 /// The longest.
 const LONGEST_BYTES: u32 = 1024 * 1024;
 /// Flits of a burst, where they are small.
@@ -58,7 +63,11 @@ pub async fn measure(
     // The first are slower than all others: nothing is in any cache yet.
     prober.small(SMALL).await?;
     let enough_ns = LONG_ENOUGH_NS.max(budget_ns / BUDGET_SHARE);
-    let (sizes, growing) = prober.grow(enough_ns).await?;
+    let growth = match budget_ns < QUICK_NS {
+        true => QUICK_GROWTH,
+        false => GROWTH,
+    };
+    let (sizes, growing) = prober.grow(enough_ns, growth).await?;
     let ns_per_byte = slowest(&growing);
     let mut all = Vec::new();
     for turn in 0..MOST_TURNS {
@@ -117,7 +126,11 @@ impl Prober<'_> {
 
     /// Ever longer bursts until one takes `enough_ns` beyond what a small one does;
     /// their sizes, and what was exchanged.
-    async fn grow(&mut self, enough_ns: u64) -> Result<(Vec<u32>, Vec<Exchange>), LinkError> {
+    async fn grow(
+        &mut self,
+        enough_ns: u64,
+        growth: u32,
+    ) -> Result<(Vec<u32>, Vec<Exchange>), LinkError> {
         let elapsed = |e: &Exchange| e.returned_ns - e.sent_ns;
         let mut all = self.small(SMALL).await?;
         let small = all.iter().map(elapsed).min().unwrap_or(0);
@@ -132,7 +145,7 @@ impl Prober<'_> {
             if elapsed(&down).min(elapsed(&up)) > small + enough_ns {
                 break;
             }
-            bytes *= 2;
+            bytes *= growth;
         }
         Ok((sizes, all))
     }

@@ -231,6 +231,8 @@ impl Calibration {
         let mut observations = Vec::new();
         let mut left_out = Vec::new();
         let mut launching = Duration::ZERO;
+        // How much slower than foreseen the last rounds were.
+        let mut slower = 1.0;
         let operations = [Operation::Scatter, self.gather(&tree)];
         let all = WORKLOADS
             .iter()
@@ -247,7 +249,8 @@ impl Calibration {
             let slot = rounds_end.saturating_sub(began.elapsed()) / left;
             left -= 1;
             // The first two are run in any case: without them there is no profile.
-            let rounds = match rounds_in(slot.saturating_sub(launching + BETWEEN), &request) {
+            let time = slot.saturating_sub(launching + BETWEEN).div_f64(slower);
+            let rounds = match rounds_in(time, &request) {
                 0 if observations.len() >= 2 => {
                     left_out.push(name);
                     continue;
@@ -261,6 +264,8 @@ impl Calibration {
                 Ended::Interrupted => return Ok(Ended::Interrupted),
             };
             launching = outcome.launching;
+            let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
+            slower = (measured_ns as f64 / outcome.predicted_ns.max(1) as f64).max(1.0);
             observations.push(observation(&request, &outcome));
             ran.push((name, rounds));
         }

@@ -3,10 +3,11 @@
 //! clocks is the coordinator's to find out.
 //!
 //! A burst is made of flits, as a message is. The upper end first sends ever longer
-//! ones, until one takes long enough to be timed well, and then all sizes in turn,
+//! ones, until two sizes take long enough to be timed well, and then all sizes in turn,
 //! again and again: a disturbance then hits a few times of each size, and not all of
-//! one. Before each burst the link has been idle for as long as the last one took, so
-//! that a token bucket is full again.
+//! one. Before each burst the link is idle for as long as the last one needs at its
+//! rate, so that a token bucket is full again. A bucket that is too deep to be emptied
+//! within the time gets no pauses: its link's rate is found, and its depth is not.
 
 use flitcast_proto::Time;
 use flitcast_proto::calibration::Exchange;
@@ -28,15 +29,21 @@ const QUICK_NS: u64 = 50_000_000;
 const LONGEST_BYTES: u32 = 1024 * 1024;
 /// Flits of a burst, where they are small.
 const MAX_FLITS: u32 = 64;
-/// A burst that takes so long is timed to a few percent by one that is off by 50 us.
-const LONG_ENOUGH_NS: u64 = 2_000_000;
+/// A burst that takes so long, and one several times longer, are timed to a few percent
+/// by clocks and wake-ups that are off by 50 us.
+const LONG_ENOUGH_NS: u64 = 1_000_000;
 /// And with a larger budget, this part of it.
-const BUDGET_SHARE: u64 = 32;
-/// Turns through all sizes: for the densest of several times to mean something.
-const LEAST_TURNS: u32 = 3;
+const BUDGET_SHARE: u64 = 128;
+/// One that is expected to take longer is not sent.
+const TOO_LONG_NS: u64 = 300_000_000;
+/// Turns through all sizes, beside the first times: for the densest of several times to
+/// mean something.
+const LEAST_TURNS: u32 = 2;
 /// More would tell nothing new.
 const MOST_TURNS: u32 = 40;
-/// Beyond its budget, so long a slow link may take for the least number of turns.
+/// For the least number of turns a slow link may take so many budgets more, ...
+const OVERTIME: u64 = 40;
+/// ... and no longer than this.
 const OVERTIME_NS: u64 = 1_500_000_000;
 /// Small exchanges in each turn, and all that the clocks alone need.
 const SMALL: u32 = 2;
@@ -53,6 +60,7 @@ pub async fn measure(
     let began = clock::now().0;
     let mut prober = Prober {
         link,
+        alarm,
         payload: vec![0; flit_bytes as usize],
         answer_flit_bytes: flit_bytes,
         prefix: Vec::new(),
@@ -67,49 +75,44 @@ pub async fn measure(
         true => QUICK_GROWTH,
         false => GROWTH,
     };
-    let (sizes, growing) = prober.grow(enough_ns, growth).await?;
-    let ns_per_byte = slowest(&growing);
-    let mut all = Vec::new();
+    let Grown {
+        sizes,
+        exchanges: mut all,
+        idle_ns_per_byte,
+    } = prober.grow(enough_ns, growth).await?;
+    let overtime_ns = OVERTIME_NS.min(OVERTIME.saturating_mul(budget_ns));
     for turn in 0..MOST_TURNS {
         let spent = clock::now().0 - began;
-        if spent > budget_ns && (turn >= LEAST_TURNS || spent > budget_ns + OVERTIME_NS) {
+        let too_long = spent > budget_ns + overtime_ns && !all.is_empty();
+        if spent > budget_ns && (turn >= LEAST_TURNS || too_long) {
             break;
         }
         all.extend(prober.small(SMALL).await?);
         for &bytes in &sizes {
             for (down, up) in [(bytes, 0), (0, bytes)] {
                 all.push(prober.exchange(down, up).await?);
-                let idle_ns = (ns_per_byte * f64::from(bytes)) as u64;
-                let until = Time(clock::now().0 + idle_ns);
-                let waited = alarm.wait(Some(until)).await;
-                waited.map_err(|error| prober.link.failed(error))?;
+                prober
+                    .idle((idle_ns_per_byte * f64::from(bytes)) as u64)
+                    .await?;
             }
         }
-    }
-    // On a link so slow that there was no time for a turn.
-    if all.is_empty() {
-        all = growing;
     }
     Ok(all)
 }
 
-/// What a byte takes in the slower direction, by the two longest bursts of each: the
-/// shorter ones may have found a full bucket.
-fn slowest(growing: &[Exchange]) -> f64 {
-    let elapsed = |e: &Exchange| (e.returned_ns - e.sent_ns) as f64;
-    let rate = |bytes: fn(&Exchange) -> u64| {
-        let mut longest = growing.iter().rev().filter(|e| bytes(e) > 0);
-        match (longest.next(), longest.next()) {
-            (Some(a), Some(b)) => (elapsed(a) - elapsed(b)) / (bytes(a) - bytes(b)).max(1) as f64,
-            (Some(a), None) => elapsed(a) / bytes(a) as f64,
-            _ => 0.0,
-        }
-    };
-    rate(|e| e.down_bytes).max(rate(|e| e.up_bytes)).max(0.0)
+/// What the ever longer bursts told.
+struct Grown {
+    /// Their sizes.
+    sizes: Vec<u32>,
+    /// Those that found a bucket as those that follow will.
+    exchanges: Vec<Exchange>,
+    /// How long a bucket needs to fill up again.
+    idle_ns_per_byte: f64,
 }
 
 struct Prober<'a> {
     link: &'a mut Link,
+    alarm: &'a mut Alarm,
     payload: Vec<u8>,
     answer_flit_bytes: u32,
     prefix: Vec<u8>,
@@ -124,30 +127,60 @@ impl Prober<'_> {
         Ok(all)
     }
 
-    /// Ever longer bursts until one takes `enough_ns` beyond what a small one does;
-    /// their sizes, and what was exchanged.
-    async fn grow(
-        &mut self,
-        enough_ns: u64,
-        growth: u32,
-    ) -> Result<(Vec<u32>, Vec<Exchange>), LinkError> {
-        let elapsed = |e: &Exchange| e.returned_ns - e.sent_ns;
+    /// Ever longer bursts, until two sizes take `enough_ns` beyond what a small one does.
+    async fn grow(&mut self, enough_ns: u64, growth: u32) -> Result<Grown, LinkError> {
         let mut all = self.small(SMALL).await?;
         let small = all.iter().map(elapsed).min().unwrap_or(0);
         let mut sizes = Vec::new();
         let longest = LONGEST_BYTES.min(MAX_FLITS.saturating_mul(self.answer_flit_bytes));
-        let mut bytes = SHORTEST_BYTES;
-        while bytes <= longest {
-            let down = self.exchange(bytes, 0).await?;
-            let up = self.exchange(0, bytes).await?;
-            all.extend([down, up]);
+        let mut bytes = SHORTEST_BYTES.min(longest);
+        let mut long_enough = 0;
+        let mut idle_ns_per_byte = 0.0;
+        let ways = |bytes| [(bytes, 0), (0, bytes)];
+        loop {
+            // The second of two in a row finds an empty bucket, and shows the rate.
+            let mut at_its_rate = 0;
+            for (down, up) in ways(bytes) {
+                self.exchange(down, up).await?;
+                let second = self.exchange(down, up).await?;
+                at_its_rate = at_its_rate.max(elapsed(&second));
+            }
+            self.idle(2 * at_its_rate).await?;
+            let mut took = u64::MAX;
+            for (down, up) in ways(bytes) {
+                let rested = self.exchange(down, up).await?;
+                took = took.min(elapsed(&rested));
+                all.push(rested);
+            }
             sizes.push(bytes);
-            if elapsed(&down).min(elapsed(&up)) > small + enough_ns {
+            long_enough += u32::from(took > small + enough_ns);
+            let is_last = bytes.saturating_mul(growth) > longest || long_enough == 2;
+            if long_enough > 0 || is_last {
+                idle_ns_per_byte = at_its_rate as f64 / f64::from(bytes);
+            }
+            if is_last || at_its_rate.saturating_mul(growth.into()) > TOO_LONG_NS {
                 break;
             }
             bytes *= growth;
         }
-        Ok((sizes, all))
+        if idle_ns_per_byte == 0.0 {
+            // All found a full bucket, which shall be empty from now on.
+            all.clear();
+            for (down, up) in ways(bytes).into_iter().cycle().take(4) {
+                self.exchange(down, up).await?;
+            }
+        }
+        Ok(Grown {
+            sizes,
+            exchanges: all,
+            idle_ns_per_byte,
+        })
+    }
+
+    async fn idle(&mut self, ns: u64) -> Result<(), LinkError> {
+        let until = Time(clock::now().0 + ns);
+        let waited = self.alarm.wait(Some(until)).await;
+        waited.map_err(|error| self.link.failed(error))
     }
 
     /// A burst of so many bytes down, and one up.
@@ -179,6 +212,10 @@ impl Prober<'_> {
             _ => Err(unexpected(self.link, "no end of the answer to a probe")),
         }
     }
+}
+
+fn elapsed(exchange: &Exchange) -> u64 {
+    exchange.returned_ns - exchange.sent_ns
 }
 
 /// How many flits, and of how many bytes each, make so long a burst.

@@ -1,17 +1,17 @@
 //! A link's latency, rate and burst from timed bursts, most of which are good.
 //!
-//! The curve is max(latency, intercept + slope * bytes): up to the burst a link gives
-//! its latency, and beyond it its rate. It is fitted in two stages, each of which
-//! withstands outliers:
+//! The curve is max(latency + pace * bytes, intercept + slope * bytes): up to the burst
+//! bytes go at the software's pace, which on most links is next to nothing, and beyond
+//! it at the link's rate. It is fitted in two stages, each of which withstands
+//! outliers:
 //!
 //! 1. **Within a size**, by the densest half of its times, and the mean of those that
 //!    agree with it. A disturbance makes some times longer by any amount; the others
 //!    stay together. (The least time withstands that too, but it drifts with the
 //!    number of repeats and is lost to a single low outlier.)
 //! 2. **Across sizes**, by least absolute deviations, relative to the time: a size
-//!    that was disturbed as a whole counts like one vote. The curve has three
-//!    parameters, so the best of all curves through pairs of sizes is found by looking
-//!    at each of them.
+//!    that was disturbed as a whole counts like one vote. Such a curve goes through as
+//!    many sizes as it has parameters, so the best is found by looking at each of them.
 //!
 //! How sure this is, is found out by drawing the points of each size anew, with
 //! replacement, and fitting again.
@@ -109,8 +109,8 @@ pub const MAX_SIZES: usize = 24;
 const RESAMPLES: usize = 200;
 /// Of those, how many may lie outside of the interval at each end: 2.5 %.
 const OUTSIDE: usize = RESAMPLES / 40;
-/// A burst is believed if with it the deviations are at most this part of what they
-/// are without: one more parameter always helps a little.
+/// A bend is believed if with it the deviations are at most this part of what they are
+/// without: one more parameter always helps a little.
 const BURST_HELPS: f64 = 0.7;
 
 /// Fits a link. `seed` draws the points anew for the intervals: the same points and
@@ -217,17 +217,28 @@ fn group(bytes: u64, sorted: &[f64]) -> Option<Group> {
     })
 }
 
-/// max(latency, intercept + slope * bytes).
+/// max(latency + pace * bytes, intercept + slope * bytes).
 #[derive(Clone, Copy)]
 struct Curve {
     latency: f64,
+    pace: f64,
     intercept: f64,
     slope: f64,
 }
 
 impl Curve {
+    /// One line, without a burst.
+    fn line(latency: f64, slope: f64) -> Curve {
+        Curve {
+            latency,
+            pace: slope,
+            intercept: latency,
+            slope,
+        }
+    }
+
     fn at(&self, bytes: f64) -> f64 {
-        self.latency.max(self.intercept + self.slope * bytes)
+        (self.latency + self.pace * bytes).max(self.intercept + self.slope * bytes)
     }
 
     fn deviations(&self, groups: &[Group]) -> f64 {
@@ -243,11 +254,15 @@ impl Curve {
     }
 }
 
-/// The curve with the least deviations.
+/// A curve and its deviations.
+type Candidate = Option<(f64, Curve)>;
+
+/// The curve with the least deviations. A further parameter has to earn its place: a
+/// line; a bend, below which all sizes take the same; one, below which they have a
+/// pace of their own.
 fn curve(groups: &[Group]) -> Curve {
-    let mut best: Option<(f64, Curve)> = None;
-    let mut best_with_burst = best;
-    let better = |best: &mut Option<(f64, Curve)>, curve: Curve| {
+    let [mut straight, mut flat, mut paced]: [Candidate; 3] = [None; 3];
+    let better = |best: &mut Candidate, curve: Curve| {
         let deviations = curve.deviations(groups);
         if best.is_none_or(|(least, _)| deviations < least) {
             *best = Some((deviations, curve));
@@ -256,36 +271,50 @@ fn curve(groups: &[Group]) -> Curve {
     for (place, a) in groups.iter().enumerate() {
         for b in &groups[place + 1..] {
             let Some(slope) = slope(a, b) else { continue };
-            let intercept = (a.ns - slope * a.bytes).max(0.0);
-            let line = Curve {
-                latency: intercept,
+            let intercept = a.ns - slope * a.bytes;
+            better(&mut straight, Curve::line(intercept.max(0.0), slope));
+            let bent = |latency, pace| Curve {
+                latency,
+                pace,
                 intercept,
                 slope,
             };
-            better(&mut best, line);
             // At least two sizes on either side of the bend, or it is no bend.
             let bends = groups[1..groups.len().saturating_sub(2).max(1)].iter();
-            for flat in bends.filter(|flat| flat.ns > a.ns - slope * a.bytes) {
-                let bent = Curve {
-                    latency: flat.ns,
-                    intercept: a.ns - slope * a.bytes,
-                    slope,
-                };
-                better(&mut best_with_burst, bent);
+            for below in bends.filter(|below| below.ns > intercept) {
+                better(&mut flat, bent(below.ns, 0.0));
+            }
+            // And three beyond the one that has most freedom: two of which one is wild
+            // would lie on some line, too.
+            if place + 3 > groups.len() {
+                continue;
+            }
+            for (latency, pace) in paces(&groups[..place]) {
+                if latency > intercept && latency + pace * a.bytes <= a.ns {
+                    better(&mut paced, bent(latency, pace));
+                }
             }
         }
     }
-    // Two sizes of the same bytes there are not, so there is a line.
-    let flat = Curve {
-        latency: groups[0].ns,
-        intercept: groups[0].ns,
-        slope: 0.0,
-    };
-    let (without, line) = best.unwrap_or((f64::INFINITY, flat));
-    match best_with_burst {
-        Some((with, bent)) if with < BURST_HELPS * without => bent,
-        _ => line,
+    // No two sizes are the same, so there is a line, unless all of them fall.
+    let level = Curve::line(groups[0].ns, 0.0);
+    let mut best = straight.unwrap_or((f64::INFINITY, level));
+    for further in [flat, paced].into_iter().flatten() {
+        if further.0 < BURST_HELPS * best.0 {
+            best = further;
+        }
     }
+    best.1
+}
+
+/// Latency and pace of the lines through pairs of sizes.
+fn paces(groups: &[Group]) -> impl Iterator<Item = (f64, f64)> {
+    let pairs = groups.iter().enumerate();
+    let pairs = pairs.flat_map(|(place, a)| groups[place + 1..].iter().map(move |b| (a, b)));
+    pairs.filter_map(|(a, b)| {
+        let pace = slope(a, b)?;
+        Some(((a.ns - pace * a.bytes).max(0.0), pace))
+    })
 }
 
 /// Of the line through two sizes; `None` if it falls.

@@ -103,6 +103,24 @@ fn without_noise_the_fit_is_exact() {
     }
 }
 
+/// A fast line behind a bucket: until that is empty, bytes go as fast as the software
+/// can, and that shows.
+#[test]
+fn a_burst_at_the_softwares_pace_is_no_rate() {
+    let sizes = (0..11).map(|k| 1024u64 << k);
+    let points: Vec<Point> = sizes
+        .map(|bytes| {
+            let b = bytes as f64;
+            let ns = (12_000.0 + 0.3 * b).max(12_000.0 + 8.0 * (b - 60_000.0));
+            Point { bytes, ns }
+        })
+        .collect();
+    let found = fit_link(&points, 0).unwrap().link.value();
+    assert!((found.ns_per_byte - 8.0).abs() < 0.01, "{found:?}");
+    assert!((found.burst_bytes - 60_000.0).abs() < 100.0, "{found:?}");
+    assert!((found.latency_ns - 12_000.0).abs() < 100.0, "{found:?}");
+}
+
 /// With up to three of ten times wild: the latency within 5 %, the rate within 2 %, the
 /// burst within 4 KiB, in at least 95 of 100 cases.
 #[test]

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::bench::BenchArgs;
+use crate::calibrate::CalibrateArgs;
 use crate::compare::CompareArgs;
 use crate::plan::PlanArgs;
 use crate::topology::TreeArgs;
@@ -18,6 +19,7 @@ Examples:
   flitcast scatter --tree kary:2:8 --input shards --output out/scattered
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
   flitcast gather --tree star:8 --size 1MiB --rounds 30 --report star.html
+  flitcast calibrate --tree kary:2:8 --output profile.toml
   flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
   flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7
   flitcast bench gather --tree kary:2:8 --lengths ramp:64KiB --rounds 30";
@@ -60,6 +62,8 @@ pub enum Command {
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
+    /// Measure a cluster, and keep what was found in a profile for --profile.
+    Calibrate(CalibrateArgs),
     /// Work out a round step by step, without running it.
     Plan(PlanArgs),
     /// Compare the algorithms, and what users know, on a tree.
@@ -178,6 +182,10 @@ pub struct TransferArgs {
     /// edges [default: as fast as the machine].
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
+    /// What `flitcast calibrate` has measured on this tree: instead of a short
+    /// measurement before the rounds.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
 }
 
 /// Arguments that both operations share.

@@ -5,10 +5,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use flitcast_proto::cost::{Edge, Model};
+use flitcast_proto::calibration::clock::{ClockOffset, offsets_to_root};
+use flitcast_proto::calibration::fit::FitError;
+use flitcast_proto::calibration::{Exchange, MeasuredEdge, fit_edge};
 use flitcast_proto::pe::Brief;
-use flitcast_proto::predict::{Prediction, predict};
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::predict::Prediction;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Report, ToPe};
 use flitcast_proto::wire::{WireError, negotiate};
 use flitcast_proto::{PeId, RoundId};
@@ -17,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
 use crate::console::Console;
-use crate::model;
+use crate::model::{Measurement, foresee, measured_model};
 use crate::outcome::{Failure, Lacking};
 use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
@@ -25,8 +27,13 @@ use crate::request::Request;
 /// For the PEs to read their input and to connect: most of it is walking a large
 /// input, a million files in a minute or two on a slow disk.
 const READY: Duration = Duration::from_secs(300);
-/// For one edge to be measured, beyond what the PE itself allows.
+/// For one edge to be measured, beyond its budget and what the PE itself allows.
 const PROBE: Duration = Duration::from_secs(30);
+/// What measuring an edge takes before a round that was not calibrated for: a command
+/// should begin at once.
+const SHORT_PROBE: Duration = Duration::from_millis(8);
+/// And all edges together.
+const SHORT_PROBES: Duration = Duration::from_secs(1);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
 /// After a failure, for the survivors to undo what is half done and tell what
@@ -38,14 +45,14 @@ const LAST_REPORTS: Duration = Duration::from_secs(2);
 pub struct Rounds {
     /// Bytes of M_i, by PE index; `[0]` is 0.
     pub bytes: Vec<u64>,
-    /// What the prediction knew.
-    pub model: Model,
+    /// The edges and the clocks, the latter as sure as they were after the last round.
+    pub measured: Measurement,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What a round was expected to take.
     pub prediction: Prediction,
-    /// How long measuring the edges took.
-    pub probing: Duration,
+    /// How long measuring the edges took; `None` where a profile stands for that.
+    pub probing: Option<Duration>,
     /// Per round, each PE's report, by PE index; without its spans.
     pub reports: Vec<Vec<Report>>,
     /// The spans of the median round, if spans were asked for.
@@ -75,6 +82,10 @@ enum Trouble {
     OutOfTurn(PeId, String),
     #[error("{0} says it listens on `{1}`, which is no address and port")]
     NoPort(PeId, String),
+    #[error("the edge to {0} could not be measured: {1}")]
+    Unmeasured(PeId, FitError),
+    #[error("the clock of {0} could not be compared with its parent's")]
+    Timeless(PeId),
 }
 
 impl Trouble {
@@ -85,7 +96,9 @@ impl Trouble {
             | Trouble::Vanished(pe, _)
             | Trouble::Incompatible(pe, _)
             | Trouble::OutOfTurn(pe, _)
-            | Trouble::NoPort(pe, _) => Some(*pe),
+            | Trouble::NoPort(pe, _)
+            | Trouble::Unmeasured(pe, _)
+            | Trouble::Timeless(pe) => Some(*pe),
             Trouble::Silent { silent, .. } => silent.first().copied(),
             Trouble::Schedule(_) => None,
         }
@@ -98,16 +111,28 @@ pub async fn conduct(
     request: &Request,
     console: &Console,
 ) -> Result<Rounds, Failure> {
-    let mut conductor = Conductor {
-        cluster,
-        request,
-        console,
-        bytes: Vec::new(),
-        round: RoundId(0),
-        last_reports: vec![None; request.tree.len()],
-    };
+    let mut conductor = Conductor::new(cluster, request, console);
     match conductor.rounds().await {
         Ok(rounds) => Ok(rounds),
+        Err(trouble) => Err(conductor.give_up(trouble).await),
+    }
+}
+
+/// Measures the edges and the clocks of a cluster, and no more; `budget` is for each
+/// edge.
+pub async fn measure(
+    cluster: &mut Cluster,
+    request: &Request,
+    console: &Console,
+    budget: Duration,
+) -> Result<Measurement, Failure> {
+    let mut conductor = Conductor::new(cluster, request, console);
+    let measured = async {
+        conductor.assign().await?;
+        conductor.measure(budget).await
+    };
+    match measured.await {
+        Ok(measured) => Ok(measured),
         Err(trouble) => Err(conductor.give_up(trouble).await),
     }
 }
@@ -123,13 +148,36 @@ struct Conductor<'a> {
     last_reports: Vec<Option<Report>>,
 }
 
-impl Conductor<'_> {
+impl<'a> Conductor<'a> {
+    fn new(cluster: &'a mut Cluster, request: &'a Request, console: &'a Console) -> Self {
+        Conductor {
+            cluster,
+            request,
+            console,
+            bytes: Vec::new(),
+            round: RoundId(0),
+            last_reports: vec![None; request.tree.len()],
+        }
+    }
+
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
         self.bytes = self.assign().await?;
         let began = Instant::now();
-        let edges = self.probe().await?;
-        let probing = began.elapsed();
-        let model = model::typical(edges);
+        let (mut measured, model, probing) = match &self.request.profile {
+            Some(profile) => {
+                // An edge stays what it is; clocks drift.
+                let clocks = self.clocks().await?;
+                let edges = profile.edges.clone();
+                (Measurement { edges, clocks }, profile.model(), None)
+            }
+            None => {
+                let edges = self.request.tree.len() as u32;
+                let measured = self.measure(SHORT_PROBE.min(SHORT_PROBES / edges)).await?;
+                let model = measured_model(&measured.edges, self.request);
+                (measured, model, Some(began.elapsed()))
+            }
+        };
+        let measured_at = Instant::now();
         let Request {
             tree,
             operation,
@@ -137,10 +185,11 @@ impl Conductor<'_> {
             pacing,
             ..
         } = self.request;
-        let pacing = pacing.unwrap_or_default();
-        let timing = Timing::of(&model, *flit_bytes, pacing);
-        let briefs = Brief::all(tree, *operation, &self.bytes, &timing);
-        let prediction = predict(tree, &briefs, &model)?;
+        let measured_best = self.request.profile.as_ref().map(|profile| profile.pacing);
+        let pacing = pacing.or(measured_best).unwrap_or_default();
+        let bytes = &self.bytes;
+        let foreseen = foresee(tree, *operation, pacing, bytes, *flit_bytes, &model);
+        let (briefs, prediction) = foreseen?;
         self.prepare(briefs).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
@@ -151,9 +200,13 @@ impl Conductor<'_> {
             }
             reports.push(round);
         }
+        let age_ns = measured_at.elapsed().as_nanos() as u64;
+        for clock in &mut measured.clocks {
+            *clock = clock.aged(age_ns);
+        }
         Ok(Rounds {
             bytes: self.bytes.clone(),
-            model,
+            measured,
             pacing: operation.gives_orders().then_some(pacing),
             prediction,
             probing,
@@ -227,37 +280,95 @@ impl Conductor<'_> {
         Ok(Some(SocketAddr::new(address, listen.port()).to_string()))
     }
 
-    /// Measures the edges, one after the other, so that none disturbs another.
-    async fn probe(&mut self) -> Result<Vec<Edge>, Trouble> {
+    /// Measures all edges and clocks.
+    async fn measure(&mut self, budget: Duration) -> Result<Measurement, Trouble> {
+        let all: Vec<PeId> = self.cluster.pes().skip(1).collect();
+        let exchanges = self.probe(&all, budget).await?;
+        let mut edges = vec![MeasuredEdge::default(); exchanges.len()];
+        for pe in all {
+            let fitted = fit_edge(&exchanges[pe.index()], self.shares_parents_clock(pe));
+            edges[pe.index()] = fitted.map_err(|error| Trouble::Unmeasured(pe, error))?;
+        }
+        let clocks = self.offsets(&exchanges)?;
+        Ok(Measurement { edges, clocks })
+    }
+
+    /// Compares the clocks of those that do not read P0's.
+    async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Trouble> {
+        let root = self.clock(PeId::ROOT);
+        let others: Vec<PeId> = self
+            .cluster
+            .pes()
+            .skip(1)
+            .filter(|&pe| root.is_empty() || self.clock(pe) != root)
+            .collect();
+        let exchanges = self.probe(&others, Duration::ZERO).await?;
+        self.offsets(&exchanges)
+    }
+
+    /// The name of the clock that a PE reads.
+    fn clock(&self, pe: PeId) -> String {
+        let register = self.cluster.register(pe);
+        register.map_or_else(String::new, |register| register.clock.clone())
+    }
+
+    fn shares_parents_clock(&self, pe: PeId) -> bool {
+        let parent = self.request.tree.parent(pe);
+        let parents = parent.map_or_else(String::new, |parent| self.clock(parent));
+        !parents.is_empty() && self.clock(pe) == parents
+    }
+
+    fn offsets(&self, exchanges: &[Vec<Exchange>]) -> Result<Vec<ClockOffset>, Trouble> {
+        let names: Vec<String> = self.cluster.pes().map(|pe| self.clock(pe)).collect();
+        let to_parent = exchanges.iter().map(|all| ClockOffset::between(all));
+        let to_parent: Vec<Option<ClockOffset>> = to_parent.collect();
+        offsets_to_root(&self.request.tree, &names, &to_parent).map_err(Trouble::Timeless)
+    }
+
+    /// Has the edges to these PEs measured, one after the other, so that none disturbs
+    /// another; what was exchanged, by PE index.
+    async fn probe(
+        &mut self,
+        pes: &[PeId],
+        budget: Duration,
+    ) -> Result<Vec<Vec<Exchange>>, Trouble> {
         let tree = self.request.tree.clone();
-        let mut edges = vec![Edge::default(); tree.len()];
-        for edge in tree.pes().skip(1) {
+        let mut exchanges = vec![Vec::new(); tree.len()];
+        let budget_ns = budget.as_nanos() as u64;
+        for (done, &edge) in pes.iter().enumerate() {
             let Some(parent) = tree.parent(edge) else {
                 continue;
             };
-            self.cluster
-                .say(parent, ToPe::ProbeEdge { child: edge })
-                .await;
-            let slot = &mut edges[edge.index()];
-            let deadline = Instant::now() + PROBE;
+            self.console.measured(done, pes.len());
+            let probe = ToPe::ProbeEdge {
+                child: edge,
+                budget_ns,
+            };
+            self.cluster.say(parent, probe).await;
+            let limit = PROBE + budget;
+            let deadline = Instant::now() + limit;
             match self.next_word(Some(deadline)).await? {
-                Some((pe, FromPe::ProbeResult { child, down, up }))
-                    if (pe, child) == (parent, edge) =>
-                {
-                    *slot = Edge { down, up };
+                Some((
+                    pe,
+                    FromPe::ProbeResult {
+                        child,
+                        exchanges: all,
+                    },
+                )) if (pe, child) == (parent, edge) => {
+                    exchanges[edge.index()] = all;
                 }
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
                 None => {
                     let (silent, doing) = (vec![parent], "measuring its edges");
                     return Err(Trouble::Silent {
                         silent,
-                        limit: PROBE,
+                        limit,
                         doing,
                     });
                 }
             }
         }
-        Ok(edges)
+        Ok(exchanges)
     }
 
     /// Tells every PE what the rounds need to know: the very briefs that were predicted.

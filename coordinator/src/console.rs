@@ -30,6 +30,15 @@ impl Console {
         self.bar.suspend(|| eprintln!("{line}"));
     }
 
+    /// So many edges of these are measured.
+    pub fn measured(&self, edges: usize, of: usize) {
+        if edges == 0 {
+            self.begin("measuring".to_owned(), of as u64);
+        }
+        self.bar.set_position(edges as u64);
+        self.bar.set_message(format!("edge {} of {of}", edges + 1));
+    }
+
     /// A round begins.
     pub fn begin(&self, name: String, bytes: u64) {
         self.bar.reset();

@@ -7,6 +7,7 @@
 mod args;
 mod baseline;
 mod bench;
+mod calibrate;
 mod candidates;
 mod cluster;
 mod cluster_file;
@@ -21,6 +22,7 @@ mod page;
 mod pictures;
 mod placement;
 mod plan;
+mod profile;
 mod report;
 mod request;
 mod run;
@@ -46,6 +48,7 @@ use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
 use bench::{Bench, BenchArgs, BenchFormat};
+use calibrate::Calibration;
 use cluster::LogArgs;
 use request::{Request, RequestError};
 use run::{Ended, Interrupts};
@@ -69,6 +72,12 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Node(args) => play_node(args),
         Command::Bench(args) => time(args, &logs),
+        Command::Calibrate(args) => match args.understand() {
+            Ok(calibration) => {
+                runtime().and_then(|r| r.block_on(calibrate_and_report(&calibration, &logs)))
+            }
+            Err(faults) => Ok(refuse(&faults)),
+        },
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
@@ -160,47 +169,74 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
-    let (printed, code) = match run::run(request, logs, &mut interrupts).await? {
+    let ended = run::run(request, logs, &mut interrupts).await?;
+    report_end(ended, request.format, |outcome| {
+        let drawn = request.pictures.draw(request, outcome);
+        let mut printed = match request.format {
+            OutputFormat::Table => report::table(request, outcome),
+            OutputFormat::Json => report::json(request, outcome),
+        };
+        let code = match drawn {
+            Ok(files) => {
+                if request.format == OutputFormat::Table {
+                    printed.push_str(&report::pictures_line(&files));
+                }
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::from(FAILED)
+            }
+        };
+        (printed, code)
+    })
+}
+
+async fn calibrate_and_report(
+    calibration: &Calibration,
+    logs: &LogArgs,
+) -> anyhow::Result<ExitCode> {
+    eprintln!("{}", calibration.announcement());
+    let mut interrupts = Interrupts::new()?;
+    let ended = calibration.run(logs, &mut interrupts).await?;
+    report_end(ended, calibration.format, |found| {
+        let printed = match calibration.format {
+            OutputFormat::Table => calibrate::table(found),
+            OutputFormat::Json => calibrate::json(found),
+        };
+        (printed, ExitCode::SUCCESS)
+    })
+}
+
+/// Prints how a run ended: what `print` makes of what it came to, or why it came to
+/// nothing.
+fn report_end<T>(
+    ended: Ended<Box<T>>,
+    format: OutputFormat,
+    print: impl FnOnce(&T) -> (String, ExitCode),
+) -> anyhow::Result<ExitCode> {
+    let (printed, code) = match ended {
         Ended::Interrupted => {
             eprintln!(
                 "interrupted: every process was stopped; what had not fully arrived was removed"
             );
             (String::new(), ExitCode::from(INTERRUPTED))
         }
-        Ended::Done(outcome) => {
-            let drawn = request.pictures.draw(request, &outcome);
-            let mut printed = match request.format {
-                OutputFormat::Table => report::table(request, &outcome),
-                OutputFormat::Json => report::json(request, &outcome),
-            };
-            let code = match drawn {
-                Ok(files) => {
-                    if request.format == OutputFormat::Table {
-                        printed.push_str(&report::pictures_line(&files));
-                    }
-                    ExitCode::SUCCESS
-                }
-                Err(error) => {
-                    eprintln!("error: {error}");
-                    ExitCode::from(FAILED)
-                }
-            };
-            (printed, code)
-        }
+        Ended::Done(done) => print(&done),
         Ended::Failed(failure) => {
             eprintln!("error: {failure}");
-            let printed = match request.format {
+            let printed = match format {
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => report::failure_json(&failure, None),
             };
             (printed, ExitCode::from(FAILED))
         }
     };
-    print(printed.as_bytes())?;
+    write_out(printed.as_bytes())?;
     Ok(code)
 }
 
-fn print(printed: &[u8]) -> anyhow::Result<()> {
+fn write_out(printed: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     out.write_all(printed).context("cannot print the result")
 }
@@ -219,7 +255,7 @@ fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         bench::Ended::Failed(algorithm, failure) => {
             eprintln!("error: {algorithm}: {failure}");
             if bench.format == BenchFormat::Json {
-                print(report::failure_json(&failure, Some(algorithm)).as_bytes())?;
+                write_out(report::failure_json(&failure, Some(algorithm)).as_bytes())?;
             }
             Ok(ExitCode::from(FAILED))
         }

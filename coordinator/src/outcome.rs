@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, RoundId};
 
@@ -95,6 +96,8 @@ pub struct Outcome {
     pub measured: Option<Spread>,
     /// The same, round by round; empty if there is nothing to send.
     pub rounds_ns: Vec<u64>,
+    /// How far the clock of any PE may be off P0's in this: 0 where all are one.
+    pub clock_uncertainty_ns: u64,
     /// Flits that had to wait for a busy port, in the worst round.
     pub collisions: u64,
     /// Flits of passing messages in one PE's user memory, at most.
@@ -113,17 +116,26 @@ pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
     (predicted_ns as f64 - measured) / measured * 100.0
 }
 
+/// From P0's start to a reading of another PE's clock. Where the clocks are not sure
+/// enough, the reading may seem to be before it.
+fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
+    let since = clock.on_the_other(at_ns) - i128::from(started_ns);
+    u64::try_from(since.max(0)).unwrap_or(u64::MAX)
+}
+
 impl Outcome {
     /// Works out the figures.
     pub fn new(launching: Duration, rounds: Rounds) -> Outcome {
         let started = |round: usize| rounds.reports[round][0].started_ns;
         let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
             .map(|round| {
-                let all = rounds.reports[round]
-                    .iter()
-                    .flat_map(|report| &report.arrivals);
-                all.map(|a| (*a, a.at_ns.saturating_sub(started(round))))
-                    .collect()
+                let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
+                let arrivals = reports.flat_map(|(report, clock)| {
+                    let since_start = |at_ns| since(started(round), at_ns, *clock);
+                    let arrivals = report.arrivals.iter();
+                    arrivals.map(move |a| (*a, since_start(a.at_ns)))
+                });
+                arrivals.collect()
             })
             .collect();
         let reports = || rounds.reports.iter().flatten();
@@ -158,6 +170,13 @@ impl Outcome {
             predicted_ns: rounds.prediction.round_ns(),
             measured: Spread::of(rounds_ns.iter().copied()),
             rounds_ns,
+            clock_uncertainty_ns: rounds
+                .measured
+                .clocks
+                .iter()
+                .map(|clock| clock.uncertainty_ns)
+                .max()
+                .unwrap_or(0),
             collisions: rounds
                 .reports
                 .iter()
@@ -314,5 +333,22 @@ mod tests {
         let median = |values: &[u64]| Spread::of(values.iter().copied()).map(|s| s.median);
         assert_eq!(median(&[30, 10, 20]), Some(20));
         assert_eq!(median(&[40, 10, 20, 31]), Some(25));
+    }
+
+    #[test]
+    fn another_hosts_clock_is_never_subtracted_bare() {
+        let ahead = ClockOffset {
+            offset_ns: 5_000_000_000,
+            uncertainty_ns: 20_000,
+        };
+        let behind = ClockOffset {
+            offset_ns: -5_000_000_000,
+            ..ahead
+        };
+        let started = 6_000_000_000;
+        assert_eq!(since(started, 6_000_700_000, ClockOffset::SHARED), 700_000);
+        assert_eq!(since(started, 11_000_700_000, ahead), 700_000);
+        assert_eq!(since(started, 1_000_700_000, behind), 700_000);
+        assert_eq!(since(started, 10_999_999_000, ahead), 0);
     }
 }

@@ -53,6 +53,12 @@ impl Placement {
         of_the_edge.unwrap_or(self.places[parent.index()].address)
     }
 
+    /// Whether PEs have hosts of their own.
+    pub fn is_spread(&self) -> bool {
+        let mut places = self.places.iter();
+        places.any(|place| !place.run.is_empty() || !place.address.is_loopback())
+    }
+
     /// Whether each PE is reached at one address by all others, so that any tree can
     /// be laid over them.
     pub fn has_any_edge(&self) -> bool {

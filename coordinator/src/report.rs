@@ -37,7 +37,7 @@ pub fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static st
 }
 
 /// How orders were obeyed, where there were any.
-fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
+pub fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
     pacing.map(|pacing| match pacing {
         Pacing::Scheduled => "scheduled",
         Pacing::Turns => "turns",
@@ -159,12 +159,22 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         ),
         counted(outcome.peak_buffered_flits, "flit", "flits"),
     ));
+    let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
     out.push_str(&format!(
-        "  before it    {} up in {}, edges measured in {}\n",
+        "  before it    {} up in {}, edges {}\n",
         counted(request.tree.len() as u64, "process", "processes"),
         Nanos(outcome.launching.as_nanos() as u64),
-        Nanos(outcome.rounds.probing.as_nanos() as u64),
+        match probing {
+            Some(time) => format!("measured in {}", Nanos(time)),
+            None => "as the profile has them".to_owned(),
+        },
     ));
+    if outcome.clock_uncertainty_ns > 0 {
+        out.push_str(&format!(
+            "  clocks       of several hosts, compared to within {}\n",
+            Nanos(outcome.clock_uncertainty_ns)
+        ));
+    }
     out.push_str(&match &request.payload {
         Payload::Files { output, .. } => {
             format!(
@@ -231,7 +241,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
     let edges = tree.pes().skip(1).map(|pe| {
-        let edge = outcome.rounds.model.edges[pe.index()];
+        let edge = outcome.rounds.measured.edges[pe.index()].values();
         let parent = tree.parent(pe).map(|parent| parent.0);
         let shaped = request.links[pe.index()].map(|asked| asked.edge());
         let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
@@ -270,7 +280,8 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "peak_resident_bytes": resident,
         },
         "launch_us": micros(outcome.launching.as_nanos() as u64),
-        "probe_us": micros(outcome.rounds.probing.as_nanos() as u64),
+        "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
+        "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
     })
 }
 

@@ -25,6 +25,7 @@ use crate::candidates::{self, Unfit};
 use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::pictures::{PictureError, Pictures};
 use crate::placement::Placement;
+use crate::profile::{Profile, ProfileError};
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -67,6 +68,8 @@ pub struct Request {
     pub links: Vec<Option<EdgeSpec>>,
     /// How many rounds.
     pub rounds: u64,
+    /// What is known of the cluster beforehand.
+    pub profile: Option<Arc<Profile>>,
     /// How the result is printed.
     pub format: OutputFormat,
     /// Pictures of it.
@@ -114,6 +117,14 @@ pub enum RequestError {
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification")]
     SyncWithoutCertification,
+    /// The profile is of other links.
+    #[error("--profile: it was measured on {measured}, not on {asked}")]
+    ProfileLinks {
+        /// What the command asks for.
+        asked: String,
+        /// What the profile says.
+        measured: String,
+    },
     /// `--pacing` with an algorithm that gives no orders.
     #[error("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")]
     PacingWithoutOrders,
@@ -132,6 +143,22 @@ pub enum RequestError {
         option: &'static str,
         /// What it needs.
         needs: &'static str,
+    },
+    /// The profile is none, or another tree's.
+    #[error("--profile: {0}")]
+    Profile(#[from] ProfileError),
+    /// Nothing could be measured.
+    #[error("{0} is P0 alone: there is no edge to measure")]
+    NoEdges(String),
+    /// A time that is none.
+    #[error("--seconds {text}: write a number from {least} to {most}")]
+    Seconds {
+        /// As typed.
+        text: String,
+        /// The shortest.
+        least: f64,
+        /// The longest.
+        most: f64,
     },
     /// A value that is no size.
     #[error("{option}: {source}")]
@@ -261,6 +288,29 @@ impl Request {
             }
             _ => None,
         };
+        // A baseline lays its tree by the messages' lengths.
+        let topology = match (topology, &payload, baseline) {
+            (Some(topology), Some((_, bytes)), Some(baseline)) => {
+                Some(baseline.lay(topology, bytes))
+            }
+            (topology, ..) => topology,
+        };
+        let profile = args.transfer.profile.as_deref().and_then(|path| {
+            let tree = topology.as_ref().map(|topology| &topology.tree);
+            let profile = Profile::load(path, tree);
+            profile.map_err(|fault| faults.push(fault.into())).ok()
+        });
+        if let (Some(profile), Some(topology), Ok(link)) = (&profile, &topology, &link) {
+            let asked = links_name(&links(topology, *link));
+            if asked != profile.links {
+                let named =
+                    |links: &Option<String>| links.clone().unwrap_or("links as they are".into());
+                faults.push(RequestError::ProfileLinks {
+                    asked: named(&asked),
+                    measured: named(&profile.links),
+                });
+            }
+        }
         // Last of all, and the first thing that is written.
         if let (true, Some(output)) = (faults.is_empty(), &args.output)
             && let Err(error) = std::fs::create_dir_all(output)
@@ -273,24 +323,14 @@ impl Request {
                 Some(topology),
                 Some(operation),
                 Some(flit_bytes),
-                Some((payload, bytes)),
+                Some((payload, _)),
                 Ok(link),
                 Some(pictures),
             ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
-                let (topology, algorithm) = match baseline {
-                    Some(baseline) => (baseline.lay(topology, &bytes), baseline.name()),
-                    None => (topology, algorithm),
-                };
-                let everywhere = link.map(EdgeSpec::alike);
-                let links = topology.tree.pes().skip(1).map(|pe| {
-                    let named = topology.links.get(&pe).copied();
-                    named.or(everywhere)
-                });
-                let links = std::iter::once(None).chain(links).collect();
                 Ok(Request {
-                    links,
-                    algorithm,
+                    links: links(&topology, link),
+                    algorithm: baseline.map_or(algorithm, Baseline::name),
                     sync,
                     tree_name: topology.name,
                     nodes: topology.nodes,
@@ -303,6 +343,7 @@ impl Request {
                     payload,
                     flit_bytes,
                     rounds: args.rounds,
+                    profile: profile.map(Arc::new),
                     format: args.format,
                     pictures,
                 })
@@ -310,6 +351,30 @@ impl Request {
             _ => Err(faults),
         }
     }
+}
+
+/// What the links to their parents are to be like, by PE index.
+pub fn links(topology: &Topology, everywhere: Option<LinkSpec>) -> Vec<Option<EdgeSpec>> {
+    let everywhere = everywhere.map(EdgeSpec::alike);
+    let links = topology.tree.pes().skip(1).map(|pe| {
+        let named = topology.links.get(&pe).copied();
+        named.or(everywhere)
+    });
+    std::iter::once(None).chain(links).collect()
+}
+
+/// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
+fn links_name(links: &[Option<EdgeSpec>]) -> Option<String> {
+    let edges = &links[1..];
+    let shaped: Vec<EdgeSpec> = edges.iter().flatten().copied().collect();
+    let first = shaped.first()?;
+    let alike = shaped.iter().all(|link| link == first);
+    Some(match (alike, shaped.len() == edges.len()) {
+        (true, true) => format!("links of {first}"),
+        (true, false) => format!("{} of {} links shaped: {first}", shaped.len(), edges.len()),
+        (false, true) => "links of several kinds".to_owned(),
+        (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
+    })
 }
 
 impl Request {
@@ -324,23 +389,22 @@ impl Request {
         shaped.collect()
     }
 
+    /// Whether any link is to be shaped.
+    pub fn is_shaped(&self) -> bool {
+        self.links.iter().any(Option::is_some)
+    }
+
     /// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
     pub fn links_name(&self) -> Option<String> {
-        let edges = &self.links[1..];
-        let shaped: Vec<EdgeSpec> = edges.iter().flatten().copied().collect();
-        let first = shaped.first()?;
-        let alike = shaped.iter().all(|link| link == first);
-        Some(match (alike, shaped.len() == edges.len()) {
-            (true, true) => format!("links of {first}"),
-            (true, false) => format!("{} of {} links shaped: {first}", shaped.len(), edges.len()),
-            (false, true) => "links of several kinds".to_owned(),
-            (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
-        })
+        links_name(&self.links)
     }
 }
 
 /// A tree of which each PE can be a process on this machine.
-fn local_topology(args: &TreeArgs, spanning: SpanningArg) -> Result<Topology, Vec<RequestError>> {
+pub fn local_topology(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Topology, Vec<RequestError>> {
     let topology = args.topology(spanning).map_err(|faults| {
         let faults = faults.into_iter().map(RequestError::from);
         faults.collect::<Vec<_>>()
@@ -409,7 +473,8 @@ pub fn gather_operation(
     }
 }
 
-fn flit_size(text: &str) -> Result<u32, RequestError> {
+/// The payload of a flit, from what was typed.
+pub fn flit_size(text: &str) -> Result<u32, RequestError> {
     let option = "--flit-size";
     let bytes = parse_bytes(text).map_err(|source| RequestError::Size { option, source })?;
     match u32::try_from(bytes) {

@@ -10,8 +10,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::cluster::{Cluster, LogArgs};
-use crate::conduct::conduct;
+use crate::conduct::{self, conduct};
 use crate::console::Console;
+use crate::model::Measurement;
 use crate::outcome::{Failure, Outcome};
 use crate::request::Request;
 
@@ -21,10 +22,10 @@ const LAST_LAUNCH: Duration = Duration::from_secs(3);
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum Ended {
-    /// All rounds are over.
-    Done(Box<Outcome>),
-    /// A round failed.
+pub enum Ended<T> {
+    /// All went well.
+    Done(T),
+    /// Something failed.
     Failed(Failure),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
@@ -48,7 +49,7 @@ impl Interrupts {
         })
     }
 
-    async fn next(&mut self) {
+    pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -65,7 +66,39 @@ pub async fn run(
     request: &Request,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<Ended<Box<Outcome>>> {
+    let done = async |cluster: &mut Cluster, console: &Console, launching| {
+        let rounds = conduct(cluster, request, console).await?;
+        Ok(Box::new(Outcome::new(launching, rounds)))
+    };
+    on_a_cluster(request, logs, interrupts, done).await
+}
+
+/// Measures the edges and clocks of a cluster of its own; `budget` is for each edge.
+///
+/// # Errors
+///
+/// The cluster did not come up.
+pub async fn measure(
+    request: &Request,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+    budget: Duration,
+) -> anyhow::Result<Ended<Measurement>> {
+    let done = async |cluster: &mut Cluster, console: &Console, _| {
+        conduct::measure(cluster, request, console, budget).await
+    };
+    on_a_cluster(request, logs, interrupts, done).await
+}
+
+/// Launches a cluster, has something done on it, and stops it. `done` also gets how
+/// long launching took.
+async fn on_a_cluster<T>(
+    request: &Request,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+    done: impl AsyncFnOnce(&mut Cluster, &Console, Duration) -> Result<T, Failure>,
+) -> anyhow::Result<Ended<T>> {
     let console = Console::new();
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
@@ -98,7 +131,7 @@ pub async fn run(
     tracing::info!(pes, ?launching, "launched");
     let id = cluster.id();
     let conducted = tokio::select! {
-        conducted = conduct(&mut cluster, request, &console) => Some(conducted),
+        conducted = done(&mut cluster, &console, launching) => Some(conducted),
         () = interrupts.next() => None,
     };
     console.clear();
@@ -113,7 +146,7 @@ pub async fn run(
     }
     Ok(match conducted {
         None => Ended::Interrupted,
-        Some(Ok(rounds)) => Ended::Done(Box::new(Outcome::new(launching, rounds))),
+        Some(Ok(done)) => Ended::Done(done),
         Some(Err(failure)) => Ended::Failed(failure),
     })
 }

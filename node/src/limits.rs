@@ -16,9 +16,12 @@ pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 /// the kernel's queue; a PE's own children are let in as others are turned away.
 pub const GREETINGS: usize = 256;
 
-/// For a child to answer a probe: the longest burst is 1 MiB, which a link of
-/// 1 Mbit/s carries in 8 s.
+/// For an edge to be measured, beyond the budget that the coordinator gives: the
+/// longest burst is 1 MiB, which a link of 1 Mbit/s carries in 8 s.
 pub const PROBE: Duration = Duration::from_secs(20);
+
+/// The largest budget: for an edge, a minute is more than any calibration takes.
+pub const PROBE_BUDGET: Duration = Duration::from_secs(60);
 
 /// After a fault, for the coordinator to say what becomes of the round.
 pub const AFTER_FAULT: Duration = Duration::from_secs(3);

@@ -118,7 +118,8 @@ impl Link {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 
-    fn io(&self, source: io::Error) -> LinkError {
+    /// Names this link in what the operating system says of it.
+    pub fn failed(&self, source: io::Error) -> LinkError {
         LinkError::Io {
             peer: self.peer,
             addr: self.addr,
@@ -143,7 +144,7 @@ impl Link {
             return Poll::Ready(Ok(()));
         };
         let arrival = shape.poll_arrival(cx, self.reader.frame().len());
-        arrival.map_err(|e| self.io(e))
+        arrival.map_err(|e| self.failed(e))
     }
 
     /// Waits for a whole frame that is no stamp, wherever it nominally is.
@@ -177,7 +178,7 @@ impl Link {
             match ready!(read) {
                 Ok(()) if n == 0 => return Poll::Ready(Err(self.closed())),
                 Ok(()) => self.reader.filled(n),
-                Err(error) => return Poll::Ready(Err(self.io(error))),
+                Err(error) => return Poll::Ready(Err(self.failed(error))),
             }
         }
     }
@@ -261,7 +262,7 @@ impl Link {
             None => stream.write_all(frame).await,
             Some(shape) => send_stamped(stream, shape, frame, &[]).await,
         };
-        sent.map_err(|e| self.io(e))
+        sent.map_err(|e| self.failed(e))
     }
 
     /// Sends bytes that are frames already, one behind the other.
@@ -286,7 +287,7 @@ impl Link {
             None => write_all_vectored(stream, &mut [prefix, payload].map(IoSlice::new)).await,
             Some(shape) => send_stamped(stream, shape, prefix, payload).await,
         };
-        sent.map_err(|e| self.io(e))
+        sent.map_err(|e| self.failed(e))
     }
 }
 

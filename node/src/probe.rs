@@ -1,87 +1,395 @@
-//! The short measurement of an edge before any round: what a frame takes to
-//! cross, as a latency and a time per byte, per direction.
+//! The measurement of an edge before any round: exchanges of bursts of several sizes,
+//! down and up, each with its four times. What they say of the edge and of the two
+//! clocks is the coordinator's to find out.
 //!
-//! The upper end times bursts that the lower end answers: tiny ones, and long
-//! ones down or up. The least of several times is taken: noise only adds.
+//! A burst is made of flits, as a message is. The upper end first sends ever longer
+//! ones, until two sizes take long enough to be timed well, and then all sizes in turn,
+//! again and again: a disturbance then hits a few times of each size, and not all of
+//! one. Before each burst the link is idle for as long as the last one needs at its
+//! rate, so that a token bucket is full again. A bucket that is too deep to be emptied
+//! within the time gets no pauses: its link's rate is found, and its depth is not.
 
-use bytes::Bytes;
-use flitcast_proto::cost::Link as Measured;
-use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::Time;
+use flitcast_proto::calibration::Exchange;
+use flitcast_proto::wire::WireError;
+use flitcast_proto::wire::edge::{EdgeFrame, Probe};
+use flitcast_proto::wire::flit;
 
-use crate::clock;
+use crate::clock::{self, Alarm};
 use crate::link::{Link, LinkError};
 
-/// A burst of one direction.
-const BURST_FRAMES: u32 = 4;
-/// How often each kind of burst is sent.
-const REPEATS: usize = 5;
-/// The longest probing frame.
-const BURST_FRAME_BYTES: usize = 64 * 1024;
+/// The shortest burst.
+const SHORTEST_BYTES: u32 = 1024;
+/// How much longer each size is than the one before: a bend in the curve is found
+/// between two sizes, but that takes a budget of so much.
+const GROWTH: u32 = 2;
+const QUICK_GROWTH: u32 = 4;
+const QUICK_NS: u64 = 50_000_000;
+/// The longest.
+const LONGEST_BYTES: u32 = 1024 * 1024;
+/// Flits of a burst, where they are small.
+const MAX_FLITS: u32 = 64;
+/// A burst that takes so long, and one several times longer, are timed to a few percent
+/// by clocks and wake-ups that are off by 50 us.
+const LONG_ENOUGH_NS: u64 = 1_000_000;
+/// And with a larger budget, this part of it.
+const BUDGET_SHARE: u64 = 128;
+/// One that is expected to take longer is not sent.
+const TOO_LONG_NS: u64 = 300_000_000;
+/// Turns through all sizes, beside the first times: for the densest of several times to
+/// mean something.
+const LEAST_TURNS: u32 = 2;
+/// More would tell nothing new.
+const MOST_TURNS: u32 = 40;
+/// For the least number of turns a slow link may take so many budgets more, ...
+const OVERTIME: u64 = 40;
+/// ... and no longer than this.
+const OVERTIME_NS: u64 = 1_500_000_000;
+/// Small exchanges in each turn, and all that the clocks alone need.
+const SMALL: u32 = 2;
+const SMALL_FOR_CLOCKS: u32 = 10;
 
-/// Measures the edge at whose upper end this is: (down, up).
-pub async fn measure(link: &mut Link, flit_bytes: u32) -> Result<(Measured, Measured), LinkError> {
-    let frame = BURST_FRAME_BYTES.min(flit_bytes as usize);
-    let round_trip = best(link, 1, 0, 1, 0).await?;
-    let down = best(link, BURST_FRAMES, frame, 1, 0).await?;
-    let up = best(link, 1, 0, BURST_FRAMES, frame).await?;
-    let latency_ns = round_trip / 2.0;
-    let of_burst = |time: f64| Measured {
-        latency_ns,
-        ns_per_byte: (time - round_trip).max(0.0) / (BURST_FRAMES as usize * frame) as f64,
-        burst_bytes: 0.0,
-    };
-    Ok((of_burst(down), of_burst(up)))
-}
-
-/// The least time, in nanoseconds, from the first byte of a burst to the last of
-/// its answer.
-async fn best(
+/// Exchanges over the edge at whose upper end this is, at most some 1000. With a
+/// budget of 0 they are small and tell of the clocks alone.
+pub async fn measure(
     link: &mut Link,
-    frames: u32,
-    bytes: usize,
-    reply_frames: u32,
-    reply_bytes: usize,
-) -> Result<f64, LinkError> {
-    let payload = Bytes::from(vec![0; bytes]);
-    let mut best = f64::INFINITY;
-    for _ in 0..REPEATS {
-        let start = clock::now().0;
-        for sent in 1..=frames {
-            let last = sent == frames;
-            let payload = payload.clone();
-            let reply_bytes = reply_bytes as u32;
-            let probe = EdgeFrame::Probe {
-                last,
-                reply_bytes,
-                reply_frames,
-                payload,
-            };
-            link.send_control(&probe).await?;
-        }
-        for _ in 0..reply_frames {
-            link.next_frame().await?;
-            link.consume();
-        }
-        best = best.min((clock::now().0 - start) as f64);
+    flit_bytes: u32,
+    budget_ns: u64,
+    alarm: &mut Alarm,
+) -> Result<Vec<Exchange>, LinkError> {
+    let began = clock::now().0;
+    let mut prober = Prober {
+        link,
+        alarm,
+        payload: vec![0; flit_bytes as usize],
+        answer_flit_bytes: flit_bytes,
+        prefix: Vec::new(),
+    };
+    if budget_ns == 0 {
+        return prober.small(SMALL_FOR_CLOCKS).await;
     }
-    Ok(best)
+    // The first are slower than all others: nothing is in any cache yet.
+    prober.small(SMALL).await?;
+    let enough_ns = LONG_ENOUGH_NS.max(budget_ns / BUDGET_SHARE);
+    let growth = match budget_ns < QUICK_NS {
+        true => QUICK_GROWTH,
+        false => GROWTH,
+    };
+    let Grown {
+        sizes,
+        exchanges: mut all,
+        idle_ns_per_byte,
+    } = prober.grow(enough_ns, growth).await?;
+    let overtime_ns = OVERTIME_NS.min(OVERTIME.saturating_mul(budget_ns));
+    for turn in 0..MOST_TURNS {
+        let spent = clock::now().0 - began;
+        let too_long = spent > budget_ns + overtime_ns && !all.is_empty();
+        if spent > budget_ns && (turn >= LEAST_TURNS || too_long) {
+            break;
+        }
+        all.extend(prober.small(SMALL).await?);
+        for &bytes in &sizes {
+            for (down, up) in [(bytes, 0), (0, bytes)] {
+                all.push(prober.exchange(down, up).await?);
+                prober
+                    .idle((idle_ns_per_byte * f64::from(bytes)) as u64)
+                    .await?;
+            }
+        }
+    }
+    Ok(all)
 }
 
-/// Answers one frame of the burst that the upper end sends. `frame_limit` bounds
-/// what it can ask for.
-pub async fn answer(link: &mut Link, frame: EdgeFrame, frame_limit: u32) -> Result<(), LinkError> {
-    if let EdgeFrame::Probe {
-        last: true,
-        reply_bytes,
-        reply_frames,
-        ..
-    } = frame
-    {
-        let payload = Bytes::from(vec![0; reply_bytes.min(frame_limit) as usize]);
-        let reply = EdgeFrame::ProbeReply { payload };
-        for _ in 0..reply_frames.min(BURST_FRAMES) {
-            link.send_control(&reply).await?;
+/// What the ever longer bursts told.
+struct Grown {
+    /// Their sizes.
+    sizes: Vec<u32>,
+    /// Those that found a bucket as those that follow will.
+    exchanges: Vec<Exchange>,
+    /// How long a bucket needs to fill up again.
+    idle_ns_per_byte: f64,
+}
+
+struct Prober<'a> {
+    link: &'a mut Link,
+    alarm: &'a mut Alarm,
+    payload: Vec<u8>,
+    answer_flit_bytes: u32,
+    prefix: Vec<u8>,
+}
+
+impl Prober<'_> {
+    async fn small(&mut self, count: u32) -> Result<Vec<Exchange>, LinkError> {
+        let mut all = Vec::new();
+        for _ in 0..count {
+            all.push(self.exchange(0, 0).await?);
+        }
+        Ok(all)
+    }
+
+    /// Ever longer bursts, until two sizes take `enough_ns` beyond what a small one does.
+    async fn grow(&mut self, enough_ns: u64, growth: u32) -> Result<Grown, LinkError> {
+        let mut all = self.small(SMALL).await?;
+        let small = all.iter().map(elapsed).min().unwrap_or(0);
+        let mut sizes = Vec::new();
+        let longest = LONGEST_BYTES.min(MAX_FLITS.saturating_mul(self.answer_flit_bytes));
+        let mut bytes = SHORTEST_BYTES.min(longest);
+        let mut long_enough = 0;
+        let mut idle_ns_per_byte = 0.0;
+        let ways = |bytes| [(bytes, 0), (0, bytes)];
+        loop {
+            // The second of two in a row finds an empty bucket, and shows the rate.
+            let mut at_its_rate = 0;
+            for (down, up) in ways(bytes) {
+                self.exchange(down, up).await?;
+                let second = self.exchange(down, up).await?;
+                at_its_rate = at_its_rate.max(elapsed(&second));
+            }
+            self.idle(2 * at_its_rate).await?;
+            let mut took = u64::MAX;
+            for (down, up) in ways(bytes) {
+                let rested = self.exchange(down, up).await?;
+                took = took.min(elapsed(&rested));
+                all.push(rested);
+            }
+            sizes.push(bytes);
+            long_enough += u32::from(took > small + enough_ns);
+            let is_last = bytes.saturating_mul(growth) > longest || long_enough == 2;
+            if long_enough > 0 || is_last {
+                idle_ns_per_byte = at_its_rate as f64 / f64::from(bytes);
+            }
+            if is_last || at_its_rate.saturating_mul(growth.into()) > TOO_LONG_NS {
+                break;
+            }
+            bytes *= growth;
+        }
+        if idle_ns_per_byte == 0.0 {
+            // All found a full bucket, which shall be empty from now on.
+            all.clear();
+            for (down, up) in ways(bytes).into_iter().cycle().take(4) {
+                self.exchange(down, up).await?;
+            }
+        }
+        Ok(Grown {
+            sizes,
+            exchanges: all,
+            idle_ns_per_byte,
+        })
+    }
+
+    async fn idle(&mut self, ns: u64) -> Result<(), LinkError> {
+        let until = Time(clock::now().0 + ns);
+        let waited = self.alarm.wait(Some(until)).await;
+        waited.map_err(|error| self.link.failed(error))
+    }
+
+    /// A burst of so many bytes down, and one up.
+    async fn exchange(&mut self, down: u32, up: u32) -> Result<Exchange, LinkError> {
+        let (flits, flit_bytes) = shape(down, self.answer_flit_bytes);
+        let (reply_flits, reply_flit_bytes) = shape(up, self.answer_flit_bytes);
+        let probe = Probe {
+            flits,
+            reply_flits,
+            reply_flit_bytes,
+        };
+        let sent_ns = clock::now().0;
+        self.link.send_control(&EdgeFrame::Probe(probe)).await?;
+        let payload = &self.payload[..flit_bytes as usize];
+        let down_bytes = send_flits(self.link, flits, payload, &mut self.prefix).await?;
+        let up_bytes = take_flits(self.link, reply_flits).await?;
+        match self.link.next_control().await? {
+            EdgeFrame::ProbeReply {
+                received_ns,
+                answered_ns,
+            } => Ok(Exchange {
+                down_bytes,
+                up_bytes,
+                sent_ns,
+                received_ns,
+                answered_ns,
+                returned_ns: clock::now().0,
+            }),
+            _ => Err(unexpected(self.link, "no end of the answer to a probe")),
         }
     }
-    Ok(())
+}
+
+fn elapsed(exchange: &Exchange) -> u64 {
+    exchange.returned_ns - exchange.sent_ns
+}
+
+/// How many flits, and of how many bytes each, make so long a burst.
+fn shape(bytes: u32, flit_bytes: u32) -> (u32, u32) {
+    match bytes {
+        0 => (0, 0),
+        _ if bytes <= flit_bytes => (1, bytes),
+        _ => (bytes.div_ceil(flit_bytes), flit_bytes),
+    }
+}
+
+/// Answers a probe of the upper end. `flit_bytes` bounds what it can ask for.
+pub async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Result<(), LinkError> {
+    let EdgeFrame::Probe(probe) = frame else {
+        return Err(unexpected(
+            link,
+            "no probe, and nothing else has its time yet",
+        ));
+    };
+    if probe.flits.max(probe.reply_flits) > MAX_FLITS || probe.reply_flit_bytes > flit_bytes {
+        return Err(unexpected(link, "a probe of more than may be asked for"));
+    }
+    let payload = vec![0; probe.reply_flit_bytes as usize];
+    let mut prefix = Vec::new();
+    take_flits(link, probe.flits).await?;
+    let received_ns = clock::now().0;
+    let answered_ns = clock::now().0;
+    send_flits(link, probe.reply_flits, &payload, &mut prefix).await?;
+    let reply = EdgeFrame::ProbeReply {
+        received_ns,
+        answered_ns,
+    };
+    link.send_control(&reply).await
+}
+
+/// Sends so many flits; the bytes that they are on the wire.
+async fn send_flits(
+    link: &mut Link,
+    flits: u32,
+    payload: &[u8],
+    prefix: &mut Vec<u8>,
+) -> Result<u64, LinkError> {
+    prefix.clear();
+    flit::put_prefix(None, None, payload.len(), prefix);
+    for _ in 0..flits {
+        link.send_flit(prefix, payload).await?;
+    }
+    Ok(u64::from(flits) * (prefix.len() + payload.len()) as u64)
+}
+
+/// Takes so many flits; the bytes that they were on the wire.
+async fn take_flits(link: &mut Link, flits: u32) -> Result<u64, LinkError> {
+    let mut bytes = 0;
+    for _ in 0..flits {
+        link.next_frame().await?;
+        if !flit::is_flit(link.body()) {
+            return Err(unexpected(link, "no flit in the burst of a probe"));
+        }
+        bytes += link.frame().len() as u64;
+        link.consume();
+    }
+    Ok(bytes)
+}
+
+fn unexpected(link: &Link, what: &str) -> LinkError {
+    link.wire(WireError::Malformed(what.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::PeId;
+    use flitcast_proto::calibration::clock::ClockOffset;
+    use flitcast_proto::calibration::fit_edge;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const FLIT: u32 = 64 * 1024;
+
+    async fn edge() -> (Link, Link) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (below, above) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let link = |pe, stream| Link::new(PeId(pe), stream, FLIT).unwrap();
+        (link(1, above.unwrap().0), link(0, below.unwrap()))
+    }
+
+    /// All that is exchanged with a lower end that answers as it should.
+    async fn measured(budget_ns: u64) -> Vec<Exchange> {
+        let (mut above, mut below) = edge().await;
+        let mut alarm = Alarm::new().unwrap();
+        let answering = async {
+            loop {
+                let probe = below.next_control().await.unwrap();
+                answer(&mut below, probe, FLIT).await.unwrap();
+            }
+        };
+        tokio::select! {
+            all = measure(&mut above, FLIT, budget_ns, &mut alarm) => all.unwrap(),
+            () = answering => unreachable!("it never ends"),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_edge_can_be_fitted_to_what_is_exchanged() {
+        let all = measured(5_000_000).await;
+        assert!(all.len() <= 1024, "{}", all.len());
+        let small = all
+            .iter()
+            .filter(|e| e.down_bytes + e.up_bytes == 0)
+            .count();
+        assert!(small >= 6, "{small}");
+        let edge = fit_edge(&all, true).unwrap().values();
+        assert!(
+            edge.down.latency_ns > 0.0 && edge.up.latency_ns > 0.0,
+            "{edge:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_clocks_alone_need_no_bursts() {
+        let all = measured(0).await;
+        assert!(all.iter().all(|e| e.down_bytes + e.up_bytes == 0));
+        let offset = ClockOffset::between(&all).unwrap();
+        assert!(
+            offset.offset_ns.unsigned_abs() <= offset.uncertainty_ns,
+            "{offset:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_probe_that_asks_for_too_much_is_refused() {
+        for probe in [
+            Probe {
+                flits: MAX_FLITS + 1,
+                ..Probe::default()
+            },
+            Probe {
+                reply_flits: MAX_FLITS + 1,
+                ..Probe::default()
+            },
+            Probe {
+                reply_flit_bytes: FLIT + 1,
+                ..Probe::default()
+            },
+        ] {
+            let (_above, mut below) = edge().await;
+            let refused = answer(&mut below, EdgeFrame::Probe(probe), FLIT).await;
+            assert!(
+                refused
+                    .unwrap_err()
+                    .to_string()
+                    .contains("more than may be")
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_burst_of_anything_but_flits_is_refused() {
+        let (mut above, mut below) = edge().await;
+        let probe = Probe {
+            flits: 1,
+            ..Probe::default()
+        };
+        above.send_control(&EdgeFrame::Probe(probe)).await.unwrap();
+        let refused = answer(&mut below, EdgeFrame::Probe(probe), FLIT).await;
+        assert!(refused.unwrap_err().to_string().contains("no flit"));
+    }
+
+    #[test]
+    fn bursts_are_cut_into_flits() {
+        assert_eq!(shape(0, 100), (0, 0));
+        assert_eq!(shape(100, 100), (1, 100));
+        assert_eq!(shape(1024, 64), (16, 64));
+        assert_eq!(shape(LONGEST_BYTES, 1 << 14), (64, 1 << 14));
+    }
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use flitcast_proto::pe::{Brief, Message, Operation, Pe};
 use flitcast_proto::wire::control::{Arrival, Assignment, FromPe, Prepare, Register, Report, ToPe};
@@ -203,6 +204,7 @@ async fn register(config: &NodeConfig, listener: &TcpListener) -> Result<Channel
         max_version: MAX_VERSION,
         listen: listen.to_string(),
         pid: std::process::id(),
+        clock: process::clock(),
     };
     say(&mut channel, FromPe::Register(register)).await?;
     Ok(channel)
@@ -274,6 +276,13 @@ async fn work(
     .await
 }
 
+fn alarm() -> Result<Alarm, NodeError> {
+    Alarm::new().map_err(|source| NodeError::Io {
+        what: "an alarm",
+        source,
+    })
+}
+
 async fn play_rounds(
     pe: PeId,
     channel: &mut Channel,
@@ -283,10 +292,7 @@ async fn play_rounds(
     prepare: &Prepare,
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
-    let mut alarm = Alarm::new().map_err(|source| NodeError::Io {
-        what: "an alarm",
-        source,
-    })?;
+    let mut alarm = alarm()?;
     for id in (1..=prepare.rounds).map(RoundId) {
         *under_way = id;
         let brief = brief(pe, assignment, prepare);
@@ -477,6 +483,7 @@ async fn prepare(
     neighbours: &mut Neighbours,
     flit_bytes: u32,
 ) -> Result<Option<Prepare>, NodeError> {
+    let mut alarm = alarm()?;
     loop {
         let parent = async {
             match neighbours.parent() {
@@ -489,13 +496,16 @@ async fn prepare(
         };
         tokio::select! {
             word = next_word(channel) => match word? {
-                ToPe::ProbeEdge { child } => {
+                ToPe::ProbeEdge { child, budget_ns } => {
                     let link = neighbours.child(child).ok_or(NodeError::MissingChildren {
                         missing: vec![child],
                     })?;
-                    let measured = timeout(limits::PROBE, probe::measure(link, flit_bytes)).await;
-                    let (down, up) = measured.map_err(|_| NodeError::SilentChild { child })??;
-                    say(channel, FromPe::ProbeResult { child, down, up }).await?;
+                    let budget_ns = budget_ns.min(limits::PROBE_BUDGET.as_nanos() as u64);
+                    let measure = probe::measure(link, flit_bytes, budget_ns, &mut alarm);
+                    let limit = limits::PROBE + Duration::from_nanos(budget_ns);
+                    let measured = timeout(limit, measure).await;
+                    let exchanges = measured.map_err(|_| NodeError::SilentChild { child })??;
+                    say(channel, FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop | ToPe::Abort { .. } => return Ok(None),

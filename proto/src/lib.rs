@@ -13,6 +13,7 @@
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod baseline;
+pub mod calibration;
 pub mod cost;
 mod ids;
 mod names;

@@ -21,6 +21,17 @@ pub struct Hello {
     pub max_version: u32,
 }
 
+/// Begins a burst that measures the edge: so many flits without a head follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// How many.
+    pub flits: u32,
+    /// How many the answer shall have.
+    pub reply_flits: u32,
+    /// Payload bytes of each of those.
+    pub reply_flit_bytes: u32,
+}
+
 /// A frame of a tree edge that is no flit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeFrame {
@@ -40,21 +51,14 @@ pub enum EdgeFrame {
         /// Why.
         reason: String,
     },
-    /// One of a burst of frames that measures the edge.
-    Probe {
-        /// After this one the receiver answers.
-        last: bool,
-        /// Payload bytes of each frame of the answer.
-        reply_bytes: u32,
-        /// Frames of the answer.
-        reply_frames: u32,
-        /// The payload of this frame.
-        payload: bytes::Bytes,
-    },
-    /// One frame of the answer to a probe.
+    /// Begins a burst that measures the edge.
+    Probe(Probe),
+    /// Ends the answer to a probe. Both on the sender's monotonic clock.
     ProbeReply {
-        /// Its payload.
-        payload: bytes::Bytes,
+        /// When the last flit of the burst was there.
+        received_ns: u64,
+        /// Before the first byte of the answer was sent.
+        answered_ns: u64,
     },
     /// On a shaped edge, ahead of each frame.
     Departed {
@@ -79,18 +83,18 @@ impl EdgeFrame {
                 round: round.0,
                 reason,
             }),
-            EdgeFrame::Probe {
-                last,
-                reply_bytes,
-                reply_frames,
-                payload,
-            } => Kind::Probe(pb::Probe {
-                last,
-                reply_bytes,
-                reply_frames,
-                payload,
+            EdgeFrame::Probe(probe) => Kind::Probe(pb::Probe {
+                flits: probe.flits,
+                reply_flits: probe.reply_flits,
+                reply_flit_bytes: probe.reply_flit_bytes,
             }),
-            EdgeFrame::ProbeReply { payload } => Kind::ProbeReply(pb::ProbeReply { payload }),
+            EdgeFrame::ProbeReply {
+                received_ns,
+                answered_ns,
+            } => Kind::ProbeReply(pb::ProbeReply {
+                received_ns,
+                answered_ns,
+            }),
             EdgeFrame::Departed { at } => Kind::Departed(pb::Departed { at_ns: at.0 }),
         };
         put_frame(&pb::Frame { kind: Some(kind) }, out);
@@ -139,18 +143,18 @@ impl EdgeFrame {
                     round: RoundId(round),
                     reason,
                 },
-                Kind::Probe(pb::Probe {
-                    last,
-                    reply_bytes,
-                    reply_frames,
-                    payload,
-                }) => EdgeFrame::Probe {
-                    last,
-                    reply_bytes,
-                    reply_frames,
-                    payload,
+                Kind::Probe(probe) => EdgeFrame::Probe(Probe {
+                    flits: probe.flits,
+                    reply_flits: probe.reply_flits,
+                    reply_flit_bytes: probe.reply_flit_bytes,
+                }),
+                Kind::ProbeReply(pb::ProbeReply {
+                    received_ns,
+                    answered_ns,
+                }) => EdgeFrame::ProbeReply {
+                    received_ns,
+                    answered_ns,
                 },
-                Kind::ProbeReply(pb::ProbeReply { payload }) => EdgeFrame::ProbeReply { payload },
                 Kind::Departed(pb::Departed { at_ns }) => EdgeFrame::Departed { at: Time(at_ns) },
                 Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
             },

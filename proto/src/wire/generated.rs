@@ -101,23 +101,28 @@ pub struct Abort {
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
-/// A measurement of an edge before any round: the receiver of the last frame of a
-/// burst answers with a ProbeReply of `reply_bytes`.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+/// A measurement of an edge before any round. So many flits without a head follow it;
+/// the receiver answers the last of them with as many as are asked for, and a
+/// ProbeReply behind them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Probe {
-    #[prost(bool, tag = "1")]
-    pub last: bool,
+    #[prost(uint32, tag = "1")]
+    pub flits: u32,
     #[prost(uint32, tag = "2")]
-    pub reply_bytes: u32,
+    pub reply_flits: u32,
+    /// Payload bytes of each flit of the answer.
     #[prost(uint32, tag = "3")]
-    pub reply_frames: u32,
-    #[prost(bytes = "bytes", tag = "15")]
-    pub payload: ::prost::bytes::Bytes,
+    pub reply_flit_bytes: u32,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+/// On the sender's monotonic clock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbeReply {
-    #[prost(bytes = "bytes", tag = "15")]
-    pub payload: ::prost::bytes::Bytes,
+    /// When the last flit was there.
+    #[prost(fixed64, tag = "1")]
+    pub received_ns: u64,
+    /// Before the first byte of the answer was sent.
+    #[prost(fixed64, tag = "2")]
+    pub answered_ns: u64,
 }
 /// On an edge that is shaped, ahead of every frame but the Hellos: when the last byte
 /// of the frame behind it departs, on the monotonic clock of the host that both ends
@@ -277,6 +282,10 @@ pub struct Register {
     pub listen: ::prost::alloc::string::String,
     #[prost(uint32, tag = "6")]
     pub pid: u32,
+    /// Names the monotonic clock that the PE reads: who gives the same name reads the
+    /// same clock. Empty where the system does not tell.
+    #[prost(string, tag = "7")]
+    pub clock: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Assignment {
@@ -361,6 +370,39 @@ pub struct Ready {
 pub struct ProbeEdge {
     #[prost(uint32, tag = "1")]
     pub child: u32,
+    /// What the measurement should take; 0: only as long as the two clocks need.
+    #[prost(uint64, tag = "2")]
+    pub budget_ns: u64,
+}
+/// The exchanges over the edge to `child`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ProbeResult {
+    #[prost(uint32, tag = "1")]
+    pub child: u32,
+    #[prost(message, repeated, tag = "2")]
+    pub exchanges: ::prost::alloc::vec::Vec<Exchange>,
+}
+/// The sender's times are on its monotonic clock, the child's on the child's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Exchange {
+    /// Bytes of the burst from parent to child, their framing included.
+    #[prost(uint64, tag = "1")]
+    pub down_bytes: u64,
+    /// The same from child to parent.
+    #[prost(uint64, tag = "2")]
+    pub up_bytes: u64,
+    /// Parent: before the first byte was sent.
+    #[prost(uint64, tag = "3")]
+    pub sent_ns: u64,
+    /// Child: when the last byte was there.
+    #[prost(uint64, tag = "4")]
+    pub received_ns: u64,
+    /// Child: before the first byte of the answer was sent.
+    #[prost(uint64, tag = "5")]
+    pub answered_ns: u64,
+    /// Parent: when the last byte of the answer was there.
+    #[prost(uint64, tag = "6")]
+    pub returned_ns: u64,
 }
 /// One direction of an edge.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -372,18 +414,6 @@ pub struct Link {
     /// What an idle link lets through before its rate holds.
     #[prost(double, tag = "3")]
     pub burst_bytes: f64,
-}
-/// The measured edge to `child`.
-#[derive(Clone, Copy, PartialEq, ::prost::Message)]
-pub struct ProbeResult {
-    #[prost(uint32, tag = "1")]
-    pub child: u32,
-    /// From parent to child.
-    #[prost(message, optional, tag = "2")]
-    pub down: ::core::option::Option<Link>,
-    /// From child to parent.
-    #[prost(message, optional, tag = "3")]
-    pub up: ::core::option::Option<Link>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Prepare {

@@ -2,6 +2,7 @@
 //! every cause, stdout stays empty, and nothing was launched or written.
 
 mod files;
+mod profile;
 mod tree;
 mod values;
 

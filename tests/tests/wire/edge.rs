@@ -1,9 +1,8 @@
 //! `Frame`: what neighbours in the tree say to each other.
 
-use bytes::Bytes;
 use flitcast_proto::pe::Control;
 use flitcast_proto::schedule::certification::Certificate;
-use flitcast_proto::wire::edge::{EdgeFrame, Hello};
+use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
 use flitcast_proto::{PeId, RoundId, Time};
 
 use crate::body;
@@ -63,19 +62,19 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
             r#"abort { round: 3 reason: "P2 \"left\"" }"#,
         ),
         (
-            EdgeFrame::Probe {
-                last: true,
-                reply_bytes: 65536,
-                reply_frames: 4,
-                payload: Bytes::from_static(b"\0\xff\n"),
-            },
-            r#"probe { last: true reply_bytes: 65536 reply_frames: 4 payload: "\000\377\n" }"#,
+            EdgeFrame::Probe(Probe {
+                flits: 16,
+                reply_flits: 4,
+                reply_flit_bytes: 65536,
+            }),
+            "probe { flits: 16 reply_flits: 4 reply_flit_bytes: 65536 }",
         ),
         (
             EdgeFrame::ProbeReply {
-                payload: Bytes::from_static(b"abc"),
+                received_ns: 1 << 60,
+                answered_ns: u64::MAX,
             },
-            r#"probe_reply { payload: "abc" }"#,
+            "probe_reply { received_ns: 1152921504606846976 answered_ns: 18446744073709551615 }",
         ),
         (
             EdgeFrame::Departed {

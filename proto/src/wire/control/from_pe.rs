@@ -3,7 +3,8 @@
 use prost::Message as _;
 
 use super::span::{parse_spans, put_spans};
-use super::{Arrival, FromPe, OwnStart, Register, Report, missing, parse_link, put_link};
+use super::{Arrival, FromPe, OwnStart, Register, Report, missing};
+use crate::calibration::Exchange;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
 use crate::{PeId, RoundId};
@@ -19,12 +20,12 @@ impl FromPe {
                 max_version: register.max_version,
                 listen: register.listen,
                 pid: register.pid,
+                clock: register.clock,
             }),
             FromPe::Ready { message_bytes } => Kind::Ready(pb::Ready { message_bytes }),
-            FromPe::ProbeResult { child, down, up } => Kind::ProbeResult(pb::ProbeResult {
+            FromPe::ProbeResult { child, exchanges } => Kind::ProbeResult(pb::ProbeResult {
                 child: child.0,
-                down: Some(put_link(down)),
-                up: Some(put_link(up)),
+                exchanges: exchanges.iter().map(put_exchange).collect(),
             }),
             FromPe::Prepared => Kind::Prepared(pb::Prepared {}),
             FromPe::Report(report) => Kind::Report(pb::Report {
@@ -71,14 +72,14 @@ impl FromPe {
                 max_version: register.max_version,
                 listen: register.listen,
                 pid: register.pid,
+                clock: register.clock,
             }),
             Kind::Ready(ready) => FromPe::Ready {
                 message_bytes: ready.message_bytes,
             },
             Kind::ProbeResult(result) => FromPe::ProbeResult {
                 child: PeId(result.child),
-                down: parse_link(result.down)?,
-                up: parse_link(result.up)?,
+                exchanges: result.exchanges.iter().map(parse_exchange).collect(),
             },
             Kind::Prepared(pb::Prepared {}) => FromPe::Prepared,
             Kind::Report(report) => FromPe::Report(Report {
@@ -106,6 +107,28 @@ impl FromPe {
             },
             _ => return Err(WireError::malformed("a coordinator's message from a PE")),
         })
+    }
+}
+
+fn put_exchange(exchange: &Exchange) -> pb::Exchange {
+    pb::Exchange {
+        down_bytes: exchange.down_bytes,
+        up_bytes: exchange.up_bytes,
+        sent_ns: exchange.sent_ns,
+        received_ns: exchange.received_ns,
+        answered_ns: exchange.answered_ns,
+        returned_ns: exchange.returned_ns,
+    }
+}
+
+fn parse_exchange(exchange: &pb::Exchange) -> Exchange {
+    Exchange {
+        down_bytes: exchange.down_bytes,
+        up_bytes: exchange.up_bytes,
+        sent_ns: exchange.sent_ns,
+        received_ns: exchange.received_ns,
+        answered_ns: exchange.answered_ns,
+        returned_ns: exchange.returned_ns,
     }
 }
 

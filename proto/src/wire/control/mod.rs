@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{WireError, pb};
+use crate::calibration::Exchange;
 use crate::cost::{Edge, Link};
 use crate::pe::Operation;
 use crate::schedule::pace::Pace;
@@ -31,10 +32,8 @@ pub enum FromPe {
     ProbeResult {
         /// The edge's lower end.
         child: PeId,
-        /// From parent to child.
-        down: Link,
-        /// From child to parent.
-        up: Link,
+        /// What was exchanged over it, and when.
+        exchanges: Vec<Exchange>,
     },
     /// Ready for the first round.
     Prepared,
@@ -67,6 +66,8 @@ pub enum ToPe {
     ProbeEdge {
         /// The edge's lower end.
         child: PeId,
+        /// What it should take; 0: only as long as the two clocks need.
+        budget_ns: u64,
     },
     /// What the rounds need to know.
     Prepare(Prepare),
@@ -106,6 +107,9 @@ pub struct Register {
     pub listen: String,
     /// Its process.
     pub pid: u32,
+    /// Names the monotonic clock that the PE reads: equal names are one clock. Empty
+    /// where the system does not tell.
+    pub clock: String,
 }
 
 /// Where a PE stands and what it will do.

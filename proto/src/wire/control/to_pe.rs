@@ -23,7 +23,10 @@ impl ToPe {
     pub fn put(&self, out: &mut Vec<u8>) {
         let kind = match self.clone() {
             ToPe::Assignment(assignment) => Kind::Assignment(put_assignment(assignment)),
-            ToPe::ProbeEdge { child } => Kind::ProbeEdge(pb::ProbeEdge { child: child.0 }),
+            ToPe::ProbeEdge { child, budget_ns } => Kind::ProbeEdge(pb::ProbeEdge {
+                child: child.0,
+                budget_ns,
+            }),
             ToPe::Prepare(prepare) => Kind::Prepare(pb::Prepare {
                 lengths: prepare.lengths,
                 own_bytes: prepare.own_bytes,
@@ -53,6 +56,7 @@ impl ToPe {
             Kind::Assignment(assignment) => ToPe::Assignment(parse_assignment(assignment)?),
             Kind::ProbeEdge(probe) => ToPe::ProbeEdge {
                 child: PeId(probe.child),
+                budget_ns: probe.budget_ns,
             },
             Kind::Prepare(prepare) => ToPe::Prepare(Prepare {
                 lengths: prepare.lengths,

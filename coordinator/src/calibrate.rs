@@ -1,0 +1,618 @@
+//! `flitcast calibrate`: measures the edges and the clocks of a cluster, then runs
+//! rounds on it and fits what its processes cost to what they took, and keeps all of it
+//! in a profile. Its arguments and the order of things live here; how the host is
+//! fitted, what is run and how the result is printed are files of their own.
+
+mod host_fit;
+mod report;
+mod workloads;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context as _;
+use clap::Args;
+use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
+use flitcast_proto::cost::{Host, Model};
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{PeId, Tree};
+use futures_util::FutureExt as _;
+
+use crate::args::OutputFormat;
+use crate::cluster::LogArgs;
+use crate::link_spec::LinkSpec;
+use crate::model::{BUFFER_BYTES, Measurement, foresee, local_host, ports};
+use crate::outcome::Outcome;
+use crate::pictures::Pictures;
+use crate::placement::Placement;
+use crate::profile::{Fit, Profile, Relay, parents};
+use crate::report::pacing_name;
+use crate::request::{Request, RequestError, flit_size, gather_operation, links, local_topology};
+use crate::run::{self, Ended, Interrupts};
+use crate::topology::{SpanningArg, Topology, TreeArgs};
+use crate::workload::Lengths;
+use host_fit::{Observation, fit_host};
+use workloads::{PACED, WORKLOADS};
+
+pub use report::{json, table};
+
+/// The part of the time that the edges get; the rounds get the rest.
+const EDGES_SHARE: f64 = 0.4;
+/// For one edge: less gives too few bursts, and more nothing new.
+const EDGE_LEAST: Duration = Duration::from_millis(15);
+const EDGE_MOST: Duration = Duration::from_secs(1);
+/// Without `--seconds`: so much, and so much for each edge, at most half a minute.
+const SECONDS: f64 = 3.0;
+const SECONDS_PER_EDGE: f64 = 0.12;
+const MOST_SECONDS: f64 = 30.0;
+/// What may be asked for.
+const ASKED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
+/// Rounds of a workload: for a median to mean something, and no more than help.
+const LEAST_ROUNDS: u64 = 5;
+const MOST_ROUNDS: u64 = 25;
+/// To stop a cluster and start the next, beside launching its processes.
+const BETWEEN: Duration = Duration::from_millis(40);
+/// Of the rounds' time, the part that the fit of the host gets, and hosts that it looks
+/// at.
+const FIT_SHARE: f64 = 0.15;
+const FIT_LEAST: usize = 60;
+const FIT_MOST: usize = 3_000;
+/// What one pacing has to be quicker than another to be preferred: 1 % in each of the two
+/// workloads that decide.
+const NOTICEABLE: f64 = 0.02;
+
+/// Arguments of `flitcast calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// Where the profile is written, for --profile of other commands.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What the links are to be like, as in rate=200mbit,latency=1ms [default: as fast as
+    /// the machine].
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
+    /// Payload of a flit.
+    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
+    pub flit_size: String,
+    /// About how long it takes [default: 3, and 0.12 for each edge].
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<String>,
+    /// How the result is printed on stdout.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub format: OutputFormat,
+}
+
+/// A calibration that can be done.
+#[derive(Debug)]
+pub struct Calibration {
+    topology: Topology,
+    link: Option<LinkSpec>,
+    flit_bytes: u32,
+    output: Option<PathBuf>,
+    seconds: f64,
+    /// How the result is printed.
+    pub format: OutputFormat,
+}
+
+/// What a calibration came to.
+#[derive(Debug)]
+pub struct Calibrated {
+    /// All that was found.
+    pub profile: Profile,
+    /// What was run: its name, what the rounds took, what they are predicted to take.
+    pub workloads: Vec<Ran>,
+    /// What was not run, for want of time.
+    pub left_out: Vec<String>,
+    /// How long it was to take, and took.
+    pub announced: Duration,
+    /// The same, as it was.
+    pub took: Duration,
+    /// Where the profile is.
+    pub written: Option<PathBuf>,
+}
+
+/// One workload of a calibration.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// `gather equal:1031`.
+    pub name: String,
+    /// How often.
+    pub rounds: u64,
+    /// The median.
+    pub measured_ns: u64,
+    /// With the fitted host.
+    pub predicted_ns: u64,
+    /// How far off that is, in percent.
+    pub error_pct: f64,
+}
+
+impl CalibrateArgs {
+    /// Understands the command line.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn understand(self) -> Result<Calibration, Vec<RequestError>> {
+        let mut faults = Vec::new();
+        let topology = local_topology(&self.tree, SpanningArg::Broadcast)
+            .map_err(|found| faults.extend(found))
+            .ok();
+        if let Some(topology) = &topology
+            && topology.tree.len() < 2
+        {
+            faults.push(RequestError::NoEdges(topology.name.clone()));
+        }
+        let flit_bytes = flit_size(&self.flit_size)
+            .map_err(|fault| faults.push(fault))
+            .ok();
+        let link = self.link.as_deref().map(LinkSpec::parse).transpose();
+        let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
+        let asked = self.seconds.as_deref().map(|text| {
+            let seconds: Option<f64> = text.trim().parse().ok();
+            let sound = seconds.filter(|seconds| ASKED_SECONDS.contains(seconds));
+            sound.ok_or_else(|| RequestError::Seconds {
+                text: text.to_owned(),
+                least: *ASKED_SECONDS.start(),
+                most: *ASKED_SECONDS.end(),
+            })
+        });
+        let asked = asked.transpose().map_err(|fault| faults.push(fault)).ok();
+        if let Some(output) = &self.output {
+            faults.extend(file_fault(output));
+        }
+        match (topology, flit_bytes, asked, link) {
+            (Some(topology), Some(flit_bytes), Some(asked), Ok(link)) if faults.is_empty() => {
+                let edges = (topology.tree.len() - 1) as f64;
+                let usual = (SECONDS + SECONDS_PER_EDGE * edges).min(MOST_SECONDS);
+                Ok(Calibration {
+                    seconds: asked.unwrap_or(usual),
+                    topology,
+                    link,
+                    flit_bytes,
+                    output: self.output,
+                    format: self.format,
+                })
+            }
+            _ => Err(faults),
+        }
+    }
+}
+
+/// What is wrong with a file that is to be written, without writing to it.
+fn file_fault(path: &Path) -> Option<RequestError> {
+    let fault = |why: String| {
+        Some(RequestError::Output {
+            path: path.to_owned(),
+            why,
+        })
+    };
+    if path.is_dir() {
+        return fault("it is a directory".to_owned());
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    match rustix::fs::access(parent, access) {
+        _ if !parent.is_dir() => fault(format!("{} is no directory", parent.display())),
+        Err(error) => fault(format!("{} is not writable: {error}", parent.display())),
+        Ok(()) => None,
+    }
+}
+
+impl Calibration {
+    /// What is going to be done, for a user who waits.
+    pub fn announcement(&self) -> String {
+        let edges = self.topology.tree.len() - 1;
+        format!(
+            "measures {edges} {} and runs {} workloads, about {:.0} s",
+            if edges == 1 { "edge" } else { "edges" },
+            runs(self.gather(&self.topology.tree)).len(),
+            self.seconds.max(1.0),
+        )
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    ///
+    /// A cluster did not come up, or the profile cannot be written.
+    pub async fn run(
+        &self,
+        logs: &LogArgs,
+        interrupts: &mut Interrupts,
+    ) -> anyhow::Result<Ended<Box<Calibrated>>> {
+        let began = Instant::now();
+        let announced = Duration::from_secs_f64(self.seconds);
+        let budget = announced.mul_f64(EDGES_SHARE) / (self.topology.tree.len() - 1) as u32;
+        let budget = budget.clamp(EDGE_LEAST, EDGE_MOST);
+        let nothing = vec![0; self.topology.tree.len() - 1];
+        let request = self.request(Operation::Scatter, Pacing::default(), nothing, None);
+        let measured = match run::measure(&request, logs, interrupts, budget).await? {
+            Ended::Done(measured) => measured,
+            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+            Ended::Interrupted => return Ok(Ended::Interrupted),
+        };
+        let mut profile = self.profile(measured, &request);
+        let tree = request.tree.clone();
+        let mut ran = Vec::new();
+        let mut observations = Vec::new();
+        let mut left_out = Vec::new();
+        let mut launching = Duration::ZERO;
+        // How much slower than foreseen the last rounds were.
+        let mut slower = 1.0;
+        let gather = self.gather(&tree);
+        let all = runs(gather);
+        let mut left = all.len() as u32;
+        for (lengths, operation, pacing) in all {
+            let mut name = format!("{} {lengths}", crate::report::operation_name(operation));
+            if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
+                name.push_str(&format!(", {pacing}"));
+            }
+            let lengths: Lengths = lengths.parse().context("a calibration workload")?;
+            let lengths = lengths
+                .deal(tree.len() - 1)
+                .context("a calibration workload")?;
+            let mut request = self.request(operation, pacing, lengths, Some(profile.clone()));
+            let rounds_end = announced.mul_f64(1.0 - (1.0 - EDGES_SHARE) * FIT_SHARE);
+            let slot = rounds_end.saturating_sub(began.elapsed()) / left;
+            left -= 1;
+            // The first two are run in any case: without them there is no profile.
+            let time = slot.saturating_sub(launching + BETWEEN).div_f64(slower);
+            let rounds = match rounds_in(time, &request) {
+                0 if observations.len() >= 2 => {
+                    left_out.push(name);
+                    continue;
+                }
+                rounds => rounds.max(LEAST_ROUNDS),
+            };
+            request.rounds = rounds;
+            let outcome = match run::run(&request, logs, interrupts).await? {
+                Ended::Done(outcome) => outcome,
+                Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+                Ended::Interrupted => return Ok(Ended::Interrupted),
+            };
+            launching = outcome.launching;
+            let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
+            slower = (measured_ns as f64 / outcome.predicted_ns.max(1) as f64).max(1.0);
+            observations.push(observation(&request, &outcome));
+            ran.push((name, rounds));
+        }
+        profile.pacing = best_pacing(&observations);
+        let workloads = self.fit(&mut profile, &tree, &observations, ran, announced);
+        if interrupts.next().now_or_never().is_some() {
+            return Ok(Ended::Interrupted);
+        }
+        if let Some(output) = &self.output {
+            let written = std::fs::write(output, profile.text());
+            written.with_context(|| format!("cannot write the profile {}", output.display()))?;
+        }
+        Ok(Ended::Done(Box::new(Calibrated {
+            profile,
+            workloads,
+            left_out,
+            announced,
+            took: began.elapsed(),
+            written: self.output.clone(),
+        })))
+    }
+
+    fn gather(&self, tree: &Tree) -> Operation {
+        gather_operation(tree, &self.topology.name, None, None)
+            .expect("every tree has a gather of its own")
+    }
+
+    fn request(
+        &self,
+        operation: Operation,
+        pacing: Pacing,
+        lengths: Vec<u64>,
+        profile: Option<Profile>,
+    ) -> Request {
+        let (algorithm, sync) = crate::report::algorithm_name(operation);
+        let placement = self.topology.placement.clone();
+        Request {
+            tree_name: self.topology.name.clone(),
+            nodes: self.topology.nodes.clone(),
+            tree: Arc::new(self.topology.tree.clone()),
+            placement: placement.unwrap_or_else(|| Placement::local(self.topology.tree.len())),
+            links: links(&self.topology, self.link),
+            operation,
+            pacing: operation.gives_orders().then_some(pacing),
+            pictures: Pictures::default(),
+            algorithm,
+            sync,
+            payload: Payload::Synthetic { lengths },
+            flit_bytes: self.flit_bytes,
+            rounds: 1,
+            profile: profile.map(Arc::new),
+            format: self.format,
+        }
+    }
+
+    /// What is known once the edges are measured.
+    fn profile(&self, measured: Measurement, request: &Request) -> Profile {
+        let Measurement { edges, clocks } = measured;
+        let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded_edge).collect();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now());
+        Profile {
+            measured: now.to_string(),
+            tree_name: self.topology.name.clone(),
+            parents: parents(&self.topology.tree),
+            links: request.links_name(),
+            pacing: Pacing::default(),
+            flit_bytes: self.flit_bytes,
+            host: local_host(),
+            ports: ports(request),
+            buffer_bytes: BUFFER_BYTES,
+            relay: None,
+            fit: Fit::default(),
+            edges,
+            clocks,
+        }
+    }
+
+    /// Fits the host to what was run.
+    fn fit(
+        &self,
+        profile: &mut Profile,
+        tree: &Arc<Tree>,
+        observations: &[Observation],
+        ran: Vec<(String, u64)>,
+        announced: Duration,
+    ) -> Vec<Ran> {
+        let start = profile.model();
+        let model = |host: Host| Model {
+            edges: edges_from_measurements(&profile.edges, &host),
+            host,
+            ..start.clone()
+        };
+        let predict = |model: &Model, observed: &Observation| {
+            let Observation {
+                operation,
+                pacing,
+                bytes,
+                flit_bytes,
+                ..
+            } = observed;
+            let foreseen = foresee(tree, *operation, *pacing, bytes, *flit_bytes, model);
+            foreseen.map_or_else(|_| vec![None; bytes.len()], |(_, all)| all.arrivals_ns)
+        };
+        let began = Instant::now();
+        for observed in observations {
+            predict(&start, observed);
+        }
+        let look = began.elapsed().as_secs_f64().max(1e-6);
+        let time = announced.as_secs_f64() * (1.0 - EDGES_SHARE) * FIT_SHARE;
+        let most = ((time / look) as usize).clamp(FIT_LEAST, FIT_MOST);
+        let fit = fit_host(observations, start.host, &model, &predict, most);
+        profile.host = rounded_host(fit.host);
+        profile.relay = relay(tree, profile);
+        let residuals = fit.residuals_pct(observations);
+        let mut sizes: Vec<f64> = residuals.iter().map(|off| off.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        profile.fit = Fit {
+            workloads: ran.iter().map(|(name, _)| name.clone()).collect(),
+            median_residual_pct: significant(sizes.get(sizes.len() / 2).copied().unwrap_or(0.0), 3),
+            worst_residual_pct: significant(sizes.last().copied().unwrap_or(0.0), 3),
+        };
+        let all = ran
+            .into_iter()
+            .zip(observations)
+            .zip(fit.predicted_ns)
+            .zip(residuals);
+        all.map(
+            |((((name, rounds), observed), predicted_ns), error_pct)| Ran {
+                name,
+                rounds,
+                measured_ns: observed.round_ns(),
+                predicted_ns,
+                error_pct,
+            },
+        )
+        .collect()
+    }
+}
+
+/// What is run: each workload scattered and gathered; where PEs are given orders, two
+/// of them gathered with every pacing.
+fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
+    let mut all = Vec::new();
+    for lengths in WORKLOADS {
+        all.push((lengths, Operation::Scatter, Pacing::default()));
+        all.push((lengths, gather, Pacing::Scheduled));
+        if PACED.contains(&lengths) {
+            all.push((lengths, gather, Pacing::Turns));
+            all.push((lengths, gather, Pacing::Eager));
+        }
+    }
+    all
+}
+
+/// The pacing that was quickest where all were run; of equals, the first.
+fn best_pacing(observations: &[Observation]) -> Pacing {
+    let pacings = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
+    let gathers = |pacing: Pacing| {
+        let gathers = observations.iter();
+        gathers.filter(move |o| o.operation.gives_orders() && o.pacing == pacing)
+    };
+    let slowness = |pacing: Pacing| -> f64 {
+        // Of the workloads that were run with all three.
+        let paced = gathers(pacing).filter(|o| {
+            pacings
+                .iter()
+                .all(|&pacing| gathers(pacing).any(|other| other.bytes == o.bytes))
+        });
+        paced.map(|o| (o.round_ns().max(1) as f64).ln()).sum()
+    };
+    let mut best = Pacing::default();
+    for pacing in pacings {
+        // Less than that is noise.
+        if slowness(pacing) < slowness(best) - NOTICEABLE {
+            best = pacing;
+        }
+    }
+    best
+}
+
+/// How many rounds fit into a time; 0 if not the least number.
+fn rounds_in(time: Duration, request: &Request) -> u64 {
+    let (Payload::Synthetic { lengths }, Some(profile)) = (&request.payload, &request.profile)
+    else {
+        return 0;
+    };
+    let bytes: Vec<u64> = std::iter::once(0).chain(lengths.iter().copied()).collect();
+    let pacing = request.pacing.unwrap_or_default();
+    let (tree, operation, flit_bytes) = (&request.tree, request.operation, request.flit_bytes);
+    let foreseen = foresee(
+        tree,
+        operation,
+        pacing,
+        &bytes,
+        flit_bytes,
+        &profile.model(),
+    );
+    let round_ns = foreseen
+        .map_or(0, |(_, prediction)| prediction.round_ns())
+        .max(100_000);
+    let rounds = time.as_nanos() as u64 / round_ns;
+    match rounds {
+        0..LEAST_ROUNDS => 0,
+        _ => rounds.min(MOST_ROUNDS),
+    }
+}
+
+fn observation(request: &Request, outcome: &Outcome) -> Observation {
+    let arrivals = outcome
+        .pes
+        .iter()
+        .map(|pe| pe.measured.map(|spread| spread.median));
+    let spread = outcome.measured.map_or(0.0, |spread| {
+        (spread.median - spread.min) as f64 / spread.median.max(1) as f64
+    });
+    Observation {
+        operation: request.operation,
+        pacing: request.pacing.unwrap_or_default(),
+        bytes: outcome.rounds.bytes.clone(),
+        flit_bytes: request.flit_bytes,
+        arrivals_ns: arrivals.collect(),
+        spread,
+    }
+}
+
+/// What a relay adds, in the median of all relays and both ways through each.
+///
+/// The latency is what its process spends on a flit at either end, and the time until
+/// it runs. It keeps its receive port busy for as long as the one link needs for a
+/// flit, its send port for as long as the other, and its thread for as long as it needs
+/// itself; the longest of the three is what a flit takes in a long stream.
+fn relay(tree: &Tree, profile: &Profile) -> Option<Relay> {
+    let host = &profile.host;
+    let flit = f64::from(profile.flit_bytes);
+    let thread_ns = 2.0 * host.flit_ns + flit * (host.send_ns_per_byte + host.receive_ns_per_byte);
+    let relays = tree
+        .pes()
+        .skip(1)
+        .flat_map(|pe| tree.children(pe).iter().map(move |&c| (pe, c)));
+    let mut overlaps: Vec<f64> = relays
+        .flat_map(|(relay, child): (PeId, PeId)| {
+            let (above, below) = (&profile.edges[relay.index()], &profile.edges[child.index()]);
+            [(above.down, below.down), (below.up, above.up)]
+        })
+        .map(|(into, out)| {
+            let port = |link: MeasuredLink| flit * link.ns_per_byte.value;
+            let (receive, send) = (port(into), port(out));
+            let period = receive.max(send).max(thread_ns);
+            ((receive + send - period) / receive.min(send)).clamp(0.0, 1.0)
+        })
+        .collect();
+    overlaps.sort_by(f64::total_cmp);
+    Some(Relay {
+        added_latency_ns: (host.wake_ns + 2.0 * host.flit_ns).round(),
+        overlap: significant(*overlaps.get(overlaps.len() / 2)?, 3),
+    })
+}
+
+/// So many significant digits: nobody measured more.
+fn significant(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let exponent = digits - 1 - value.abs().log10().floor() as i32;
+    match exponent >= 0 {
+        true => (value * 10f64.powi(exponent)).round() / 10f64.powi(exponent),
+        false => (value / 10f64.powi(-exponent)).round() * 10f64.powi(-exponent),
+    }
+}
+
+fn rounded_host(host: Host) -> Host {
+    Host {
+        shared_cores: host.shared_cores,
+        wake_ns: significant(host.wake_ns, 4),
+        control_ns: significant(host.control_ns, 4),
+        flit_ns: significant(host.flit_ns, 4),
+        send_ns_per_byte: significant(host.send_ns_per_byte, 4),
+        receive_ns_per_byte: significant(host.receive_ns_per_byte, 4),
+        end_ns_per_byte: significant(host.end_ns_per_byte, 4),
+        message_ns: significant(host.message_ns, 4),
+    }
+}
+
+fn rounded_edge(edge: MeasuredEdge) -> MeasuredEdge {
+    let each = |estimate: Estimate, round: &dyn Fn(f64) -> f64| Estimate {
+        value: round(estimate.value),
+        low: round(estimate.low),
+        high: round(estimate.high),
+    };
+    // No byte takes less than a thousandth of a nanosecond, whatever noise says.
+    let rate = |ns_per_byte: f64| significant(ns_per_byte, 5).max(1e-3);
+    let link = |link: MeasuredLink| MeasuredLink {
+        latency_ns: each(link.latency_ns, &f64::round),
+        ns_per_byte: each(link.ns_per_byte, &rate),
+        burst_bytes: each(link.burst_bytes, &f64::round),
+    };
+    MeasuredEdge {
+        down: link(edge.down),
+        up: link(edge.up),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_that_nobody_measured_are_dropped() {
+        for (value, digits, rounded) in [
+            (0.0, 3, 0.0),
+            (0.234_567, 3, 0.235),
+            (15_432.9, 4, 15_430.0),
+            (9_999.6, 4, 10_000.0),
+            (0.001_234_5, 2, 0.001_2),
+            (f64::NAN, 4, 0.0),
+        ] {
+            assert_eq!(significant(value, digits), rounded, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_file_can_be_written_where_there_is_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |path: &Path| file_fault(path).map(|fault| fault.to_string());
+        assert_eq!(said(&dir.path().join("profile.toml")), None);
+        assert!(said(dir.path()).unwrap().contains("is a directory"));
+        assert!(
+            said(&dir.path().join("a/b"))
+                .unwrap()
+                .contains("/a is no directory")
+        );
+    }
+}

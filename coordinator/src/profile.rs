@@ -1,0 +1,129 @@
+//! The profile: what `flitcast calibrate` has measured of a cluster, kept in a file
+//! for later commands.
+//!
+//! It holds what was seen from outside, wire and software together, and the host's
+//! share beside it; which model that makes is `model`'s business. How the file is
+//! written is in `write`, how it is read and what can be wrong with it in `read` and
+//! `fault`.
+
+mod fault;
+mod read;
+mod write;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use flitcast_proto::calibration::MeasuredEdge;
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::cost::{Host, Ports};
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{PeId, Tree};
+
+pub use fault::{LineFault, ProfileError};
+
+/// The version of the file's format.
+pub const VERSION: u32 = 1;
+
+/// The longest file that is read: 1 KiB for each edge of the largest local cluster,
+/// half as much again as it needs.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// What is known of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// When it was measured, as TOML writes a date and time.
+    pub measured: String,
+    /// The tree's name at that time.
+    pub tree_name: String,
+    /// Parents of P1, P2, ..
+    pub parents: Vec<u32>,
+    /// The links that were asked for, as typed, where they were shaped.
+    pub links: Option<String>,
+    /// The quickest way to obey orders.
+    pub pacing: Pacing,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// What the processes spend.
+    pub host: Host,
+    /// Whether a PE's edges share a port.
+    pub ports: Ports,
+    /// Bytes that a link holds.
+    pub buffer_bytes: u64,
+    /// What a relay adds; `None` in a tree without relays.
+    pub relay: Option<Relay>,
+    /// What the host was fitted on.
+    pub fit: Fit,
+    /// By PE index; `[0]` is all zeros.
+    pub edges: Vec<MeasuredEdge>,
+    /// Offsets to P0's clock, by PE index; `[0]` is shared.
+    pub clocks: Vec<ClockOffset>,
+}
+
+/// A PE that passes messages on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Relay {
+    /// What it adds to the way of a flit, beside its two links.
+    pub added_latency_ns: f64,
+    /// The part of the shorter of receiving and sending that it does during the
+    /// longer: 1 where a stream passes at its slower link's rate, 0 where each flit is
+    /// received and then sent.
+    pub overlap: f64,
+}
+
+/// What the host's costs were fitted on, and how well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fit {
+    /// The calibration's rounds, like `scatter 1000 B each`.
+    pub workloads: Vec<String>,
+    /// How far predictions were off there, in percent.
+    pub median_residual_pct: f64,
+    /// The same, of the worst.
+    pub worst_residual_pct: f64,
+}
+
+impl Profile {
+    /// Reads the profile in the file at `path`. With a tree, it must be the tree that
+    /// was measured.
+    ///
+    /// # Errors
+    ///
+    /// That the file cannot be read, or all that is wrong in it.
+    pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, ProfileError> {
+        let unreadable = |error| ProfileError::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        let mut text = String::new();
+        let mut bounded = file.take(MAX_FILE_BYTES + 1);
+        bounded.read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            let path = path.to_owned();
+            return Err(ProfileError::TooLong { path });
+        }
+        Profile::parse(&text, tree).map_err(|faults| ProfileError::Faults {
+            path: path.to_owned(),
+            faults,
+        })
+    }
+
+    /// Reads the profile in `text`; otherwise, at least one fault, in order of lines.
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault>> {
+        read::profile(text, tree)
+    }
+
+    /// The profile as a file's text.
+    pub fn text(&self) -> String {
+        write::text(self)
+    }
+}
+
+/// The parents of P1, P2, .. in a tree.
+pub fn parents(tree: &Tree) -> Vec<u32> {
+    let parents = tree.pes().skip(1).filter_map(|pe| tree.parent(pe));
+    parents.map(|PeId(parent)| parent).collect()
+}
+
+#[cfg(test)]
+mod tests;

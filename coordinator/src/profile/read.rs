@@ -1,0 +1,607 @@
+//! From a file's text to a profile, or to all that is wrong with it, each with its
+//! line. A number is read only if it is one that could have been measured.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use flitcast_proto::calibration::MeasuredEdge;
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_proto::cost::{Host, Ports};
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::fault::{Fault, LineFault};
+use super::{Fit, Profile, Relay, VERSION, parents};
+use crate::request::MAX_LOCAL_PES;
+
+/// A minute, in microseconds: no link is slower than that and of use.
+const LATENCY_US: Range = 0.0..=60e6;
+/// From a terabyte to a hundred bytes a second. A byte that takes no time is none.
+const NS_PER_BYTE: Range = 1e-3..=1e7;
+/// A gibibyte.
+const BURST_BYTES: Range = 0.0..=1_073_741_824.0;
+/// A second: what a process spends on one thing.
+const HOST_NS: Range = 0.0..=1e9;
+/// A megabyte a second.
+const HOST_NS_PER_BYTE: Range = 0.0..=1e3;
+const PERCENT: Range = 0.0..=1e6;
+const CORES: Range = 1.0..=65_536.0;
+/// From a flit to a gibibyte.
+const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
+const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
+
+type Range = RangeInclusive<f64>;
+type Value<'t> = Spanned<DeValue<'t>>;
+
+/// Reads a profile; otherwise, at least one fault, in order of lines.
+pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault>> {
+    let mut reader = Reader {
+        text,
+        faults: Vec::new(),
+    };
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let at = error.span().map(|span| span.start);
+        reader.fault(at, Fault::Syntax(error.message().to_owned()));
+    }
+    // After a syntax error, or in another version, it is anybody's guess what the rest
+    // means.
+    let read = match errors.is_empty() && reader.is_of_this_version(document.get_ref()) {
+        true => reader.document(document.get_ref(), tree),
+        false => None,
+    };
+    match read {
+        Some(profile) if reader.faults.is_empty() => Ok(profile),
+        _ => {
+            reader.faults.sort_by_key(|fault| fault.line);
+            Err(reader.faults)
+        }
+    }
+}
+
+/// Collects faults on the way from text to profile.
+struct Reader<'t> {
+    text: &'t str,
+    faults: Vec<LineFault>,
+}
+
+/// A table of the file and what it is called in messages.
+struct Section<'a, 't> {
+    table: &'a DeTable<'t>,
+    name: String,
+    /// Where it begins; `None` for the file as a whole.
+    at: Option<usize>,
+}
+
+impl Reader<'_> {
+    /// The line, from 1, that holds the byte at `offset`.
+    fn line(&self, offset: usize) -> usize {
+        1 + self.text[..offset].matches('\n').count()
+    }
+
+    fn fault(&mut self, at: Option<usize>, fault: Fault) {
+        let line = at.map(|at| self.line(at));
+        self.faults.push(LineFault { line, fault });
+    }
+
+    /// A value as the file writes it, for messages.
+    fn found(&self, value: &Value<'_>) -> String {
+        let text = self.text.get(value.span()).unwrap_or_default();
+        let first_line = text.lines().next().unwrap_or_default();
+        format!("`{}`", first_line.chars().take(24).collect::<String>())
+    }
+
+    fn nonsense(&mut self, key: &str, expected: impl Into<String>, value: &Value<'_>) {
+        let fault = Fault::Nonsense {
+            key: key.to_owned(),
+            expected: expected.into(),
+            found: self.found(value),
+        };
+        self.fault(Some(value.span().start), fault);
+    }
+
+    fn is_of_this_version(&mut self, document: &DeTable<'_>) -> bool {
+        let Some(value) = document.get("version") else {
+            self.fault(None, Fault::NoVersion);
+            return false;
+        };
+        let version = value.get_ref().as_integer().map(|integer| integer.as_str());
+        if version == Some(VERSION.to_string().as_str()) {
+            return true;
+        }
+        let found = self.found(value);
+        self.fault(Some(value.span().start), Fault::OtherVersion { found });
+        false
+    }
+
+    fn document(&mut self, document: &DeTable<'_>, tree: Option<&Tree>) -> Option<Profile> {
+        let top = &Section {
+            table: document,
+            name: String::new(),
+            at: None,
+        };
+        let tables = ["host", "relay", "fit", "edge"];
+        let values = [
+            "version",
+            "measured",
+            "tree",
+            "parents",
+            "links",
+            "flit_bytes",
+            "pacing",
+        ];
+        self.known(top, &[&values[..], &tables[..]].concat());
+        let measured = self.measured(top);
+        let tree_name = self.string(top, "tree");
+        let links = self.optional(top, "links", Reader::string);
+        let flit_bytes = self.number(top, "flit_bytes", FLIT_BYTES, true);
+        let pacing = self.pacing(top);
+        let parents = self.parents(top);
+        if let (Some(parents), Some(tree)) = (&parents, tree) {
+            let name = tree_name
+                .clone()
+                .unwrap_or_else(|| "another tree".to_owned());
+            self.same_tree(top, parents, &name, tree);
+        }
+        let host = self.section(top, "host").and_then(|host| self.host(&host));
+        let relay = self.optional(top, "relay", Reader::section);
+        let relay = relay.map(|relay| self.relay(&relay));
+        let fit = self.section(top, "fit").and_then(|fit| self.fit(&fit));
+        let edges = self.edges(top, parents.as_ref().map(|parents| parents.len() + 1));
+        let (host, ports, buffer_bytes) = host?;
+        let (edges, clocks) = edges?;
+        Some(Profile {
+            measured: measured?,
+            tree_name: tree_name?,
+            parents: parents?,
+            links,
+            pacing: pacing?,
+            flit_bytes: flit_bytes? as u32,
+            host,
+            ports,
+            buffer_bytes,
+            relay: match relay {
+                Some(relay) => Some(relay?),
+                None => None,
+            },
+            fit: fit?,
+            edges,
+            clocks,
+        })
+    }
+
+    fn known(&mut self, section: &Section<'_, '_>, known: &[&str]) {
+        for key in section.table.keys() {
+            if !known.contains(&key.get_ref().as_ref()) {
+                let fault = Fault::UnknownKey {
+                    key: key.get_ref().to_string(),
+                    known: known.join(", "),
+                };
+                self.fault(Some(key.span().start), fault);
+            }
+        }
+    }
+
+    fn value<'a, 't>(
+        &mut self,
+        section: &Section<'a, 't>,
+        key: &'static str,
+    ) -> Option<&'a Value<'t>> {
+        let value = section.table.get(key);
+        if value.is_none() {
+            let table = section.name.clone();
+            self.fault(section.at, Fault::Missing { key, table });
+        }
+        value
+    }
+
+    /// What `read` makes of a key, if it is there.
+    fn optional<'a, 't, T>(
+        &mut self,
+        section: &Section<'a, 't>,
+        key: &'static str,
+        read: fn(&mut Self, &Section<'a, 't>, &'static str) -> Option<T>,
+    ) -> Option<T> {
+        section.table.get(key)?;
+        read(self, section, key)
+    }
+
+    fn section<'a, 't>(
+        &mut self,
+        section: &Section<'a, 't>,
+        key: &'static str,
+    ) -> Option<Section<'a, 't>> {
+        let value = self.value(section, key)?;
+        match value.get_ref().as_table() {
+            Some(table) => Some(Section {
+                table,
+                name: match section.name.as_str() {
+                    "" => key.to_owned(),
+                    outer => format!("{key} of {outer}"),
+                },
+                at: Some(value.span().start),
+            }),
+            None => {
+                self.nonsense(key, "a table", value);
+                None
+            }
+        }
+    }
+
+    fn string(&mut self, section: &Section<'_, '_>, key: &'static str) -> Option<String> {
+        let value = self.value(section, key)?;
+        let text = value.get_ref().as_str();
+        if text.is_none() {
+            self.nonsense(key, "a text", value);
+        }
+        text.map(str::to_owned)
+    }
+
+    fn measured(&mut self, section: &Section<'_, '_>) -> Option<String> {
+        let value = self.value(section, "measured")?;
+        match value.get_ref().as_datetime() {
+            Some(time) if time.date.is_some() => Some(time.to_string()),
+            _ => {
+                self.nonsense("measured", "a date and time", value);
+                None
+            }
+        }
+    }
+
+    fn number(
+        &mut self,
+        section: &Section<'_, '_>,
+        key: &'static str,
+        range: Range,
+        whole: bool,
+    ) -> Option<f64> {
+        let value = self.value(section, key)?;
+        let name = match section.name.as_str() {
+            "" => key.to_owned(),
+            table => format!("{key} in {table}"),
+        };
+        self.number_in(&name, value, &range, whole)
+    }
+
+    /// A number in its range; TOML's `nan` and `inf` are in none.
+    fn number_in(
+        &mut self,
+        name: &str,
+        value: &Value<'_>,
+        range: &Range,
+        whole: bool,
+    ) -> Option<f64> {
+        let number = match value.get_ref() {
+            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
+            DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        let sound = |number: &f64| range.contains(number) && (!whole || number.fract() == 0.0);
+        let number = number.filter(sound);
+        if number.is_none() {
+            let kind = if whole { "whole number" } else { "number" };
+            let expected = format!("a {kind} from {} to {}", range.start(), range.end());
+            self.nonsense(name, expected, value);
+        }
+        number
+    }
+
+    fn list<'a, 't>(
+        &mut self,
+        section: &Section<'a, 't>,
+        key: &'static str,
+    ) -> Option<&'a [Value<'t>]> {
+        let value = self.value(section, key)?;
+        let list = value.get_ref().as_array();
+        if list.is_none() {
+            self.nonsense(key, "a list", value);
+        }
+        list.map(|list| list.as_ref())
+    }
+
+    fn parents(&mut self, top: &Section<'_, '_>) -> Option<Vec<u32>> {
+        let list = self.list(top, "parents")?;
+        let last = MAX_LOCAL_PES as f64;
+        let parents = list.iter().zip(1..);
+        let parents: Vec<_> = parents
+            .map(|(value, pe)| {
+                self.number_in(&format!("the parent of P{pe}"), value, &(0.0..=last), true)
+            })
+            .collect();
+        let parents: Option<Vec<f64>> = parents.into_iter().collect();
+        parents.map(|parents| parents.into_iter().map(|parent| parent as u32).collect())
+    }
+
+    fn same_tree(&mut self, top: &Section<'_, '_>, measured: &[u32], name: &str, tree: &Tree) {
+        let asked = parents(tree);
+        let tree = name.to_owned();
+        let differing = || {
+            (1..)
+                .zip(measured.iter().zip(&asked))
+                .filter(|(_, (a, b))| a != b)
+        };
+        let fault = if measured.len() != asked.len() {
+            Fault::OtherSize {
+                tree,
+                measured: measured.len() + 1,
+                asked: asked.len() + 1,
+            }
+        } else if let Some((pe, (&measured, &asked))) = differing().next() {
+            Fault::OtherTree {
+                tree,
+                pe: PeId(pe),
+                measured: PeId(measured),
+                asked: PeId(asked),
+                others: differing().count() - 1,
+            }
+        } else {
+            return;
+        };
+        let at = top.table.get("parents").map(|value| value.span().start);
+        self.fault(at, fault);
+    }
+
+    fn host(&mut self, host: &Section<'_, '_>) -> Option<(Host, Ports, u64)> {
+        self.known(
+            host,
+            &[
+                "shared_cores",
+                "wake_ns",
+                "control_ns",
+                "flit_ns",
+                "send_ns_per_byte",
+                "receive_ns_per_byte",
+                "end_ns_per_byte",
+                "message_ns",
+                "ports",
+                "buffer_bytes",
+            ],
+        );
+        let cores = self.optional(host, "shared_cores", |reader, host, key| {
+            reader.number(host, key, CORES, true)
+        });
+        let mut spent = |key| self.number(host, key, HOST_NS, false);
+        let wake_ns = spent("wake_ns");
+        let control_ns = spent("control_ns");
+        let flit_ns = spent("flit_ns");
+        let message_ns = spent("message_ns");
+        let mut per_byte = |key| self.number(host, key, HOST_NS_PER_BYTE, false);
+        let send_ns_per_byte = per_byte("send_ns_per_byte");
+        let receive_ns_per_byte = per_byte("receive_ns_per_byte");
+        let end_ns_per_byte = per_byte("end_ns_per_byte");
+        let ports = self.ports(host);
+        let buffer_bytes = self.number(host, "buffer_bytes", BUFFER_BYTES, true);
+        let costs = Host {
+            shared_cores: cores.map(|cores| cores as u32),
+            wake_ns: wake_ns?,
+            control_ns: control_ns?,
+            flit_ns: flit_ns?,
+            send_ns_per_byte: send_ns_per_byte?,
+            receive_ns_per_byte: receive_ns_per_byte?,
+            end_ns_per_byte: end_ns_per_byte?,
+            message_ns: message_ns?,
+        };
+        Some((costs, ports?, buffer_bytes? as u64))
+    }
+
+    fn pacing(&mut self, top: &Section<'_, '_>) -> Option<Pacing> {
+        let value = self.value(top, "pacing")?;
+        match value.get_ref().as_str() {
+            Some("scheduled") => Some(Pacing::Scheduled),
+            Some("turns") => Some(Pacing::Turns),
+            Some("eager") => Some(Pacing::Eager),
+            _ => {
+                let expected = "\"scheduled\", \"turns\" or \"eager\"";
+                self.nonsense("pacing", expected, value);
+                None
+            }
+        }
+    }
+
+    fn ports(&mut self, host: &Section<'_, '_>) -> Option<Ports> {
+        let value = self.value(host, "ports")?;
+        match value.get_ref().as_str() {
+            Some("single") => Some(Ports::Single),
+            Some("per-edge") => Some(Ports::PerEdge),
+            _ => {
+                self.nonsense("ports", "\"single\" or \"per-edge\"", value);
+                None
+            }
+        }
+    }
+
+    fn relay(&mut self, relay: &Section<'_, '_>) -> Option<Relay> {
+        self.known(relay, &["added_latency_us", "overlap"]);
+        let added = self.number(relay, "added_latency_us", LATENCY_US, false);
+        let overlap = self.number(relay, "overlap", 0.0..=1.0, false);
+        Some(Relay {
+            added_latency_ns: nanos(added?),
+            overlap: overlap?,
+        })
+    }
+
+    fn fit(&mut self, fit: &Section<'_, '_>) -> Option<Fit> {
+        self.known(
+            fit,
+            &["median_residual_pct", "worst_residual_pct", "workloads"],
+        );
+        let median = self.number(fit, "median_residual_pct", PERCENT, false);
+        let worst = self.number(fit, "worst_residual_pct", PERCENT, false);
+        let workloads: Vec<_> = self
+            .list(fit, "workloads")?
+            .iter()
+            .map(|value| {
+                let text = value.get_ref().as_str();
+                if text.is_none() {
+                    self.nonsense("a workload", "a text", value);
+                }
+                text.map(str::to_owned)
+            })
+            .collect();
+        Some(Fit {
+            workloads: workloads.into_iter().collect::<Option<_>>()?,
+            median_residual_pct: median?,
+            worst_residual_pct: worst?,
+        })
+    }
+
+    /// The edges and the clocks by PE index, of so many PEs if that is known.
+    fn edges(
+        &mut self,
+        top: &Section<'_, '_>,
+        pes: Option<usize>,
+    ) -> Option<(Vec<MeasuredEdge>, Vec<ClockOffset>)> {
+        let tables = match top.table.get("edge") {
+            Some(_) => self.list(top, "edge")?,
+            // P0 alone.
+            None => &[],
+        };
+        let mut edges: BTreeMap<u32, (usize, Option<(MeasuredEdge, ClockOffset)>)> =
+            BTreeMap::new();
+        for value in tables {
+            let Some(table) = value.get_ref().as_table() else {
+                self.nonsense("edge", "a table", value);
+                continue;
+            };
+            let at = value.span().start;
+            let mut edge = Section {
+                table,
+                name: "this [[edge]]".to_owned(),
+                at: Some(at),
+            };
+            let last = MAX_LOCAL_PES as f64;
+            let Some(child) = self.number(&edge, "child", 1.0..=last, true) else {
+                continue;
+            };
+            let child = child as u32;
+            let pe = PeId(child);
+            edge.name = format!("the edge to {pe}");
+            let read = self.edge(&edge);
+            if let Some((first_line, _)) = edges.get(&child) {
+                let first_line = *first_line;
+                self.fault(Some(at), Fault::EdgeTwice { pe, first_line });
+            } else {
+                if let Some(pes) = pes.filter(|&pes| pe.index() >= pes) {
+                    self.fault(Some(at), Fault::NoSuchEdge { pe, last: pes - 1 });
+                }
+                edges.insert(child, (self.line(at), read));
+            }
+        }
+        let pes = pes?;
+        let missing = (1..pes as u32).filter(|child| !edges.contains_key(child));
+        let missing: Vec<PeId> = missing.map(PeId).collect();
+        if !missing.is_empty() {
+            self.fault(None, Fault::MissingEdges(missing));
+            return None;
+        }
+        let edges: Option<Vec<_>> = edges.into_values().map(|(_, edge)| edge).collect();
+        let root = (MeasuredEdge::default(), ClockOffset::SHARED);
+        Some(std::iter::once(root).chain(edges?).unzip())
+    }
+
+    fn edge(&mut self, edge: &Section<'_, '_>) -> Option<(MeasuredEdge, ClockOffset)> {
+        self.known(edge, &["child", "clock", "down", "up"]);
+        let clock = self.section(edge, "clock");
+        let clock = clock.and_then(|clock| self.clock(&clock));
+        let mut link = |key| {
+            let link = self.section(edge, key)?;
+            self.link(&link)
+        };
+        let (down, up) = (link("down"), link("up"));
+        let edge = MeasuredEdge {
+            down: down?,
+            up: up?,
+        };
+        Some((edge, clock?))
+    }
+
+    fn clock(&mut self, clock: &Section<'_, '_>) -> Option<ClockOffset> {
+        self.known(clock, &["offset_ns", "uncertainty_ns"]);
+        let offset_ns = self.integer(clock, "offset_ns");
+        let uncertainty_ns = self.integer(clock, "uncertainty_ns");
+        Some(ClockOffset {
+            offset_ns: offset_ns?,
+            uncertainty_ns: uncertainty_ns?,
+        })
+    }
+
+    /// A whole number of any size: hosts can be up for years.
+    fn integer<T: std::str::FromStr>(
+        &mut self,
+        section: &Section<'_, '_>,
+        key: &'static str,
+    ) -> Option<T> {
+        let value = self.value(section, key)?;
+        let integer = value.get_ref().as_integer();
+        let number = integer.and_then(|integer| integer.as_str().parse().ok());
+        if number.is_none() {
+            let name = format!("{key} in {}", section.name);
+            self.nonsense(&name, "a whole number of nanoseconds", value);
+        }
+        number
+    }
+
+    fn link(&mut self, link: &Section<'_, '_>) -> Option<MeasuredLink> {
+        self.known(link, &["latency_us", "ns_per_byte", "burst_bytes"]);
+        let latency = self.estimate(link, "latency_us", LATENCY_US);
+        let ns_per_byte = self.estimate(link, "ns_per_byte", NS_PER_BYTE);
+        let burst_bytes = self.estimate(link, "burst_bytes", BURST_BYTES);
+        let Estimate { value, low, high } = latency?;
+        Some(MeasuredLink {
+            latency_ns: Estimate {
+                value: nanos(value),
+                low: nanos(low),
+                high: nanos(high),
+            },
+            ns_per_byte: ns_per_byte?,
+            burst_bytes: burst_bytes?,
+        })
+    }
+
+    /// `[value, low, high]`; the range is the value's.
+    fn estimate(
+        &mut self,
+        link: &Section<'_, '_>,
+        key: &'static str,
+        range: Range,
+    ) -> Option<Estimate> {
+        let list = self.list(link, key)?;
+        let name = format!("{key} in {}", link.name);
+        let [value, low, high] = list else {
+            let value = self.value(link, key)?;
+            self.nonsense(&name, "three numbers, [value, low, high]", value);
+            return None;
+        };
+        let at = value.span().start;
+        // An interval may begin at nothing, and end anywhere.
+        let wide = 0.0..=1e15;
+        let ranges = [range, wide.clone(), wide];
+        let numbers = [value, low, high].into_iter().zip(&ranges);
+        let numbers: Vec<_> = numbers
+            .map(|(number, range)| self.number_in(&name, number, range, false))
+            .collect();
+        let [Some(value), Some(low), Some(high)] = numbers[..] else {
+            return None;
+        };
+        if !(low <= value && value <= high) {
+            let fault = Fault::NotBetween {
+                key: name,
+                value,
+                low,
+                high,
+            };
+            self.fault(Some(at), fault);
+            return None;
+        }
+        Some(Estimate { value, low, high })
+    }
+}
+
+/// Whole nanoseconds, as they were written.
+fn nanos(us: f64) -> f64 {
+    (us * 1000.0).round()
+}

@@ -1,0 +1,237 @@
+//! Links with known parameters, measured in all weathers.
+
+use super::*;
+
+/// A link and how it is measured.
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    link: Link,
+    /// Times of each size.
+    repeats: usize,
+    /// The noise of every time, relative to it, at most.
+    noise: f64,
+    /// And of every time in nanoseconds, at most.
+    jitter_ns: f64,
+    /// Of 100 times, how many are wild.
+    wild_pct: u64,
+}
+
+fn uniform(random: &mut SplitMix64) -> f64 {
+    random.below(1 << 53) as f64 / (1u64 << 53) as f64
+}
+
+/// Noise as sums of three uniform numbers: a bell without far tails. A wild time is
+/// 1.2 to 20 times too long, one in ten of them too short.
+fn measure(weather: Weather, random: &mut SplitMix64) -> Vec<Point> {
+    let Weather { link, .. } = weather;
+    let sizes = std::iter::once(24).chain((0..11).map(|k| 1024u64 << k));
+    let mut points = Vec::new();
+    for bytes in sizes {
+        for _ in 0..weather.repeats {
+            let mut bell = || (0..3).map(|_| uniform(random)).sum::<f64>() / 1.5 - 1.0;
+            let clean =
+                link.latency_ns + link.ns_per_byte * (bytes as f64 - link.burst_bytes).max(0.0);
+            let noisy = clean * (1.0 + weather.noise * bell()) + weather.jitter_ns * bell();
+            let factor = match random.below(100) < weather.wild_pct {
+                true if random.below(10) == 0 => 0.2 + 0.6 * uniform(random),
+                true => 1.2 * (20f64 / 1.2).powf(uniform(random)),
+                false => 1.0,
+            };
+            points.push(Point {
+                bytes,
+                ns: (noisy * factor).max(0.0),
+            });
+        }
+    }
+    points
+}
+
+fn link(latency_ns: f64, ns_per_byte: f64, burst_bytes: f64) -> Link {
+    Link {
+        latency_ns,
+        ns_per_byte,
+        burst_bytes,
+    }
+}
+
+/// From loopback to a slow line, without and with a token bucket.
+const LINKS: [(f64, f64, f64); 6] = [
+    (15_000.0, 0.3, 0.0),
+    (60_000.0, 8.0, 0.0),
+    (1_000_000.0, 40.0, 0.0),
+    (1_000_000.0, 80.0, 65_536.0),
+    (200_000.0, 8.0, 100_000.0),
+    (20_000_000.0, 8_000.0, 0.0),
+];
+
+fn weathers(wild_pct: u64) -> impl Iterator<Item = Weather> {
+    LINKS
+        .into_iter()
+        .map(move |(latency, rate, burst)| Weather {
+            link: link(latency, rate, burst),
+            repeats: 9,
+            noise: 0.03,
+            jitter_ns: 1_500.0,
+            wild_pct,
+        })
+}
+
+/// The values beside the truth.
+fn against_truth(fit: MeasuredLink, link: Link) -> [(Estimate, f64); 3] {
+    [
+        (fit.latency_ns, link.latency_ns),
+        (fit.ns_per_byte, link.ns_per_byte),
+        (fit.burst_bytes, link.burst_bytes),
+    ]
+}
+
+#[test]
+fn without_noise_the_fit_is_exact() {
+    for weather in weathers(0) {
+        let still = Weather {
+            noise: 0.0,
+            jitter_ns: 0.0,
+            ..weather
+        };
+        let points = measure(still, &mut SplitMix64::new(1));
+        let fit = fit_link(&points, 1).unwrap();
+        for (found, truth) in against_truth(fit.link, weather.link) {
+            let near = (found.value - truth).abs() <= 1e-6 * truth.max(1.0);
+            assert!(near, "{weather:?}: {fit:?}");
+        }
+        assert!(fit.used.iter().all(|&used| used));
+    }
+}
+
+/// A fast line behind a bucket: until that is empty, bytes go as fast as the software
+/// can, and that shows.
+#[test]
+fn a_burst_at_the_softwares_pace_is_no_rate() {
+    let sizes = (0..11).map(|k| 1024u64 << k);
+    let points: Vec<Point> = sizes
+        .map(|bytes| {
+            let b = bytes as f64;
+            let ns = (12_000.0 + 0.3 * b).max(12_000.0 + 8.0 * (b - 60_000.0));
+            Point { bytes, ns }
+        })
+        .collect();
+    let found = fit_link(&points, 0).unwrap().link.value();
+    assert!((found.ns_per_byte - 8.0).abs() < 0.01, "{found:?}");
+    assert!((found.burst_bytes - 60_000.0).abs() < 100.0, "{found:?}");
+    assert!((found.latency_ns - 12_000.0).abs() < 100.0, "{found:?}");
+}
+
+/// With up to three of ten times wild: the latency within 5 %, the rate within 2 %, the
+/// burst within 4 KiB, in at least 95 of 100 cases.
+#[test]
+fn parameters_are_recovered_from_noise_and_outliers() {
+    const CASES: u64 = 20;
+    for wild_pct in [0, 10, 30] {
+        let mut missed = [0; 3];
+        for weather in weathers(wild_pct) {
+            for seed in 0..CASES {
+                let points = measure(weather, &mut SplitMix64::new(seed));
+                let fit = fit_link(&points, seed).unwrap();
+                let found = against_truth(fit.link, weather.link);
+                let tolerances = [0.05 * found[0].1, 0.02 * found[1].1, 4096.0];
+                for (k, (found, truth)) in found.into_iter().enumerate() {
+                    missed[k] += u64::from((found.value - truth).abs() > tolerances[k]);
+                }
+            }
+        }
+        let cases = CASES * LINKS.len() as u64;
+        assert!(
+            missed.iter().all(|m| m * 20 <= cases),
+            "{missed:?} of {cases}, {wild_pct} % wild"
+        );
+    }
+}
+
+/// And they say something: a rate is known to 3 % from nine times of each size, one in
+/// ten of them wild.
+#[test]
+fn the_intervals_hold_the_truth_in_nine_of_ten_cases() {
+    const CASES: u64 = 20;
+    for (wild_pct, repeats) in [(0, 5), (10, 9), (30, 9), (30, 21)] {
+        let mut held = [0; 3];
+        let mut widths = 0.0;
+        for weather in weathers(wild_pct) {
+            let weather = Weather { repeats, ..weather };
+            for seed in 0..CASES {
+                let points = measure(weather, &mut SplitMix64::new(1_000 + seed));
+                let fit = fit_link(&points, seed).unwrap().link;
+                for (k, (found, truth)) in against_truth(fit, weather.link).into_iter().enumerate()
+                {
+                    assert!(
+                        found.low <= found.value && found.value <= found.high,
+                        "{fit:?}"
+                    );
+                    held[k] += u64::from((found.low..=found.high).contains(&truth));
+                }
+                widths += (fit.ns_per_byte.high - fit.ns_per_byte.low) / fit.ns_per_byte.value;
+            }
+        }
+        let cases = CASES * LINKS.len() as u64;
+        assert!(
+            held.iter().all(|h| h * 10 >= cases * 9),
+            "{held:?} of {cases}, {wild_pct} % wild, {repeats} times"
+        );
+        let wide = widths / cases as f64;
+        assert!(wild_pct > 10 || wide < 0.03, "{wide}, {wild_pct} % wild");
+    }
+}
+
+#[test]
+fn wild_points_are_not_used_and_good_ones_are() {
+    let weather = weathers(0).nth(1).unwrap();
+    let mut points = measure(weather, &mut SplitMix64::new(3));
+    for (place, point) in points.iter_mut().enumerate() {
+        point.ns *= if place % 4 == 0 { 3.0 } else { 1.0 };
+    }
+    let fit = fit_link(&points, 3).unwrap();
+    assert!(fit.used.iter().step_by(4).all(|used| !used));
+    let good = fit.used.iter().filter(|&&used| used).count();
+    assert!(good * 10 >= points.len() * 6, "{good} of {}", points.len());
+}
+
+/// Nothing is known of the spread where each size was timed once, but how far the
+/// times are off the line is.
+#[test]
+fn single_times_still_give_an_interval() {
+    let times = [100.0, 210.0, 290.0, 420.0, 805.0];
+    let points = [0, 1_000, 2_000, 3_000, 7_000].into_iter().zip(times);
+    let points: Vec<Point> = points.map(|(bytes, ns)| Point { bytes, ns }).collect();
+    let rate = fit_link(&points, 0).unwrap().link.ns_per_byte;
+    assert!((0.09..0.11).contains(&rate.value), "{rate:?}");
+    assert!(rate.low < rate.value && rate.value < rate.high, "{rate:?}");
+}
+
+#[test]
+fn too_few_or_too_many_sizes_are_refused() {
+    let points =
+        |sizes: u64| -> Vec<Point> { (0..sizes).map(|bytes| Point { bytes, ns: 5.0 }).collect() };
+    assert_eq!(fit_link(&[], 0), Err(FitError::TooFewSizes { found: 0 }));
+    assert_eq!(
+        fit_link(&points(1), 0),
+        Err(FitError::TooFewSizes { found: 1 })
+    );
+    let found = MAX_SIZES + 1;
+    assert_eq!(
+        fit_link(&points(25), 0),
+        Err(FitError::TooManySizes { found })
+    );
+    let not_a_time = Point {
+        bytes: 9,
+        ns: f64::NAN,
+    };
+    assert_eq!(
+        fit_link(&[points(1)[0], not_a_time], 0),
+        Err(FitError::TooFewSizes { found: 1 })
+    );
+}
+
+#[test]
+fn the_same_points_and_seed_give_the_same_fit() {
+    let points = measure(weathers(30).next().unwrap(), &mut SplitMix64::new(9));
+    assert_eq!(fit_link(&points, 4), fit_link(&points, 4));
+}

@@ -1,0 +1,263 @@
+//! What measuring a cluster gives: exchanges over an edge, and from them the edge's
+//! latency, rate and burst ([`fit`]) and the offset of one clock to another
+//! ([`clock`]).
+//!
+//! Pure arithmetic. Who exchanges what when is the node's business, and what the
+//! numbers are used for the coordinator's.
+
+pub mod clock;
+pub mod fit;
+
+use crate::cost::{Edge, Host, Link};
+use fit::{FitError, MeasuredLink, Point, centre, fit_link};
+
+/// One measured exchange: a burst down (or none), a burst up (or none), and a small
+/// frame each way that begins and ends it. Times in nanoseconds; those of the upper
+/// end are on its clock, those of the lower end on its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// Bytes of the burst from parent to child, their framing included.
+    pub down_bytes: u64,
+    /// The same from child to parent.
+    pub up_bytes: u64,
+    /// Upper end: before the first byte was sent.
+    pub sent_ns: u64,
+    /// Lower end: when the last byte was there.
+    pub received_ns: u64,
+    /// Lower end: before the first byte of the answer was sent.
+    pub answered_ns: u64,
+    /// Upper end: when the last byte of the answer was there.
+    pub returned_ns: u64,
+}
+
+/// What the small frame of an exchange has, within a few bytes. On a link of
+/// 1 Mbit/s it takes 0.2 ms, which is not to be taken for latency.
+const SMALL_FRAME_BYTES: u64 = 24;
+
+impl Exchange {
+    /// Whether each end's times are in order; a peer can say anything.
+    fn is_sound(&self) -> bool {
+        self.sent_ns <= self.returned_ns
+            && self.received_ns <= self.answered_ns
+            && self.answered_ns - self.received_ns <= self.returned_ns - self.sent_ns
+    }
+
+    /// Time on the way, both ways together.
+    fn round_trip_ns(&self) -> u64 {
+        (self.returned_ns - self.sent_ns) - (self.answered_ns - self.received_ns)
+    }
+}
+
+/// Both directions of an edge as they look from outside: wire and software.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredEdge {
+    /// From parent to child.
+    pub down: MeasuredLink,
+    /// From child to parent.
+    pub up: MeasuredLink,
+}
+
+impl MeasuredEdge {
+    /// The best values, without what is known of their uncertainty.
+    pub fn values(&self) -> Edge {
+        Edge {
+            down: self.down.value(),
+            up: self.up.value(),
+        }
+    }
+}
+
+/// Fits an edge to the exchanges over it. Where both ends read one clock, each way is
+/// timed by itself; otherwise half of a round trip stands for a way.
+///
+/// # Errors
+///
+/// What is wrong with the exchanges, and of which direction.
+pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEdge, FitError> {
+    let [down, up] = directions(exchanges, shared_clock);
+    Ok(MeasuredEdge {
+        down: fit_link(&down, 1)?.link,
+        up: fit_link(&up, 2)?.link,
+    })
+}
+
+/// The points of both directions, down and up: a burst's bytes and the time from its
+/// first byte's departure to its last byte's arrival.
+pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2] {
+    let sound = || exchanges.iter().filter(|exchange| exchange.is_sound());
+    let is_small = |e: &&Exchange| e.down_bytes == 0 && e.up_bytes == 0;
+    let mut small: Vec<f64> = sound()
+        .filter(is_small)
+        .map(|e| e.round_trip_ns() as f64)
+        .collect();
+    small.sort_by(f64::total_cmp);
+    let way_back = centre(&small).map_or(0.0, |centre| centre.value / 2.0);
+    // Of a burst, what the way back took; of a small one, which is both, half.
+    let one_way = |e: &Exchange| match is_small(&e) {
+        true => e.round_trip_ns() as f64 / 2.0,
+        false => (e.round_trip_ns() as f64 - way_back).max(0.0),
+    };
+    let point = |burst_bytes, ns| Point {
+        bytes: burst_bytes + SMALL_FRAME_BYTES,
+        ns,
+    };
+    let difference = |later: u64, earlier: u64| (later as i128 - earlier as i128) as f64;
+    let down = sound().filter(|e| e.up_bytes == 0).map(|e| {
+        let ns = match shared_clock {
+            true => difference(e.received_ns, e.sent_ns),
+            false => one_way(e),
+        };
+        point(e.down_bytes, ns)
+    });
+    let up = sound().filter(|e| e.down_bytes == 0).map(|e| {
+        let ns = match shared_clock {
+            true => difference(e.returned_ns, e.answered_ns),
+            false => one_way(e),
+        };
+        point(e.up_bytes, ns)
+    });
+    [down.collect(), up.collect()]
+}
+
+/// The wires alone, `host`'s share being taken off what was measured; by PE index,
+/// like `measured`.
+pub fn edges_from_measurements(measured: &[MeasuredEdge], host: &Host) -> Vec<Edge> {
+    let wire = |link: &MeasuredLink| wire(link.value(), host);
+    measured
+        .iter()
+        .map(|edge| Edge {
+            down: wire(&edge.down),
+            up: wire(&edge.up),
+        })
+        .collect()
+}
+
+/// The software of a small frame is that of its two ends and one wake-up. Bytes are
+/// another matter: a wire that is slower than the software hides it, and one that is
+/// as fast cannot be told from it. Between those two the share goes over evenly.
+fn wire(seen: Link, host: &Host) -> Link {
+    let software = host.send_ns_per_byte + host.receive_ns_per_byte;
+    let hidden = 2.0 * (seen.ns_per_byte - software);
+    Link {
+        latency_ns: (seen.latency_ns - host.wake_ns - 2.0 * host.control_ns).max(0.0),
+        ns_per_byte: hidden.clamp(0.0, seen.ns_per_byte),
+        burst_bytes: seen.burst_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fit::Estimate;
+
+    const HOST: Host = Host {
+        shared_cores: None,
+        wake_ns: 30_000.0,
+        control_ns: 5_000.0,
+        flit_ns: 5_000.0,
+        send_ns_per_byte: 0.2,
+        receive_ns_per_byte: 0.3,
+        end_ns_per_byte: 0.1,
+        message_ns: 10_000.0,
+    };
+
+    fn measured(latency_ns: f64, ns_per_byte: f64) -> MeasuredEdge {
+        let link = MeasuredLink {
+            latency_ns: Estimate::exact(latency_ns),
+            ns_per_byte: Estimate::exact(ns_per_byte),
+            burst_bytes: Estimate::exact(7.0),
+        };
+        MeasuredEdge {
+            down: link,
+            up: link,
+        }
+    }
+
+    #[test]
+    fn a_slow_wire_keeps_its_rate_and_a_fast_one_is_the_software() {
+        let seen = [measured(1e6, 40.0), measured(38_000.0, 0.45)];
+        let wires = edges_from_measurements(&seen, &HOST);
+        assert_eq!(wires[0].up.latency_ns, 960_000.0);
+        assert_eq!(wires[0].up.ns_per_byte, 40.0);
+        assert_eq!(wires[0].up.burst_bytes, 7.0);
+        assert_eq!(
+            (wires[1].down.latency_ns, wires[1].down.ns_per_byte),
+            (0.0, 0.0)
+        );
+    }
+
+    /// 1 ms and 10 ns a byte down, 2 ms and 30 ns a byte up, the lower end's clock
+    /// five seconds ahead or the same.
+    fn exchanges(ahead_ns: u64) -> Vec<Exchange> {
+        let sizes = [0, 1 << 12, 1 << 14, 1 << 16];
+        let down = sizes.map(|bytes| (bytes, 0));
+        let up = sizes.map(|bytes| (0, bytes));
+        let all = down.into_iter().chain(up).cycle().take(40);
+        let mut now = 1_000;
+        all.map(|(down_bytes, up_bytes)| {
+            let small = SMALL_FRAME_BYTES;
+            let sent_ns = now;
+            let received = sent_ns + 1_000_000 + 10 * (down_bytes + small);
+            let answered = received + 700;
+            let returned_ns = answered + 2_000_000 + 30 * (up_bytes + small);
+            now = returned_ns + 50;
+            Exchange {
+                down_bytes,
+                up_bytes,
+                sent_ns,
+                received_ns: received + ahead_ns,
+                answered_ns: answered + ahead_ns,
+                returned_ns,
+            }
+        })
+        .collect()
+    }
+
+    #[test]
+    fn one_clock_tells_the_two_ways_apart() {
+        let edge = fit_edge(&exchanges(0), true).unwrap().values();
+        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-6 * truth;
+        assert!(
+            near(edge.down.latency_ns, 1e6) && near(edge.up.latency_ns, 2e6),
+            "{edge:?}"
+        );
+        assert!(
+            near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
+            "{edge:?}"
+        );
+    }
+
+    #[test]
+    fn two_clocks_give_half_of_the_round_trip_and_both_rates() {
+        let edge = fit_edge(&exchanges(5_000_000_000), false).unwrap().values();
+        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
+        assert!(
+            near(edge.down.latency_ns, 1.5e6) && near(edge.up.latency_ns, 1.5e6),
+            "{edge:?}"
+        );
+        assert!(
+            near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
+            "{edge:?}"
+        );
+    }
+
+    #[test]
+    fn times_that_run_backwards_are_not_looked_at() {
+        let mut all = exchanges(0);
+        let good = fit_edge(&all, true).unwrap();
+        all.push(Exchange {
+            sent_ns: 9,
+            returned_ns: 3,
+            ..Exchange::default()
+        });
+        all.push(Exchange {
+            received_ns: u64::MAX,
+            ..Exchange::default()
+        });
+        all.push(Exchange {
+            answered_ns: u64::MAX,
+            ..Exchange::default()
+        });
+        assert_eq!(fit_edge(&all, true), Ok(good));
+    }
+}

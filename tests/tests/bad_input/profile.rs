@@ -1,0 +1,190 @@
+//! Profiles that are none, or another tree's, and calibrations that cannot be.
+
+use std::fs;
+
+use flitcast_tests::scratch;
+use tempfile::TempDir;
+
+use crate::{refused, refused_in};
+
+const PROFILE: &str = r#"
+version = 1
+measured = 2026-11-20T13:00:00Z
+tree = "path:3"
+parents = [0, 1]
+flit_bytes = 65536
+[host]
+shared_cores = 2
+wake_ns = 30000
+control_ns = 5000
+flit_ns = 6000
+send_ns_per_byte = 0.1
+receive_ns_per_byte = 0.1
+end_ns_per_byte = 0.05
+message_ns = 20000
+ports = "per-edge"
+buffer_bytes = 4194304
+[fit]
+median_residual_pct = 3
+worst_residual_pct = 9
+workloads = []
+[[edge]]
+child = 1
+clock = { offset_ns = 0, uncertainty_ns = 0 }
+[edge.down]
+latency_us = [20, 19, 21]
+ns_per_byte = [0.2, 0.2, 0.2]
+burst_bytes = [0, 0, 0]
+[edge.up]
+latency_us = [20, 19, 21]
+ns_per_byte = [0.2, 0.2, 0.2]
+burst_bytes = [0, 0, 0]
+[[edge]]
+child = 2
+clock = { offset_ns = 0, uncertainty_ns = 0 }
+[edge.down]
+latency_us = [20, 19, 21]
+ns_per_byte = [0.2, 0.2, 0.2]
+burst_bytes = [0, 0, 0]
+[edge.up]
+latency_us = [20, 19, 21]
+ns_per_byte = [0.2, 0.2, 0.2]
+burst_bytes = [0, 0, 0]
+"#;
+
+const GATHER: &str = "gather --tree path:3 --size 1 --profile @/profile.toml";
+
+/// A profile with `from` replaced everywhere; an empty `from` leaves it good.
+fn with(from: &str, to: &str) -> TempDir {
+    let dir = scratch();
+    assert!(PROFILE.contains(from), "{from}");
+    let text = match from {
+        "" => PROFILE.to_owned(),
+        from => PROFILE.replace(from, to),
+    };
+    fs::write(dir.path().join("profile.toml"), text).expect("scratch can be written to");
+    dir
+}
+
+/// What the other tests spoil is good before that.
+#[test]
+fn a_good_profile_is_taken() {
+    let dir = with("", "");
+    crate::run_loudly(dir.path(), GATHER).ok();
+}
+
+#[test]
+fn each_fault_is_refused_with_its_line() {
+    for (from, to, causes) in [
+        (
+            "version = 1",
+            "version = 7",
+            &["toml:2: version `7`: this flitcast reads version 1"][..],
+        ),
+        ("version = 1", "", &["there is no version"]),
+        (
+            "[0, 1]",
+            "[0, 0]",
+            &["toml:5:", "P2's parent is P0, here it is P1"],
+        ),
+        (
+            "[0, 1]",
+            "[0, 1, 2]",
+            &["toml:5:", "with 4 PEs, and this tree has 3"],
+        ),
+        (
+            "child = 2",
+            "child = 1",
+            &[
+                "toml:33: the edge to P1 stands in line 22 already",
+                "edge to P2",
+            ],
+        ),
+        (
+            "= 30000",
+            "= -1",
+            &[
+                "toml:9: wake_ns in host must be a number from 0",
+                "not `-1`",
+            ],
+        ),
+        ("= 30000", "= nan", &["toml:9:", "not `nan`"]),
+        ("= 30000", "= inf", &["toml:9:", "not `inf`"]),
+        (
+            "[0.2, 0.2, 0.2]",
+            "[0, 0, 0]",
+            &["toml:27:", "toml:31:", "from 0.001", "not `0`"],
+        ),
+        (
+            "[20, 19, 21]",
+            "[1e9, 19, 1e9]",
+            &["toml:26:", "from 0 to 60000000", "not `1e9`"],
+        ),
+        (
+            "[20, 19, 21]",
+            "[20, 21, 22]",
+            &["toml:26:", "20 does not lie between 21 and 22"],
+        ),
+        (
+            "[fit]",
+            "speed = 3\n[fit]",
+            &["toml:18: unknown key `speed`", "wake_ns"],
+        ),
+        ("flit_bytes = 65536", "", &["`flit_bytes` is missing"]),
+        ("[host]", "[host", &["toml:7:"]),
+    ] {
+        let dir = with(from, to);
+        refused_in(dir.path(), GATHER, &["--profile: ", "/profile.toml"]);
+        refused_in(dir.path(), GATHER, causes);
+    }
+}
+
+#[test]
+fn a_missing_edge_is_named() {
+    let dir = scratch();
+    let (first, _) = PROFILE.rsplit_once("[[edge]]").expect("there are two");
+    fs::write(dir.path().join("profile.toml"), first).expect("scratch can be written to");
+    refused_in(dir.path(), GATHER, &["nothing is said of the edge to P2"]);
+}
+
+#[test]
+fn a_profile_that_cannot_be_read() {
+    let dir = scratch();
+    refused_in(
+        dir.path(),
+        GATHER,
+        &["cannot read the profile", "No such file"],
+    );
+    let line = "gather --tree path:3 --size 1 --profile @";
+    refused_in(dir.path(), line, &["cannot read the profile", "directory"]);
+}
+
+#[test]
+fn a_fault_of_the_profile_hides_no_other() {
+    let dir = with("= 30000", "= -1");
+    let line = format!("{GATHER} --flit-size 1").replace("--size 1 ", "--size much ");
+    refused_in(dir.path(), &line, &["wake_ns", "`much`", "--flit-size"]);
+}
+
+#[test]
+fn calibrations_that_cannot_be() {
+    refused("calibrate --tree path:1", &["P0 alone", "no edge"]);
+    refused(
+        "calibrate --tree nothing:3 --seconds soon",
+        &["`nothing`", "--seconds soon"],
+    );
+    for seconds in ["0", "-1", "nan", "inf", "1e9"] {
+        let line = format!("calibrate --tree path:2 --seconds={seconds}");
+        refused(&line, &["--seconds", "from 0.5 to 600"]);
+    }
+    refused(
+        "calibrate --tree path:2 --output @",
+        &["--output", "is a directory"],
+    );
+    refused(
+        "calibrate --tree path:2 --output @/a/b",
+        &["--output", "/a is no directory"],
+    );
+    refused("calibrate --tree path:2 --flit-size 1", &["--flit-size"]);
+    refused("calibrate", &["--tree"]);
+}

@@ -1,18 +1,18 @@
 //! `flitcast calibrate`: measures the edges and the clocks of a cluster, then runs
 //! rounds on it and fits what its processes cost to what they took, and keeps all of it
-//! in a profile. Its arguments and the order of things live here; how the host is
+//! in a profile. The order of things lives here; the command line, how the host is
 //! fitted, what is run and how the result is printed are files of their own.
 
+mod args;
 mod host_fit;
 mod report;
 mod workloads;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use clap::Args;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Host, Model};
@@ -31,13 +31,14 @@ use crate::pictures::Pictures;
 use crate::placement::Placement;
 use crate::profile::{Fit, Profile, Relay, parents};
 use crate::report::pacing_name;
-use crate::request::{Request, RequestError, flit_size, gather_operation, links, local_topology};
+use crate::request::{Request, gather_operation, links};
 use crate::run::{self, Ended, Interrupts};
-use crate::topology::{SpanningArg, Topology, TreeArgs};
+use crate::topology::Topology;
 use crate::workload::Lengths;
 use host_fit::{Observation, fit_host};
 use workloads::{PACED, WORKLOADS};
 
+pub use args::CalibrateArgs;
 pub use report::{json, table};
 
 /// The part of the time that the edges get; the rounds get the rest.
@@ -45,12 +46,6 @@ const EDGES_SHARE: f64 = 0.4;
 /// For one edge: less gives too few bursts, and more nothing new.
 const EDGE_LEAST: Duration = Duration::from_millis(15);
 const EDGE_MOST: Duration = Duration::from_secs(1);
-/// Without `--seconds`: so much, and so much for each edge, at most half a minute.
-const SECONDS: f64 = 3.0;
-const SECONDS_PER_EDGE: f64 = 0.12;
-const MOST_SECONDS: f64 = 30.0;
-/// What may be asked for.
-const ASKED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
 /// Rounds of a workload: for a median to mean something, and no more than help.
 const LEAST_ROUNDS: u64 = 5;
 const MOST_ROUNDS: u64 = 25;
@@ -64,30 +59,6 @@ const FIT_MOST: usize = 3_000;
 /// What one pacing has to be quicker than another to be preferred: 1 % in each of the two
 /// workloads that decide.
 const NOTICEABLE: f64 = 0.02;
-
-/// Arguments of `flitcast calibrate`.
-#[derive(Debug, Args)]
-pub struct CalibrateArgs {
-    /// Which cluster.
-    #[command(flatten)]
-    pub tree: TreeArgs,
-    /// Where the profile is written, for --profile of other commands.
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// What the links are to be like, as in rate=200mbit,latency=1ms [default: as fast as
-    /// the machine].
-    #[arg(long, value_name = "LINK")]
-    pub link: Option<String>,
-    /// Payload of a flit.
-    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
-    pub flit_size: String,
-    /// About how long it takes [default: 3, and 0.12 for each edge].
-    #[arg(long, value_name = "SECONDS")]
-    pub seconds: Option<String>,
-    /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
-}
 
 /// A calibration that can be done.
 #[derive(Debug)]
@@ -131,81 +102,6 @@ pub struct Ran {
     pub predicted_ns: u64,
     /// How far off that is, in percent.
     pub error_pct: f64,
-}
-
-impl CalibrateArgs {
-    /// Understands the command line.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with it.
-    pub fn understand(self) -> Result<Calibration, Vec<RequestError>> {
-        let mut faults = Vec::new();
-        let topology = local_topology(&self.tree, SpanningArg::Broadcast)
-            .map_err(|found| faults.extend(found))
-            .ok();
-        if let Some(topology) = &topology
-            && topology.tree.len() < 2
-        {
-            faults.push(RequestError::NoEdges(topology.name.clone()));
-        }
-        let flit_bytes = flit_size(&self.flit_size)
-            .map_err(|fault| faults.push(fault))
-            .ok();
-        let link = self.link.as_deref().map(LinkSpec::parse).transpose();
-        let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
-        let asked = self.seconds.as_deref().map(|text| {
-            let seconds: Option<f64> = text.trim().parse().ok();
-            let sound = seconds.filter(|seconds| ASKED_SECONDS.contains(seconds));
-            sound.ok_or_else(|| RequestError::Seconds {
-                text: text.to_owned(),
-                least: *ASKED_SECONDS.start(),
-                most: *ASKED_SECONDS.end(),
-            })
-        });
-        let asked = asked.transpose().map_err(|fault| faults.push(fault)).ok();
-        if let Some(output) = &self.output {
-            faults.extend(file_fault(output));
-        }
-        match (topology, flit_bytes, asked, link) {
-            (Some(topology), Some(flit_bytes), Some(asked), Ok(link)) if faults.is_empty() => {
-                let edges = (topology.tree.len() - 1) as f64;
-                let usual = (SECONDS + SECONDS_PER_EDGE * edges).min(MOST_SECONDS);
-                Ok(Calibration {
-                    seconds: asked.unwrap_or(usual),
-                    topology,
-                    link,
-                    flit_bytes,
-                    output: self.output,
-                    format: self.format,
-                })
-            }
-            _ => Err(faults),
-        }
-    }
-}
-
-/// What is wrong with a file that is to be written, without writing to it.
-fn file_fault(path: &Path) -> Option<RequestError> {
-    let fault = |why: String| {
-        Some(RequestError::Output {
-            path: path.to_owned(),
-            why,
-        })
-    };
-    if path.is_dir() {
-        return fault("it is a directory".to_owned());
-    }
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    match rustix::fs::access(parent, access) {
-        _ if !parent.is_dir() => fault(format!("{} is no directory", parent.display())),
-        Err(error) => fault(format!("{} is not writable: {error}", parent.display())),
-        Ok(()) => None,
-    }
 }
 
 impl Calibration {
@@ -601,18 +497,5 @@ mod tests {
         ] {
             assert_eq!(significant(value, digits), rounded, "{value}");
         }
-    }
-
-    #[test]
-    fn a_file_can_be_written_where_there_is_a_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        let said = |path: &Path| file_fault(path).map(|fault| fault.to_string());
-        assert_eq!(said(&dir.path().join("profile.toml")), None);
-        assert!(said(dir.path()).unwrap().contains("is a directory"));
-        assert!(
-            said(&dir.path().join("a/b"))
-                .unwrap()
-                .contains("/a is no directory")
-        );
     }
 }

@@ -8,6 +8,7 @@
 
 mod fault;
 mod read;
+mod reader;
 mod write;
 
 use std::fs::File;

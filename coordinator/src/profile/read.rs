@@ -2,7 +2,6 @@
 //! line. A number is read only if it is one that could have been measured.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
@@ -11,10 +10,10 @@ use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use super::fault::{Fault, LineFault};
+use super::reader::{Range, Reader, Section};
 use super::{Fit, Profile, Relay, VERSION, parents};
 use crate::request::MAX_LOCAL_PES;
 
@@ -33,9 +32,6 @@ const CORES: Range = 1.0..=65_536.0;
 /// From a flit to a gibibyte.
 const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
-
-type Range = RangeInclusive<f64>;
-type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Reads a profile; otherwise, at least one fault, in order of lines.
 pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault>> {
@@ -63,47 +59,7 @@ pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault
     }
 }
 
-/// Collects faults on the way from text to profile.
-struct Reader<'t> {
-    text: &'t str,
-    faults: Vec<LineFault>,
-}
-
-/// A table of the file and what it is called in messages.
-struct Section<'a, 't> {
-    table: &'a DeTable<'t>,
-    name: String,
-    /// Where it begins; `None` for the file as a whole.
-    at: Option<usize>,
-}
-
 impl Reader<'_> {
-    /// The line, from 1, that holds the byte at `offset`.
-    fn line(&self, offset: usize) -> usize {
-        1 + self.text[..offset].matches('\n').count()
-    }
-
-    fn fault(&mut self, at: Option<usize>, fault: Fault) {
-        let line = at.map(|at| self.line(at));
-        self.faults.push(LineFault { line, fault });
-    }
-
-    /// A value as the file writes it, for messages.
-    fn found(&self, value: &Value<'_>) -> String {
-        let text = self.text.get(value.span()).unwrap_or_default();
-        let first_line = text.lines().next().unwrap_or_default();
-        format!("`{}`", first_line.chars().take(24).collect::<String>())
-    }
-
-    fn nonsense(&mut self, key: &str, expected: impl Into<String>, value: &Value<'_>) {
-        let fault = Fault::Nonsense {
-            key: key.to_owned(),
-            expected: expected.into(),
-            found: self.found(value),
-        };
-        self.fault(Some(value.span().start), fault);
-    }
-
     fn is_of_this_version(&mut self, document: &DeTable<'_>) -> bool {
         let Some(value) = document.get("version") else {
             self.fault(None, Fault::NoVersion);
@@ -174,73 +130,6 @@ impl Reader<'_> {
         })
     }
 
-    fn known(&mut self, section: &Section<'_, '_>, known: &[&str]) {
-        for key in section.table.keys() {
-            if !known.contains(&key.get_ref().as_ref()) {
-                let fault = Fault::UnknownKey {
-                    key: key.get_ref().to_string(),
-                    known: known.join(", "),
-                };
-                self.fault(Some(key.span().start), fault);
-            }
-        }
-    }
-
-    fn value<'a, 't>(
-        &mut self,
-        section: &Section<'a, 't>,
-        key: &'static str,
-    ) -> Option<&'a Value<'t>> {
-        let value = section.table.get(key);
-        if value.is_none() {
-            let table = section.name.clone();
-            self.fault(section.at, Fault::Missing { key, table });
-        }
-        value
-    }
-
-    /// What `read` makes of a key, if it is there.
-    fn optional<'a, 't, T>(
-        &mut self,
-        section: &Section<'a, 't>,
-        key: &'static str,
-        read: fn(&mut Self, &Section<'a, 't>, &'static str) -> Option<T>,
-    ) -> Option<T> {
-        section.table.get(key)?;
-        read(self, section, key)
-    }
-
-    fn section<'a, 't>(
-        &mut self,
-        section: &Section<'a, 't>,
-        key: &'static str,
-    ) -> Option<Section<'a, 't>> {
-        let value = self.value(section, key)?;
-        match value.get_ref().as_table() {
-            Some(table) => Some(Section {
-                table,
-                name: match section.name.as_str() {
-                    "" => key.to_owned(),
-                    outer => format!("{key} of {outer}"),
-                },
-                at: Some(value.span().start),
-            }),
-            None => {
-                self.nonsense(key, "a table", value);
-                None
-            }
-        }
-    }
-
-    fn string(&mut self, section: &Section<'_, '_>, key: &'static str) -> Option<String> {
-        let value = self.value(section, key)?;
-        let text = value.get_ref().as_str();
-        if text.is_none() {
-            self.nonsense(key, "a text", value);
-        }
-        text.map(str::to_owned)
-    }
-
     fn measured(&mut self, section: &Section<'_, '_>) -> Option<String> {
         let value = self.value(section, "measured")?;
         match value.get_ref().as_datetime() {
@@ -250,57 +139,6 @@ impl Reader<'_> {
                 None
             }
         }
-    }
-
-    fn number(
-        &mut self,
-        section: &Section<'_, '_>,
-        key: &'static str,
-        range: Range,
-        whole: bool,
-    ) -> Option<f64> {
-        let value = self.value(section, key)?;
-        let name = match section.name.as_str() {
-            "" => key.to_owned(),
-            table => format!("{key} in {table}"),
-        };
-        self.number_in(&name, value, &range, whole)
-    }
-
-    /// A number in its range; TOML's `nan` and `inf` are in none.
-    fn number_in(
-        &mut self,
-        name: &str,
-        value: &Value<'_>,
-        range: &Range,
-        whole: bool,
-    ) -> Option<f64> {
-        let number = match value.get_ref() {
-            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse().ok(),
-            DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
-            _ => None,
-        };
-        let sound = |number: &f64| range.contains(number) && (!whole || number.fract() == 0.0);
-        let number = number.filter(sound);
-        if number.is_none() {
-            let kind = if whole { "whole number" } else { "number" };
-            let expected = format!("a {kind} from {} to {}", range.start(), range.end());
-            self.nonsense(name, expected, value);
-        }
-        number
-    }
-
-    fn list<'a, 't>(
-        &mut self,
-        section: &Section<'a, 't>,
-        key: &'static str,
-    ) -> Option<&'a [Value<'t>]> {
-        let value = self.value(section, key)?;
-        let list = value.get_ref().as_array();
-        if list.is_none() {
-            self.nonsense(key, "a list", value);
-        }
-        list.map(|list| list.as_ref())
     }
 
     fn parents(&mut self, top: &Section<'_, '_>) -> Option<Vec<u32>> {
@@ -527,22 +365,6 @@ impl Reader<'_> {
             offset_ns: offset_ns?,
             uncertainty_ns: uncertainty_ns?,
         })
-    }
-
-    /// A whole number of any size: hosts can be up for years.
-    fn integer<T: std::str::FromStr>(
-        &mut self,
-        section: &Section<'_, '_>,
-        key: &'static str,
-    ) -> Option<T> {
-        let value = self.value(section, key)?;
-        let integer = value.get_ref().as_integer();
-        let number = integer.and_then(|integer| integer.as_str().parse().ok());
-        if number.is_none() {
-            let name = format!("{key} in {}", section.name);
-            self.nonsense(&name, "a whole number of nanoseconds", value);
-        }
-        number
     }
 
     fn link(&mut self, link: &Section<'_, '_>) -> Option<MeasuredLink> {

@@ -102,7 +102,8 @@ pub struct GatherArgs {
     /// How certification synchronises [default: pipelined].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
-    /// How orders to transmit are obeyed [default: scheduled].
+    /// How orders to transmit are obeyed [default: the profile's, else turns with --cluster
+    /// and scheduled on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
 }
@@ -112,6 +113,8 @@ pub struct GatherArgs {
 pub enum ScatterAlgorithm {
     /// Farthest destination first: any tree, and none is faster.
     Fdf,
+    /// What is predicted to take the least time, flit size included.
+    Auto,
     /// To measure against, on complete:N: one PE after the other.
     Linear,
     /// To measure against, on complete:N: a binomial tree of PEs that hold what they
@@ -129,6 +132,8 @@ pub enum GatherAlgorithm {
     ShoulderTap,
     /// Transmission-Certification: any tree.
     Certification,
+    /// What is predicted to take the least time, pacing and flit size included.
+    Auto,
     /// To measure against, on complete:N: one PE after the other.
     Linear,
     /// To measure against, on complete:N: four PEs under way at once.
@@ -174,9 +179,9 @@ pub struct TransferArgs {
     /// ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<String>,
-    /// Payload of a flit, the unit that a relay holds.
-    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
-    pub flit_size: String,
+    /// Payload of a flit, the unit that a relay holds [default: 64KiB].
+    #[arg(long, value_name = "SIZE")]
+    pub flit_size: Option<String>,
     /// What the links are to be like: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,
     /// ms, s) or both, as in rate=200mbit,latency=1ms. A tree file may say it of single
     /// edges [default: as fast as the machine].

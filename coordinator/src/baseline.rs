@@ -30,7 +30,7 @@ impl Baseline {
     /// The baseline that a scatter asks for, if it is one.
     pub fn of_scatter(algorithm: ScatterAlgorithm) -> Option<Baseline> {
         match algorithm {
-            ScatterAlgorithm::Fdf => None,
+            ScatterAlgorithm::Fdf | ScatterAlgorithm::Auto => None,
             ScatterAlgorithm::Linear => Some(Baseline::Linear),
             ScatterAlgorithm::Binomial => Some(Baseline::Binomial),
             ScatterAlgorithm::Adaptive => Some(Baseline::Adaptive),
@@ -40,7 +40,9 @@ impl Baseline {
     /// The baseline that a gather asks for, if it is one.
     pub fn of_gather(algorithm: GatherAlgorithm) -> Option<Baseline> {
         match algorithm {
-            GatherAlgorithm::ShoulderTap | GatherAlgorithm::Certification => None,
+            GatherAlgorithm::ShoulderTap
+            | GatherAlgorithm::Certification
+            | GatherAlgorithm::Auto => None,
             GatherAlgorithm::Linear => Some(Baseline::Linear),
             GatherAlgorithm::Window => Some(Baseline::Window),
             GatherAlgorithm::Binomial => Some(Baseline::Binomial),

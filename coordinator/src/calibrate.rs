@@ -224,6 +224,7 @@ impl Calibration {
             operation,
             pacing: operation.gives_orders().then_some(pacing),
             pictures: Pictures::default(),
+            choice: None,
             algorithm,
             sync,
             payload: Payload::Synthetic { lengths },

@@ -184,7 +184,9 @@ impl<'a> Conductor<'a> {
             ..
         } = self.request;
         let measured_best = self.request.profile.as_ref().map(|profile| profile.pacing);
-        let pacing = pacing.or(measured_best).unwrap_or_default();
+        let pacing = pacing
+            .or(measured_best)
+            .unwrap_or(self.request.usual_pacing());
         let bytes = &self.bytes;
         let foreseen = foresee(tree, *operation, pacing, bytes, *flit_bytes, &model);
         let (briefs, prediction) = foreseen?;

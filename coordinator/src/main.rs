@@ -9,6 +9,7 @@ mod baseline;
 mod bench;
 mod calibrate;
 mod candidates;
+mod choose;
 mod cluster;
 mod cluster_file;
 mod compare;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
-use flitcast_proto::cost::{Host, Model, Ports};
+use flitcast_proto::cost::{Edge, Host, Model, Ports};
 use flitcast_proto::pe::{Brief, Operation, Violation};
 use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -55,16 +55,10 @@ pub fn ports(request: &Request) -> Ports {
     }
 }
 
-/// A model of these edges.
-pub fn model(
-    edges: &[MeasuredEdge],
-    host: Host,
-    ports: Ports,
-    buffer_bytes: u64,
-    shaped: bool,
-) -> Model {
+/// A model of these edges, the wires alone.
+fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: bool) -> Model {
     Model {
-        edges: edges_from_measurements(edges, &host),
+        edges,
         host,
         ports,
         buffer_bytes,
@@ -81,6 +75,11 @@ pub fn model(
 
 /// A model of a request's cluster by what was measured just now.
 pub fn measured_model(edges: &[MeasuredEdge], request: &Request) -> Model {
+    assumed_model(edges_from_measurements(edges, &local_host()), request)
+}
+
+/// A model of a request's cluster, if these are its wires and its hosts are as usual.
+pub fn assumed_model(edges: Vec<Edge>, request: &Request) -> Model {
     let shaped = request.is_shaped();
     model(edges, local_host(), ports(request), BUFFER_BYTES, shaped)
 }
@@ -89,7 +88,8 @@ impl Profile {
     /// The model that the profile makes.
     pub fn model(&self) -> Model {
         let shaped = self.links.is_some();
-        let (edges, host) = (&self.edges, self.host);
+        let host = self.host;
+        let edges = edges_from_measurements(&self.edges, &host);
         model(edges, host, self.ports, self.buffer_bytes, shaped)
     }
 }

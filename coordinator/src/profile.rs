@@ -17,6 +17,7 @@ use std::path::Path;
 
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
@@ -112,6 +113,40 @@ impl Profile {
     /// Reads the profile in `text`; otherwise, at least one fault, in order of lines.
     pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault>> {
         read::profile(text, tree)
+    }
+
+    /// The profile of another tree over the same PEs: what is not known of its edges is
+    /// what the measured ones are like in the median.
+    pub fn for_tree(&self, tree: &Tree, name: &str) -> Profile {
+        let parents = parents(tree);
+        if parents == self.parents {
+            return self.clone();
+        }
+        let median = |pick: &dyn Fn(&MeasuredEdge) -> Estimate| {
+            let mut all: Vec<Estimate> = self.edges[1..].iter().map(pick).collect();
+            all.sort_by(|a, b| a.value.total_cmp(&b.value));
+            all.get(all.len() / 2).copied().unwrap_or_default()
+        };
+        let edge = MeasuredEdge {
+            down: MeasuredLink {
+                latency_ns: median(&|edge| edge.down.latency_ns),
+                ns_per_byte: median(&|edge| edge.down.ns_per_byte),
+                burst_bytes: median(&|edge| edge.down.burst_bytes),
+            },
+            up: MeasuredLink {
+                latency_ns: median(&|edge| edge.up.latency_ns),
+                ns_per_byte: median(&|edge| edge.up.ns_per_byte),
+                burst_bytes: median(&|edge| edge.up.burst_bytes),
+            },
+        };
+        let mut edges = vec![edge; tree.len()];
+        edges[0] = MeasuredEdge::default();
+        Profile {
+            tree_name: name.to_owned(),
+            parents,
+            edges,
+            ..self.clone()
+        }
     }
 
     /// The profile as a file's text.

@@ -10,6 +10,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
+use crate::choose::Way;
 use crate::outcome::{Failure, Outcome, PeOutcome, Spread};
 use crate::request::Request;
 use crate::units::{Bytes, Nanos, Rate};
@@ -64,6 +65,9 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     }
     let names = if request.nodes.is_some() { 1 } else { 2 };
     let mut out = heading(request, outcome);
+    if let Some(choice) = &request.choice {
+        out.push_str(&format!("  chosen: {choice}\n\n"));
+    }
     out.push_str(&lines(table, names));
     out.push_str(&summary(request, outcome));
     out
@@ -203,6 +207,15 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
+pub fn way(way: &Way) -> Value {
+    json!({
+        "algorithm": way.algorithm,
+        "tree": way.tree,
+        "flit_bytes": way.flit_bytes,
+        "predicted_us": micros(way.predicted_ns),
+    })
+}
+
 /// Nanoseconds as microseconds, as JSON has all times.
 pub fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1000.0)
@@ -264,6 +277,11 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "tree": request.tree_name,
         "parents": parents,
         "nodes": request.nodes,
+        "choice": request.choice.as_ref().map(|choice| json!({
+            "ways": choice.ways,
+            "chosen": way(&choice.chosen),
+            "runner_up": choice.runner_up.as_ref().map(way),
+        })),
         "flit_bytes": request.flit_bytes,
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),

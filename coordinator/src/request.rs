@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use flitcast_node::payload::PayloadError;
 use flitcast_proto::cost::Edge;
-use flitcast_proto::pe::Operation;
+use flitcast_proto::pe::{Operation, Violation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
@@ -18,10 +18,12 @@ use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::args::{
-    GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterArgs, SyncArg,
+    GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs,
+    SyncArg,
 };
 use crate::baseline::Baseline;
-use crate::candidates::{self, Unfit};
+use crate::candidates::{self, Candidate, Unfit};
+use crate::choose::{Choice, FLITS, Offer, choose};
 use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::pictures::{PictureError, Pictures};
 use crate::placement::Placement;
@@ -34,6 +36,9 @@ use messages::{Asked, output_fault};
 /// Processes on one machine. Each has some 6 MiB and a dozen descriptors; a
 /// thousand is past what a machine does well and before what hurts it.
 pub const MAX_LOCAL_PES: usize = 1024;
+
+/// Long enough that software costs little, short enough to fill a pipe soon.
+const DEFAULT_FLIT_SIZE: &str = "64KiB";
 
 /// Descriptors that the coordinator needs for a PE: its control connection, its
 /// stderr, its process.
@@ -58,6 +63,8 @@ pub struct Request {
     pub algorithm: &'static str,
     /// How certification synchronises.
     pub sync: Option<&'static str>,
+    /// If the way to do it was chosen: from what.
+    pub choice: Option<Choice>,
     /// How orders are obeyed; `None`: whatever is best.
     pub pacing: Option<Pacing>,
     /// What the messages are made of.
@@ -117,6 +124,17 @@ pub enum RequestError {
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification")]
     SyncWithoutCertification,
+    /// The profile is of another number of PEs.
+    #[error("--profile: it was measured on {measured} PEs, not on {asked}")]
+    ProfilePes {
+        /// What the profile says.
+        measured: usize,
+        /// What the command asks for.
+        asked: usize,
+    },
+    /// No prediction, and so no choice.
+    #[error("--algorithm auto: the schedule contradicts itself: {0}")]
+    Choice(Violation),
     /// The profile is of other links.
     #[error("--profile: it was measured on {measured}, not on {asked}")]
     ProfileLinks {
@@ -210,7 +228,13 @@ impl Request {
         let baseline = Baseline::of_scatter(args.algorithm);
         let operation = |_: &Topology| Ok(baseline.map_or(Operation::Scatter, Baseline::scatter));
         let (round, spread) = (args.round, args.spread);
-        Request::new(round, spread, SpanningArg::Bfs, baseline, operation)
+        let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
+        let ways = choosing.then(|| Ways {
+            candidates: ours(candidates::scatters()),
+            any_pacing: false,
+            any_flit: args.algorithm == ScatterAlgorithm::Auto,
+        });
+        Request::new(round, spread, SpanningArg::Bfs, baseline, ways, operation)
     }
 
     /// Understands `flitcast gather`.
@@ -232,13 +256,24 @@ impl Request {
             Some(_) => SpanningArg::Bfs,
             None => SpanningArg::Broadcast,
         };
-        let request = Request::new(round, false, spanning, baseline, |topology| {
+        let auto = algorithm == Some(GatherAlgorithm::Auto);
+        let ways = choosing(&round, auto).then(|| Ways {
+            candidates: ours(candidates::gathers()),
+            any_pacing: pacing.is_some(),
+            any_flit: auto,
+        });
+        let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
+        let chosen = ways.is_some();
+        let request = Request::new(round, false, spanning, baseline, ways, |topology| {
             match (baseline, pacing) {
                 (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
                 _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
             }
         })?;
-        Ok(Request { pacing, ..request })
+        Ok(match chosen {
+            true => request,
+            false => Request { pacing, ..request },
+        })
     }
 
     fn new(
@@ -246,12 +281,14 @@ impl Request {
         spread: bool,
         spanning: SpanningArg,
         baseline: Option<Baseline>,
+        ways: Option<Ways>,
         operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
     ) -> Result<Request, Vec<RequestError>> {
         let mut faults = Vec::new();
-        let topology = local_topology(&args.transfer.tree, spanning)
+        let offered = local_topologies(&args.transfer.tree, spanning)
             .map_err(|found| faults.extend(found))
             .ok();
+        let topology = offered.as_ref().map(|offered| offered[0].clone());
         // Without a tree there is still an operation to check the rest with.
         let operation = match &topology {
             Some(topology) => operation(topology).map_err(|fault| faults.push(fault)).ok(),
@@ -262,7 +299,8 @@ impl Request {
             let unfit = baseline.check(topology).err();
             faults.extend(unfit.map(|why| RequestError::Unfit { algorithm, why }));
         }
-        let flit_bytes = flit_size(&args.transfer.flit_size)
+        let asked_flit = args.transfer.flit_size.as_deref();
+        let flit_bytes = flit_size(asked_flit.unwrap_or(DEFAULT_FLIT_SIZE))
             .map_err(|fault| faults.push(fault))
             .ok();
         let link = args
@@ -297,8 +335,21 @@ impl Request {
         };
         let profile = args.transfer.profile.as_deref().and_then(|path| {
             let tree = topology.as_ref().map(|topology| &topology.tree);
-            let profile = Profile::load(path, tree);
-            profile.map_err(|fault| faults.push(fault.into())).ok()
+            // A tree that is to be chosen is none that was measured.
+            let measured = tree.filter(|_| !args.transfer.tree.is_auto());
+            let profile = Profile::load(path, measured);
+            let profile = profile.map_err(|fault| faults.push(fault.into())).ok();
+            let pes = |profile: &Profile| profile.edges.len();
+            if let (Some(profile), Some(tree)) = (&profile, tree)
+                && pes(profile) != tree.len()
+                && measured.is_none()
+            {
+                faults.push(RequestError::ProfilePes {
+                    measured: pes(profile),
+                    asked: tree.len(),
+                });
+            }
+            profile
         });
         if let (Some(profile), Some(topology), Ok(link)) = (&profile, &topology, &link) {
             let asked = links_name(&links(topology, *link));
@@ -323,12 +374,13 @@ impl Request {
                 Some(topology),
                 Some(operation),
                 Some(flit_bytes),
-                Some((payload, _)),
+                Some((payload, bytes)),
                 Ok(link),
                 Some(pictures),
             ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
-                Ok(Request {
+                let request = Request {
+                    choice: None,
                     links: links(&topology, link),
                     algorithm: baseline.map_or(algorithm, Baseline::name),
                     sync,
@@ -346,7 +398,23 @@ impl Request {
                     profile: profile.map(Arc::new),
                     format: args.format,
                     pictures,
-                })
+                };
+                let (Some(ways), Some(topologies)) = (ways, offered) else {
+                    return Ok(request);
+                };
+                let flit = [flit_bytes];
+                let offer = Offer {
+                    topologies,
+                    candidates: ways.candidates,
+                    any_pacing: ways.any_pacing,
+                    flits: match ways.any_flit && asked_flit.is_none() {
+                        true => &FLITS,
+                        false => &flit,
+                    },
+                    link,
+                    bytes: &bytes,
+                };
+                choose(request, offer).map_err(|fault| vec![RequestError::Choice(fault)])
             }
             _ => Err(faults),
         }
@@ -389,6 +457,15 @@ impl Request {
         shaped.collect()
     }
 
+    /// How orders are obeyed where nobody has measured: in turns over a network, which
+    /// may have a switch that drops what comes too fast.
+    pub fn usual_pacing(&self) -> Pacing {
+        match self.placement.is_spread() {
+            true => Pacing::Turns,
+            false => Pacing::Scheduled,
+        }
+    }
+
     /// Whether any link is to be shaped.
     pub fn is_shaped(&self) -> bool {
         self.links.iter().any(Option::is_some)
@@ -400,6 +477,65 @@ impl Request {
     }
 }
 
+/// What may be chosen from.
+struct Ways {
+    candidates: Vec<Candidate>,
+    /// A pacing is asked for.
+    any_pacing: bool,
+    /// Where no flit size is asked for, it is chosen as well.
+    any_flit: bool,
+}
+
+impl Ways {
+    /// Only those that are asked for.
+    fn keep(
+        mut self,
+        algorithm: Option<GatherAlgorithm>,
+        sync: Option<SyncArg>,
+        pacing: Option<Pacing>,
+    ) -> Ways {
+        self.candidates.retain(|candidate| {
+            let algorithm = match (algorithm, candidate.operation) {
+                (Some(GatherAlgorithm::ShoulderTap), it) => it == Operation::ShoulderTap,
+                (Some(GatherAlgorithm::Certification), it) => it != Operation::ShoulderTap,
+                _ => true,
+            };
+            let sync = match (sync, candidate.operation) {
+                (Some(SyncArg::Serial), it) => it == Operation::Certification(Sync::Serial),
+                (Some(SyncArg::Pipelined), it) => it == Operation::Certification(Sync::Pipelined),
+                (None, _) => true,
+            };
+            let pacing = pacing.is_none() || candidate.pacing == pacing;
+            algorithm && sync && pacing
+        });
+        self
+    }
+}
+
+/// What is not there to compare with.
+fn ours(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.retain(|candidate| candidate.baseline.is_none());
+    candidates
+}
+
+/// Whether anything is to be chosen.
+fn choosing(round: &RoundArgs, algorithm: bool) -> bool {
+    algorithm || round.transfer.tree.is_auto()
+}
+
+/// Trees of which each PE can be a process on this machine, all of one size.
+fn local_topologies(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Vec<Topology>, Vec<RequestError>> {
+    let offered = args.offered(spanning).map_err(|faults| {
+        let faults = faults.into_iter().map(RequestError::from);
+        faults.collect::<Vec<_>>()
+    })?;
+    check_size(&offered[0])?;
+    Ok(offered)
+}
+
 /// A tree of which each PE can be a process on this machine.
 pub fn local_topology(
     args: &TreeArgs,
@@ -409,20 +545,26 @@ pub fn local_topology(
         let faults = faults.into_iter().map(RequestError::from);
         faults.collect::<Vec<_>>()
     })?;
+    check_size(&topology)?;
+    Ok(topology)
+}
+
+/// That a machine is good for so many processes.
+fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
     let pes = topology.tree.len();
     if pes > MAX_LOCAL_PES {
         return Err(vec![RequestError::TooManyPes {
             option: topology.option(),
-            spec: topology.name,
+            spec: topology.name.clone(),
             pes,
         }]);
     }
     let needed = DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64;
     let have = raise_descriptor_limit(needed);
-    if have < needed {
-        return Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]);
+    match have < needed {
+        true => Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]),
+        false => Ok(()),
     }
-    Ok(topology)
 }
 
 /// Raises the soft limit to `needed` if it is lower and the hard limit allows it;

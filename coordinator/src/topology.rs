@@ -100,6 +100,11 @@ pub enum TopologyError {
         "say who is connected to whom: --tree TREE (like kary:2:8), --network NETWORK (like mesh:4x4) or --cluster FILE"
     )]
     NoTree,
+    /// `--tree auto` alone.
+    #[error(
+        "--tree auto chooses among the trees over a network: say --network NETWORK (like complete:8) or --cluster FILE"
+    )]
+    NothingToChooseFrom,
     /// Several options give one.
     #[error("{}: use one of them", .0.join(" and "))]
     Several(Vec<&'static str>),
@@ -150,6 +155,60 @@ impl TreeArgs {
     pub fn topology(&self, default: SpanningArg) -> Result<Topology, Vec<TopologyError>> {
         let mut one = self.topologies(&[default])?;
         Ok(one.remove(0))
+    }
+
+    /// Whether the tree is to be chosen.
+    pub fn is_auto(&self) -> bool {
+        self.tree.as_deref() == Some("auto")
+    }
+
+    /// The trees that `--tree auto` chooses from; of any other `--tree`, that one.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong.
+    pub fn offered(&self, default: SpanningArg) -> Result<Vec<Topology>, Vec<TopologyError>> {
+        if !self.is_auto() {
+            return Ok(vec![self.topology(default)?]);
+        }
+        if self.network.is_none() && self.cluster.is_none() {
+            return Err(vec![TopologyError::NothingToChooseFrom]);
+        }
+        let given = TreeArgs {
+            tree: None,
+            ..self.clone()
+        };
+        let mut trees = given.topologies(&[SpanningArg::Bfs, SpanningArg::Broadcast])?;
+        let first = trees[0].clone();
+        let any_edge = match &first.placement {
+            Some(placement) => placement.has_any_edge(),
+            None => given.reaches_all(),
+        };
+        if any_edge {
+            let n = first.tree.len();
+            for shape in ["star:", "path:", "kary:2:", "kary:4:", "binomial:"] {
+                let name = format!("{shape}{n}");
+                let tree = name.parse::<TreeSpec>().ok().and_then(|s| s.build().ok());
+                trees.extend(tree.map(|tree| Topology {
+                    name,
+                    tree,
+                    ..first.clone()
+                }));
+            }
+        }
+        let mut distinct: Vec<Topology> = Vec::new();
+        for tree in trees {
+            if distinct.iter().all(|other| other.tree != tree.tree) {
+                distinct.push(tree);
+            }
+        }
+        Ok(distinct)
+    }
+
+    /// Whether every node of the network reaches every other.
+    fn reaches_all(&self) -> bool {
+        let spec = self.network.as_deref().map(str::parse::<NetworkSpec>);
+        matches!(spec, Some(Ok(NetworkSpec::Complete { .. })))
     }
 
     /// The trees of `--tree` or `--cluster`, which is one, or of `--network`: one if

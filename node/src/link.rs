@@ -250,9 +250,16 @@ impl Link {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         frame.put(&mut scratch);
-        let sent = self.send_frame(&scratch).await;
+        let Link { stream, shape, .. } = self;
+        let sent = match shape {
+            None => stream.write_all(&scratch).await,
+            Some(shape) => {
+                let stamp = shape.slip_in(scratch.len());
+                write_all_vectored(stream, &mut [stamp, &scratch].map(IoSlice::new)).await
+            }
+        };
         self.scratch = scratch;
-        sent
+        sent.map_err(|e| self.failed(e))
     }
 
     /// Sends bytes that are a frame already.

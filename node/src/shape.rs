@@ -77,6 +77,16 @@ impl Shape {
         }
     }
 
+    /// The stamp to be written ahead of a control frame of so many bytes, which waits for
+    /// nothing.
+    pub fn slip_in(&mut self, bytes: usize) -> &[u8] {
+        let send = &mut self.ports.lock().send;
+        let at = send.slip_in(clock::now(), bytes, &self.sends);
+        self.stamp.clear();
+        EdgeFrame::Departed { at }.put(&mut self.stamp);
+        &self.stamp
+    }
+
     /// Waits until the send port takes a frame of so many bytes; the stamp to be
     /// written ahead of it, in one with it.
     pub async fn depart(&mut self, bytes: usize) -> io::Result<&[u8]> {

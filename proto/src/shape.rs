@@ -80,6 +80,8 @@ pub fn lands(departed: Time, link: &Link) -> Time {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendPort {
     busy_until: Exact,
+    /// When the last control frame has departed.
+    slipped_until: Exact,
     /// When the last frame's first byte departs.
     last_began: Exact,
 }
@@ -91,6 +93,17 @@ impl SendPort {
         self.busy_until = self.last_began.plus(bytes as f64 * link.ns_per_byte);
         // Rounded down here and up at the other end: one nanosecond in all.
         Time(self.busy_until.ns)
+    }
+
+    /// A control frame, a few bytes: it does not wait behind a flit that is still to
+    /// depart, but slips in between two of its packets, and makes it later by as much.
+    /// Several go one after the other. Where it goes to the same neighbour as the flit,
+    /// it arrives behind that all the same: a connection keeps its order.
+    pub fn slip_in(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
+        let takes = bytes as f64 * link.ns_per_byte;
+        self.slipped_until = Exact::from(now).max(self.slipped_until).plus(takes);
+        self.busy_until = Exact::from(now).max(self.busy_until).plus(takes);
+        Time(self.slipped_until.ns)
     }
 
     /// From when on the next frame may be handed over: what is still to depart then

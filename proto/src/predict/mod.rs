@@ -440,7 +440,10 @@ impl World<'_> {
         } else {
             &mut wire.send
         };
-        let departed = port.depart(now as f64, bytes, &link);
+        let departed = match content {
+            Content::Flit(..) => port.depart(now as f64, bytes, &link),
+            Content::Control(_) => port.slip_in(now as f64, bytes, &link),
+        };
         wire.unread += bytes;
         wire.frames.push_back(Frame {
             content,

@@ -12,6 +12,8 @@ use crate::pe::{Control, Message};
 pub(super) struct Port {
     /// When all that was handed over so far has passed, were there no burst.
     full: f64,
+    /// When the last control frame has.
+    slipped: f64,
     /// What the last frame took, and what the link lets through at once.
     last: f64,
     burst: f64,
@@ -24,6 +26,15 @@ impl Port {
         self.burst = link.ns_per_byte * link.burst_bytes;
         self.full = self.full.max(now) + self.last;
         (self.full - self.burst).max(now)
+    }
+
+    /// A control frame: it slips in between two packets of a flit, and makes that later
+    /// by as much.
+    pub(super) fn slip_in(&mut self, now: f64, bytes: u64, link: &Link) -> f64 {
+        let takes = link.ns_per_byte * bytes as f64;
+        self.slipped = self.slipped.max(now) + takes;
+        self.full = self.full.max(now) + takes;
+        (self.slipped - link.ns_per_byte * link.burst_bytes).max(now)
     }
 
     /// A frame departed at `departed`; when its last byte will have arrived if it is

@@ -241,3 +241,17 @@ fn links_that_cannot_be_had() {
     };
     assert_eq!(check(&burst), Err(ShapeFault::Burst));
 }
+
+#[test]
+fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
+    let link = Link {
+        latency_ns: 0.0,
+        ns_per_byte: 40.0,
+        burst_bytes: 0.0,
+    };
+    let mut port = SendPort::default();
+    assert_eq!(port.depart(Time(0), 1000, &link), Time(40_000));
+    assert_eq!(port.slip_in(Time(100), 10, &link), Time(500));
+    assert_eq!(port.slip_in(Time(100), 10, &link), Time(900));
+    assert_eq!(port.depart(Time(200), 1000, &link), Time(80_800));
+}

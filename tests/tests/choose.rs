@@ -1,0 +1,112 @@
+//! `--algorithm auto` and `--tree auto`: what is chosen is what runs, it has the least
+//! predicted time, and the report says what else there was.
+
+use flitcast_tests::{Report, parsed, printed, refused, run, scratch};
+use serde_json::Value;
+
+const LINK: &str = "--link rate=400mbit,latency=500us";
+
+fn chosen(line: &str) -> Value {
+    parsed(&format!("{line} --format json"))
+}
+
+#[test]
+fn what_is_chosen_is_what_runs() {
+    for operation in ["scatter", "gather"] {
+        let report = chosen(&format!(
+            "{operation} --algorithm auto --tree auto --network complete:6 --lengths ramp:20KiB {LINK}"
+        ));
+        let choice = &report["choice"];
+        let (best, next) = (&choice["chosen"], &choice["runner_up"]);
+        assert!(choice["ways"].as_u64() > Some(5), "{choice:#}");
+        let time = |way: &Value| way["predicted_us"].as_f64().expect("a time");
+        assert!(time(best) <= time(next), "{choice:#}");
+        assert_ne!(
+            (&best["algorithm"], &best["tree"]),
+            (&next["algorithm"], &next["tree"])
+        );
+        assert_eq!(report["tree"], best["tree"]);
+        assert_eq!(report["flit_bytes"], best["flit_bytes"]);
+        let name = best["algorithm"].as_str().expect("a name");
+        assert!(name.starts_with(report["algorithm"].as_str().expect("a name")));
+    }
+}
+
+#[test]
+fn on_one_tree_the_algorithm_alone_is_chosen() {
+    let report = chosen(&format!(
+        "gather --algorithm auto --tree path:4 --size 9KiB {LINK}"
+    ));
+    assert_eq!(report["tree"], "path:4");
+    // Serial and pipelined, and Shoulder-Tap: three pacings and three flit sizes each.
+    assert_eq!(report["choice"]["ways"], 27);
+    let line = format!("gather --algorithm auto --tree path:4 --size 9KiB --flit-size 4KiB {LINK}");
+    let report = chosen(&format!("{line} --pacing turns"));
+    assert_eq!(report["choice"]["ways"], 3);
+    assert_eq!(
+        (&report["pacing"], &report["flit_bytes"]),
+        (&"turns".into(), &4096.into())
+    );
+    assert!(chosen("gather --tree path:4 --size 9KiB")["choice"].is_null());
+}
+
+#[test]
+fn one_line_says_why() {
+    let text = printed(&format!(
+        "scatter --tree auto --network complete:5 --size 8KiB {LINK}"
+    ));
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("  chosen: "))
+        .expect("a line");
+    assert!(line.contains(" predictions; next fdf on "), "{line}");
+}
+
+#[test]
+fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
+    let dir = scratch();
+    let profile = dir.path().join("profile.toml");
+    let calibrate = format!(
+        "calibrate --tree star:4 --output {} --seconds 0.5",
+        profile.display()
+    );
+    run(calibrate.split_whitespace()).ok();
+    let line = format!(
+        "gather --algorithm auto --tree auto --network complete:4 --size 9KiB --profile {} \
+         --format json",
+        profile.display()
+    );
+    let report: Report = run(line.split_whitespace()).ok().report();
+    // The same model as was chosen by: not a nanosecond's difference.
+    assert_eq!(
+        report.value("/round/predicted_us"),
+        report.value("/choice/chosen/predicted_us")
+    );
+    let pacing = report.value("/pacing").as_str().expect("a pacing");
+    let text = std::fs::read_to_string(&profile).expect("it was written");
+    assert!(text.contains(&format!("pacing = \"{pacing}\"")), "{text}");
+}
+
+#[test]
+fn there_must_be_something_to_choose_from() {
+    refused(
+        "gather --tree auto --size 1KiB",
+        &["--tree auto chooses among the trees over a network"],
+    );
+    let dir = scratch();
+    let profile = dir.path().join("profile.toml");
+    let calibrate = format!(
+        "calibrate --tree star:3 --output {} --seconds 0.5",
+        profile.display()
+    );
+    run(calibrate.split_whitespace()).ok();
+    let line = format!("--size 1KiB --profile {}", profile.display());
+    refused(
+        &format!("gather --tree auto --network complete:4 {line}"),
+        &["--profile: it was measured on 3 PEs, not on 4"],
+    );
+    refused(
+        &format!("gather --tree star:3 --link latency=1ms {line}"),
+        &["--profile: it was measured on links as they are, not on links of "],
+    );
+}

@@ -237,7 +237,7 @@ impl Calibration {
 
     /// What is known once the edges are measured.
     fn profile(&self, measured: Measurement, request: &Request) -> Profile {
-        let Measurement { edges, clocks } = measured;
+        let Measurement { edges, clocks, .. } = measured;
         let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded_edge).collect();
         let now = humantime::format_rfc3339_seconds(SystemTime::now());
         Profile {

@@ -127,7 +127,7 @@ pub async fn measure(
     let mut conductor = Conductor::new(cluster, request, console);
     let measured = async {
         conductor.assign().await?;
-        conductor.measure(budget).await
+        conductor.measure_well(budget).await
     };
     match measured.await {
         Ok(measured) => Ok(measured),
@@ -166,7 +166,13 @@ impl<'a> Conductor<'a> {
                 // An edge stays what it is; clocks drift.
                 let clocks = self.clocks().await?;
                 let edges = profile.edges.clone();
-                (Measurement { edges, clocks }, profile.model(), None)
+                let fits = Vec::new();
+                let measured = Measurement {
+                    edges,
+                    clocks,
+                    fits,
+                };
+                (measured, profile.model(), None)
             }
             None => {
                 let edges = self.request.tree.len() as u32;

@@ -12,6 +12,7 @@ use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
 
+use crate::page::EdgeFit;
 use crate::profile::Profile;
 use crate::request::Request;
 
@@ -25,6 +26,8 @@ pub struct Measurement {
     pub edges: Vec<MeasuredEdge>,
     /// Offsets to P0's clock, by PE index.
     pub clocks: Vec<ClockOffset>,
+    /// What the edges were fitted to, if they were measured just now.
+    pub fits: Vec<EdgeFit>,
 }
 
 /// What processes on this machine cost, where nobody has calibrated: medians over an

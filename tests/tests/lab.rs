@@ -119,7 +119,7 @@ fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
     assert!(
         refused
             .stderr
-            .contains("--algorithm binomial lays its own tree")
+            .contains("--algorithm binomial is for PEs that can all reach each other")
     );
     run(tree.arguments("scatter --algorithm linear --size 10KiB")).ok();
 }

@@ -7,12 +7,16 @@ use clap::Args;
 use super::Calibration;
 use crate::args::OutputFormat;
 use crate::link_spec::LinkSpec;
+use crate::placement::Placement;
 use crate::request::{RequestError, flit_size, local_topology};
 use crate::topology::{SpanningArg, TreeArgs};
 
 /// Without `--seconds`: so much, and so much for each edge, at most half a minute.
 const SECONDS: f64 = 3.0;
 const SECONDS_PER_EDGE: f64 = 0.12;
+/// The same over a network, or what stands in for one: its bytes take longer.
+const NETWORK_SECONDS: f64 = 8.0;
+const NETWORK_SECONDS_PER_EDGE: f64 = 0.5;
 const MOST_SECONDS: f64 = 30.0;
 /// What may be asked for.
 const ASKED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
@@ -32,7 +36,8 @@ pub struct CalibrateArgs {
     /// Payload of a flit.
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub flit_size: String,
-    /// About how long it takes [default: 3, and 0.12 for each edge, at most 30].
+    /// About how long it takes [default: 3 and 0.12 for each edge, over a
+    /// network 8 and 0.5, at most 30].
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<String>,
     /// How the result is printed on stdout.
@@ -77,7 +82,13 @@ impl CalibrateArgs {
         match (topology, flit_bytes, asked, link) {
             (Some(topology), Some(flit_bytes), Some(asked), Ok(link)) if faults.is_empty() => {
                 let edges = (topology.tree.len() - 1) as f64;
-                let usual = (SECONDS + SECONDS_PER_EDGE * edges).min(MOST_SECONDS);
+                let spread = topology.placement.as_ref();
+                let network = link.is_some() || spread.is_some_and(Placement::is_spread);
+                let usual = match network {
+                    true => NETWORK_SECONDS + NETWORK_SECONDS_PER_EDGE * edges,
+                    false => SECONDS + SECONDS_PER_EDGE * edges,
+                };
+                let usual = usual.min(MOST_SECONDS);
                 Ok(Calibration {
                     seconds: asked.unwrap_or(usual),
                     topology,

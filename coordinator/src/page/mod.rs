@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::pictures::{ItemName, Scene};
 
-pub use fit::EdgeFit;
+pub use fit::{EdgeFit, FitPoint};
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");

@@ -96,7 +96,7 @@ impl Pictures {
                 run: crate::report::json_value(request, outcome),
                 rounds_ns: &outcome.rounds_ns,
                 scene: &scene,
-                fit: &[],
+                fit: &outcome.rounds.measured.fits,
             };
             write_whole(path, |out| page.write(out))?;
             written.push(path);

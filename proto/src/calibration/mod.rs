@@ -9,7 +9,7 @@ pub mod clock;
 pub mod fit;
 
 use crate::cost::{Edge, Host, Link};
-use fit::{FitError, MeasuredLink, Point, centre, fit_link};
+use fit::{FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
 
 /// One measured exchange: a burst down (or none), a burst up (or none), and a small
 /// frame each way that begins and ends it. Times in nanoseconds; those of the upper
@@ -74,11 +74,26 @@ impl MeasuredEdge {
 ///
 /// What is wrong with the exchanges, and of which direction.
 pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEdge, FitError> {
-    let [down, up] = directions(exchanges, shared_clock);
+    let [(_, down), (_, up)] = fit_directions(exchanges, shared_clock)?;
     Ok(MeasuredEdge {
-        down: fit_link(&down, 1)?.link,
-        up: fit_link(&up, 2)?.link,
+        down: down.link,
+        up: up.link,
     })
+}
+
+/// The same with the points that each direction's fit rests on, down and up.
+///
+/// # Errors
+///
+/// As [`fit_edge`].
+pub fn fit_directions(
+    exchanges: &[Exchange],
+    shared_clock: bool,
+) -> Result<[(Vec<Point>, LinkFit); 2], FitError> {
+    let [down, up] = directions(exchanges, shared_clock);
+    let fitted = [fit_link(&down, 1)?, fit_link(&up, 2)?];
+    let [down_fit, up_fit] = fitted;
+    Ok([(down, down_fit), (up, up_fit)])
 }
 
 /// The points of both directions, down and up: a burst's bytes and the time from its

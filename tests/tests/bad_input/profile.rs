@@ -13,6 +13,7 @@ measured = 2026-11-20T13:00:00Z
 tree = "path:3"
 parents = [0, 1]
 flit_bytes = 65536
+pacing = "eager"
 [host]
 shared_cores = 2
 wake_ns = 30000
@@ -96,7 +97,7 @@ fn each_fault_is_refused_with_its_line() {
             "child = 2",
             "child = 1",
             &[
-                "toml:33: the edge to P1 stands in line 22 already",
+                "toml:34: the edge to P1 stands in line 23 already",
                 "edge to P2",
             ],
         ),
@@ -104,34 +105,34 @@ fn each_fault_is_refused_with_its_line() {
             "= 30000",
             "= -1",
             &[
-                "toml:9: wake_ns in host must be a number from 0",
+                "toml:10: wake_ns in host must be a number from 0",
                 "not `-1`",
             ],
         ),
-        ("= 30000", "= nan", &["toml:9:", "not `nan`"]),
-        ("= 30000", "= inf", &["toml:9:", "not `inf`"]),
+        ("= 30000", "= nan", &["toml:10:", "not `nan`"]),
+        ("= 30000", "= inf", &["toml:10:", "not `inf`"]),
         (
             "[0.2, 0.2, 0.2]",
             "[0, 0, 0]",
-            &["toml:27:", "toml:31:", "from 0.001", "not `0`"],
+            &["toml:28:", "toml:32:", "from 0.001", "not `0`"],
         ),
         (
             "[20, 19, 21]",
             "[1e9, 19, 1e9]",
-            &["toml:26:", "from 0 to 60000000", "not `1e9`"],
+            &["toml:27:", "from 0 to 60000000", "not `1e9`"],
         ),
         (
             "[20, 19, 21]",
             "[20, 21, 22]",
-            &["toml:26:", "20 does not lie between 21 and 22"],
+            &["toml:27:", "20 does not lie between 21 and 22"],
         ),
         (
             "[fit]",
             "speed = 3\n[fit]",
-            &["toml:18: unknown key `speed`", "wake_ns"],
+            &["toml:19: unknown key `speed`", "wake_ns"],
         ),
         ("flit_bytes = 65536", "", &["`flit_bytes` is missing"]),
-        ("[host]", "[host", &["toml:7:"]),
+        ("[host]", "[host", &["toml:8:"]),
     ] {
         let dir = with(from, to);
         refused_in(dir.path(), GATHER, &["--profile: ", "/profile.toml"]);

@@ -9,8 +9,8 @@ flitcast=${2:-target/release/flitcast}
 here=$(dirname "$0")
 root=$here/../../..
 rounds=6
-workloads="equal:4KiB equal:24KiB equal:64KiB equal:256KiB equal:1MiB ramp:64KiB ramp:256KiB
-    onebig:64KiB halfnull:64KiB halfnull:256KiB uniform:0..256KiB:7 uniform:0..1MiB:11"
+workloads="equal:4KiB equal:24KiB equal:64KiB equal:256KiB equal:600KiB ramp:64KiB ramp:256KiB
+    onebig:64KiB halfnull:64KiB halfnull:256KiB uniform:0..256KiB:7 uniform:0..800KiB:11"
 
 csv=$here/$place.csv
 raw=$here/$place-raw
@@ -24,7 +24,10 @@ for tree in path:8 kary:2:15 star:8; do
         shaped) where=(--tree "$tree" --link rate=200mbit,latency=1ms) seconds=20 ;;
         loopback) where=(--tree "$tree") seconds=20 rounds=21 ;;
         lab-*)
-            "$root/deploy/lab/up" --tree "$tree" --rate 100mbit --layout "${place#lab-}" >&2
+            # There is one lab a machine.
+            until "$root/deploy/lab/up" --tree "$tree" --rate 100mbit --layout "${place#lab-}" >&2; do
+                sleep 5
+            done
             trap '"$root/deploy/lab/down" >&2' EXIT
             where=(--cluster /run/flitcast-lab/cluster.toml) seconds=40 rounds=4
             ;;

@@ -1,0 +1,85 @@
+//! Runs many simulated clusters and says what was found; see `storm` in the library.
+
+use std::process::ExitCode;
+
+use flitcast_tests::storm::{self, Tally};
+
+const USAGE: &str = "usage: storm [--seeds N] [--first N] | storm --seed N [--trace]
+
+  --seeds N   run so many seeds (200)
+  --first N   the first of them (0)
+  --seed N    run this one only, and say what it is
+  --trace     print all that happens in it";
+
+/// What was asked for.
+struct Args {
+    first: u64,
+    seeds: u64,
+    one: bool,
+    trace: bool,
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args {
+        first: 0,
+        seeds: 200,
+        one: false,
+        trace: false,
+    };
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let value = words.next().ok_or(format!("{word} needs a number"))?;
+            value
+                .parse()
+                .map_err(|_| format!("{word} needs a number, not `{value}`"))
+        };
+        match word.as_str() {
+            "--seeds" => args.seeds = number()?,
+            "--first" => args.first = number()?,
+            "--seed" => (args.first, args.seeds, args.one) = (number()?, 1, true),
+            "--trace" => args.trace = true,
+            _ => return Err(format!("`{word}` is not known here")),
+        }
+    }
+    match args.trace && !args.one {
+        true => Err("--trace is for one --seed".to_owned()),
+        false => Ok(args),
+    }
+}
+
+fn main() -> ExitCode {
+    let args = match parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(fault) => {
+            eprintln!("error: {fault}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut tally = Tally::default();
+    for seed in args.first..args.first.saturating_add(args.seeds) {
+        let outcome = storm::run(seed, None, args.trace);
+        if args.one {
+            let scenario = &outcome.scenario;
+            println!(
+                "seed {seed}: {:?} ({:?}) on {} PEs, {} rounds of {} ns",
+                scenario.operation,
+                scenario.pacing,
+                scenario.tree.len(),
+                scenario.rounds,
+                scenario.predicted_ns
+            );
+            for fault in &scenario.faults {
+                println!("  at {} ns: {:?}", fault.at_ns, fault.kind);
+            }
+            if let Some((pe, cause)) = &outcome.first_cause {
+                println!("  given up first by {pe}: {cause}");
+            }
+            for finding in &outcome.findings {
+                println!("  finding: {finding}");
+            }
+        }
+        tally.add(&outcome);
+    }
+    print!("{tally}");
+    ExitCode::from(u8::from(!tally.findings.is_empty()))
+}

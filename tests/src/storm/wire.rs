@@ -1,0 +1,273 @@
+//! One direction of an edge, as TCP carries it: bytes in order, late or never, in
+//! buffers that fill up. What happens when is `world.rs`'s to say.
+
+use std::collections::VecDeque;
+
+use flitcast_proto::cost::Link;
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::wire::{LENGTH_BYTES, WireError, frame_length};
+
+/// What crosses.
+#[derive(Debug)]
+enum Parcel {
+    Bytes(Vec<u8>),
+    /// A heartbeat: it takes no room, and is noticed whether the receiver reads or not.
+    Life,
+    /// Nothing comes behind this.
+    End,
+}
+
+/// Bits that are to flip in a frame to come.
+#[derive(Debug)]
+struct Corruption {
+    skip: u64,
+    bits: u64,
+}
+
+/// One direction of an edge.
+#[derive(Debug)]
+pub(super) struct Wire {
+    link: Link,
+    /// When all that was handed over has left the port, in nanoseconds with fractions,
+    /// so that rates are exact over many frames.
+    port_free: f64,
+    /// What is on its way, with its arrival, and the last one's.
+    flight: VecDeque<(u64, Parcel)>,
+    last_arrival: u64,
+    /// What has arrived and was not read.
+    inbox: Vec<u8>,
+    /// Of each frame between its sender's write and its receiver's read: bytes, and bytes
+    /// that it counts for.
+    unread: VecDeque<(usize, u64)>,
+    /// The sum of what they count for.
+    unread_bytes: u64,
+    /// When the receiver's host last heard anything.
+    heard: u64,
+    /// Nothing more can be sent.
+    closed: bool,
+    /// The receiver has seen the end.
+    ended: bool,
+    /// Nothing arrives before this.
+    blocked_until: u64,
+    /// Until when everything takes so much longer.
+    delay: (u64, u64),
+    duplicate_percent: u64,
+    corruption: Option<Corruption>,
+    /// Frames of an earlier round that are to go ahead of the next item.
+    late: u64,
+    /// When the receiver's host looks at the wire next.
+    pub(super) looked_at: u64,
+}
+
+impl Wire {
+    pub(super) fn new(link: Link) -> Wire {
+        Wire {
+            link,
+            port_free: 0.0,
+            flight: VecDeque::new(),
+            last_arrival: 0,
+            inbox: Vec::new(),
+            unread: VecDeque::new(),
+            unread_bytes: 0,
+            heard: 0,
+            closed: false,
+            ended: false,
+            blocked_until: 0,
+            delay: (0, 0),
+            duplicate_percent: 0,
+            corruption: None,
+            late: 0,
+            looked_at: u64::MAX,
+        }
+    }
+
+    /// Whether a frame that counts for so many bytes can be handed over.
+    pub(super) fn has_room(&self, counts: u64, buffer_bytes: u64) -> bool {
+        self.unread_bytes == 0 || self.unread_bytes.saturating_add(counts) <= buffer_bytes
+    }
+
+    /// A frame is handed over. Returns how many copies go.
+    pub(super) fn send(
+        &mut self,
+        now: u64,
+        mut frame: Vec<u8>,
+        counts: u64,
+        chance: &mut SplitMix64,
+    ) -> u64 {
+        if self.closed {
+            return 0;
+        }
+        if let Some(corruption) = &mut self.corruption {
+            match corruption.skip.checked_sub(1) {
+                Some(left) => corruption.skip = left,
+                None => {
+                    for _ in 0..corruption.bits {
+                        let bit = chance.below(8 * frame.len() as u64);
+                        frame[bit as usize / 8] ^= 1 << (bit % 8);
+                    }
+                    self.corruption = None;
+                }
+            }
+        }
+        let twice = self.duplicate_percent > 0 && chance.below(100) < self.duplicate_percent;
+        if twice {
+            self.hand_over(now, frame.clone(), counts);
+        }
+        self.hand_over(now, frame, counts);
+        1 + u64::from(twice)
+    }
+
+    fn hand_over(&mut self, now: u64, frame: Vec<u8>, counts: u64) {
+        self.port_free = self.port_free.max(now as f64) + self.link.ns_per_byte * counts as f64;
+        let arrives = (self.port_free + self.link.latency_ns).round() as u64;
+        self.unread.push_back((frame.len(), counts));
+        self.unread_bytes += counts;
+        self.launch(now, arrives, Parcel::Bytes(frame));
+    }
+
+    fn launch(&mut self, now: u64, arrives: u64, parcel: Parcel) {
+        let (until, by) = self.delay;
+        let arrives = arrives + if now < until { by } else { 0 };
+        self.last_arrival = self.last_arrival.max(arrives);
+        self.flight.push_back((self.last_arrival, parcel));
+    }
+
+    /// The sender's host gives a sign of life.
+    pub(super) fn beat(&mut self, now: u64) {
+        if !self.closed {
+            self.launch(now, now + self.link.latency_ns as u64, Parcel::Life);
+        }
+    }
+
+    /// The sender closes: what was handed over still arrives.
+    pub(super) fn close(&mut self, now: u64) {
+        if !self.closed {
+            self.launch(now, now + self.link.latency_ns as u64, Parcel::End);
+            self.closed = true;
+        }
+    }
+
+    /// The connection breaks: of what is on its way, a part of the first frame arrives.
+    pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
+        let first = self.flight.drain(..).find_map(|(_, parcel)| match parcel {
+            Parcel::Bytes(bytes) => Some(bytes),
+            Parcel::Life | Parcel::End => None,
+        });
+        if let Some(mut bytes) = first {
+            bytes.truncate(chance.below(bytes.len() as u64) as usize);
+            self.flight.push_back((now, Parcel::Bytes(bytes)));
+        }
+        self.flight.push_back((now, Parcel::End));
+        self.last_arrival = now;
+        self.closed = true;
+    }
+
+    /// The sender's host is gone.
+    pub(super) fn fall_silent(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn block(&mut self, until: u64) {
+        self.blocked_until = self.blocked_until.max(until);
+    }
+
+    pub(super) fn delay(&mut self, until: u64, by: u64) {
+        self.delay = (until, by);
+    }
+
+    pub(super) fn duplicate(&mut self, percent: u64) {
+        self.duplicate_percent = percent;
+    }
+
+    pub(super) fn corrupt(&mut self, skip: u64, bits: u64) {
+        self.corruption = Some(Corruption { skip, bits });
+    }
+
+    pub(super) fn owe_late_frame(&mut self) {
+        self.late += 1;
+    }
+
+    /// Whether a frame of an earlier round is to go first.
+    pub(super) fn take_late_frame(&mut self) -> bool {
+        let owed = self.late > 0 && !self.closed;
+        self.late -= u64::from(owed);
+        owed
+    }
+
+    /// When something arrives next, if ever.
+    pub(super) fn next_arrival(&self) -> Option<u64> {
+        let (arrives, _) = self.flight.front()?;
+        let arrives = (*arrives).max(self.blocked_until);
+        (arrives < u64::MAX).then_some(arrives)
+    }
+
+    /// Takes in what has arrived by now; whether the receiver is to look at it.
+    pub(super) fn arrive(&mut self, now: u64) -> bool {
+        let mut noticed = false;
+        while self.next_arrival().is_some_and(|arrives| arrives <= now) {
+            let Some((_, parcel)) = self.flight.pop_front() else {
+                break;
+            };
+            self.heard = now;
+            noticed |= !matches!(parcel, Parcel::Life);
+            match parcel {
+                Parcel::Bytes(bytes) => self.inbox.extend(bytes),
+                Parcel::Life => {}
+                Parcel::End => self.ended = true,
+            }
+        }
+        noticed
+    }
+
+    /// When the receiver's host last heard anything.
+    pub(super) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Whether the receiver has seen the end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The bytes of the frame that has come, prefix included; `None` while it is not whole.
+    fn frame_bytes(&self, limit: usize) -> Option<Result<usize, WireError>> {
+        let prefix = self.inbox.first_chunk::<LENGTH_BYTES>()?;
+        match frame_length(*prefix, limit) {
+            Ok(length) => {
+                let whole = LENGTH_BYTES + length;
+                (self.inbox.len() >= whole).then_some(Ok(whole))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Reads the frame that has come, or what can never be one.
+    pub(super) fn read_frame(&mut self, limit: usize) -> Option<Result<Vec<u8>, WireError>> {
+        let whole = match self.frame_bytes(limit)? {
+            Ok(whole) => whole,
+            Err(error) => return Some(Err(error)),
+        };
+        let frame = self.inbox.drain(..whole).collect();
+        let mut read = whole;
+        while read > 0
+            && let Some((bytes, counts)) = self.unread.pop_front()
+        {
+            if bytes > read {
+                self.unread.push_front((bytes - read, counts));
+                break;
+            }
+            read -= bytes;
+            self.unread_bytes -= counts;
+        }
+        Some(Ok(frame))
+    }
+
+    /// Of a frame that has begun and will never be whole: bytes that came, and all.
+    pub(super) fn torn(&self) -> Option<(usize, usize)> {
+        let expected = match self.inbox.first_chunk::<LENGTH_BYTES>() {
+            Some(prefix) => LENGTH_BYTES + u32::from_be_bytes(*prefix) as usize,
+            None => LENGTH_BYTES,
+        };
+        (!self.inbox.is_empty()).then_some((self.inbox.len(), expected))
+    }
+}

@@ -75,6 +75,8 @@ pub(super) struct World {
     /// there are when all are over.
     triggered: u64,
     collected: u64,
+    /// The round whose trigger was decided on last.
+    announced: u64,
     /// By PE: the last round that it has finished.
     finished: Vec<u64>,
     /// By round, when P0 took its trigger, and when its last message arrived.
@@ -105,6 +107,7 @@ impl World {
             trace,
             triggered: 1,
             collected: 0,
+            announced: 1,
             finished: vec![0; tree.len()],
             rounds_ns: vec![(0, 0); scenario.rounds as usize + 1],
             causes: Vec::new(),
@@ -372,8 +375,9 @@ impl World {
         if pe == PeId::ROOT {
             self.cause(soon, Event::Collect(round));
         }
-        if self.finished.iter().all(|&finished| finished == round) {
-            self.cause(soon, Event::Trigger(round + 1));
+        if self.rounds_finished() == self.announced {
+            self.announced += 1;
+            self.cause(soon, Event::Trigger(self.announced));
         }
     }
 

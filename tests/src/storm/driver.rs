@@ -23,7 +23,7 @@ use super::scenario::{Scenario, Way};
 use super::world::{Delivery, World};
 
 /// Messages that are being made durable at once, as in the node.
-const COMMITS_UNDER_WAY: usize = 16;
+pub(super) const COMMITS_UNDER_WAY: usize = 16;
 /// A machine that is due at once so often, and then does nothing, never will.
 const MOST_IDLE_TURNS: u32 = 1000;
 

@@ -8,6 +8,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::pe::Message;
 
 use super::cause::Cause;
+use super::driver::COMMITS_UNDER_WAY;
 use super::scenario::{Kind, Scenario, Way};
 use super::world::World;
 use super::{Outcome, Player};
@@ -232,11 +233,14 @@ fn is_to_blame(scenario: &Scenario, pe: PeId, cause: &Cause) -> bool {
 fn pace(world: &World, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     let predicted_ns = scenario.predicted_ns;
+    // The prediction knows of none.
+    let messages = scenario.bytes.iter().filter(|&&bytes| bytes > 0).count();
+    let waits_for_disk = scenario.commit_ns > 0 && messages > COMMITS_UNDER_WAY;
     let rounds = &world.rounds_ns[1..=world.rounds_finished() as usize];
     for (round, (began, over)) in (1..).zip(rounds) {
         let took_ns = over - began;
         // A round that begins at another time may round its nanoseconds otherwise.
-        if scenario.faults.is_empty() && took_ns > predicted_ns + 1 {
+        if scenario.faults.is_empty() && !waits_for_disk && took_ns > predicted_ns + 1 {
             findings.push(Finding::SlowerThanPlanned {
                 round,
                 took_ns,

@@ -43,6 +43,9 @@ pub struct Scenario {
     pub flit_bytes: u32,
     /// The links; the processes take no time.
     pub model: Model,
+    /// Whether the connections check every record, as TLS does; else messages are
+    /// guarded by their digests, and nothing else is.
+    pub authenticated: bool,
     /// How many rounds there are.
     pub rounds: u64,
     /// From a message's last byte until it is durable.
@@ -223,6 +226,7 @@ impl Scenario {
         let predicted_ns = predict(&tree, &briefs, &model)
             .unwrap_or_else(|violation| panic!("seed {seed}: the schedule: {violation}"))
             .round_ns();
+        let authenticated = dice.below(2) == 0;
         let rounds = 1 + dice.below(3);
         let commit_ns = dice.pick(&[0, 50_000, 5_000_000]);
         let faults = dice.faults(&tree, rounds, predicted_ns);
@@ -234,6 +238,7 @@ impl Scenario {
             bytes,
             flit_bytes,
             model,
+            authenticated,
             rounds,
             commit_ns,
             briefs,

@@ -5,12 +5,16 @@ use std::collections::VecDeque;
 
 use flitcast_proto::cost::Link;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::wire::{LENGTH_BYTES, WireError, frame_length};
+use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit, frame_length};
 
 /// What crosses.
 #[derive(Debug)]
 enum Parcel {
-    Bytes(Vec<u8>),
+    Bytes {
+        bytes: Vec<u8>,
+        /// On an authenticated connection: its record fails its check.
+        spoiled: bool,
+    },
     /// A heartbeat: it takes no room, and is noticed whether the receiver reads or not.
     Life,
     /// Nothing comes behind this.
@@ -36,6 +40,10 @@ pub(super) struct Wire {
     last_arrival: u64,
     /// What has arrived and was not read.
     inbox: Vec<u8>,
+    /// Whether records are checked, and where in the inbox the first one begins that
+    /// fails.
+    authenticated: bool,
+    spoiled_at: Option<usize>,
     /// Of each frame between its sender's write and its receiver's read: bytes, and bytes
     /// that it counts for.
     unread: VecDeque<(usize, u64)>,
@@ -60,13 +68,15 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(link: Link) -> Wire {
+    pub(super) fn new(link: Link, authenticated: bool) -> Wire {
         Wire {
             link,
             port_free: 0.0,
             flight: VecDeque::new(),
             last_arrival: 0,
             inbox: Vec::new(),
+            authenticated,
+            spoiled_at: None,
             unread: VecDeque::new(),
             unread_bytes: 0,
             heard: 0,
@@ -97,32 +107,47 @@ impl Wire {
         if self.closed {
             return 0;
         }
-        if let Some(corruption) = &mut self.corruption {
-            match corruption.skip.checked_sub(1) {
-                Some(left) => corruption.skip = left,
-                None => {
-                    for _ in 0..corruption.bits {
-                        let bit = chance.below(8 * frame.len() as u64);
-                        frame[bit as usize / 8] ^= 1 << (bit % 8);
-                    }
-                    self.corruption = None;
-                }
-            }
-        }
+        let spoiled = self.corrupt_frame(&mut frame, chance);
         let twice = self.duplicate_percent > 0 && chance.below(100) < self.duplicate_percent;
         if twice {
-            self.hand_over(now, frame.clone(), counts);
+            self.hand_over(now, frame.clone(), spoiled, counts);
         }
-        self.hand_over(now, frame, counts);
+        self.hand_over(now, frame, spoiled, counts);
         1 + u64::from(twice)
     }
 
-    fn hand_over(&mut self, now: u64, frame: Vec<u8>, counts: u64) {
+    /// Flips the bits that are to flip, if it is this frame's turn. Returns whether its
+    /// record fails its check.
+    fn corrupt_frame(&mut self, frame: &mut [u8], chance: &mut SplitMix64) -> bool {
+        let Some(corruption) = &mut self.corruption else {
+            return false;
+        };
+        // Nothing but a message's digest guards a plain connection: what is not payload
+        // has to be left alone.
+        let exposed = match flit::parse(&frame[LENGTH_BYTES..]) {
+            _ if self.authenticated => frame.len(),
+            Ok(flit) => flit.payload.len(),
+            Err(_) => 0,
+        };
+        if corruption.skip > 0 || exposed == 0 {
+            corruption.skip = corruption.skip.saturating_sub(1);
+            return false;
+        }
+        let first = 8 * (frame.len() - exposed) as u64;
+        for _ in 0..corruption.bits {
+            let bit = first + chance.below(8 * exposed as u64);
+            frame[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        self.corruption = None;
+        self.authenticated
+    }
+
+    fn hand_over(&mut self, now: u64, bytes: Vec<u8>, spoiled: bool, counts: u64) {
         self.port_free = self.port_free.max(now as f64) + self.link.ns_per_byte * counts as f64;
         let arrives = (self.port_free + self.link.latency_ns).round() as u64;
-        self.unread.push_back((frame.len(), counts));
+        self.unread.push_back((bytes.len(), counts));
         self.unread_bytes += counts;
-        self.launch(now, arrives, Parcel::Bytes(frame));
+        self.launch(now, arrives, Parcel::Bytes { bytes, spoiled });
     }
 
     fn launch(&mut self, now: u64, arrives: u64, parcel: Parcel) {
@@ -150,12 +175,12 @@ impl Wire {
     /// The connection breaks: of what is on its way, a part of the first frame arrives.
     pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
         let first = self.flight.drain(..).find_map(|(_, parcel)| match parcel {
-            Parcel::Bytes(bytes) => Some(bytes),
+            Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
             Parcel::Life | Parcel::End => None,
         });
-        if let Some(mut bytes) = first {
+        if let Some((mut bytes, spoiled)) = first {
             bytes.truncate(chance.below(bytes.len() as u64) as usize);
-            self.flight.push_back((now, Parcel::Bytes(bytes)));
+            self.flight.push_back((now, Parcel::Bytes { bytes, spoiled }));
         }
         self.flight.push_back((now, Parcel::End));
         self.last_arrival = now;
@@ -211,7 +236,12 @@ impl Wire {
             self.heard = now;
             noticed |= !matches!(parcel, Parcel::Life);
             match parcel {
-                Parcel::Bytes(bytes) => self.inbox.extend(bytes),
+                Parcel::Bytes { bytes, spoiled } => {
+                    if spoiled && self.spoiled_at.is_none() {
+                        self.spoiled_at = Some(self.inbox.len());
+                    }
+                    self.inbox.extend(bytes);
+                }
                 Parcel::Life => {}
                 Parcel::End => self.ended = true,
             }
@@ -231,6 +261,10 @@ impl Wire {
 
     /// The bytes of the frame that has come, prefix included; `None` while it is not whole.
     fn frame_bytes(&self, limit: usize) -> Option<Result<usize, WireError>> {
+        if self.spoiled_at == Some(0) {
+            let what = "a record was changed on its way".to_owned();
+            return Some(Err(WireError::Malformed(what)));
+        }
         let prefix = self.inbox.first_chunk::<LENGTH_BYTES>()?;
         match frame_length(*prefix, limit) {
             Ok(length) => {
@@ -248,6 +282,7 @@ impl Wire {
             Err(error) => return Some(Err(error)),
         };
         let frame = self.inbox.drain(..whole).collect();
+        self.spoiled_at = self.spoiled_at.map(|at| at - whole);
         let mut read = whole;
         while read > 0
             && let Some((bytes, counts)) = self.unread.pop_front()

@@ -98,7 +98,7 @@ impl World {
             events: BTreeMap::new(),
             caused: 0,
             wires: edges
-                .map(|edge| [Wire::new(edge.down), Wire::new(edge.up)])
+                .map(|edge| [edge.down, edge.up].map(|link| Wire::new(link, scenario.authenticated)))
                 .collect(),
             processes: vec![Process::Runs; tree.len()],
             ready: tree.pes().collect(),

@@ -44,7 +44,11 @@ pub(super) struct Ending {
 
 /// The bytes of a message.
 pub(super) fn payload(round: RoundId, message: &Message) -> Vec<u8> {
-    let seed = [round.0, message.source.0.into(), message.destination.0.into()];
+    let seed = [
+        round.0,
+        message.source.0.into(),
+        message.destination.0.into(),
+    ];
     let seed: Vec<u8> = seed.iter().flat_map(|n: &u64| n.to_le_bytes()).collect();
     let mut block = xxh3_128(&seed).to_le_bytes();
     (0..message.bytes)
@@ -99,7 +103,9 @@ impl Net {
 
     async fn read_frame(&self, from: PeId) -> Result<Vec<u8>, Cause> {
         let way = Way { from, to: self.pe };
-        let frame = self.until(|world| world.read(way, self.frame_limit)).await?;
+        let frame = self
+            .until(|world| world.read(way, self.frame_limit))
+            .await?;
         frame.map_err(|error| Cause::Wire { peer: from, error })
     }
 
@@ -117,7 +123,9 @@ pub(super) async fn live(net: Net, scenario: Arc<Scenario>) -> Ending {
     };
     let pe = net.pe;
     for id in 1..=scenario.rounds {
-        let begun = net.until(|world| world.may_begin(pe, id).then_some(())).await;
+        let begun = net
+            .until(|world| world.may_begin(pe, id).then_some(()))
+            .await;
         let mut round = Round::new(&net, &scenario, RoundId(id));
         let played = match begun {
             Ok(()) => round.play().await,
@@ -194,7 +202,11 @@ impl Round<'_> {
             });
         Round {
             id,
-            pe: Pe::new(scenario.tree.clone(), net.pe, briefs[net.pe.index()].clone()),
+            pe: Pe::new(
+                scenario.tree.clone(),
+                net.pe,
+                briefs[net.pe.index()].clone(),
+            ),
             net,
             scenario,
             neighbours: net.world.borrow().neighbours(net.pe),
@@ -283,7 +295,10 @@ impl Round<'_> {
 
     /// What the network kept from an earlier round: a control item, or a whole message.
     async fn send_late_frames(&mut self, to: PeId) -> Result<(), Cause> {
-        let way = Way { from: self.net.pe, to };
+        let way = Way {
+            from: self.net.pe,
+            to,
+        };
         while self.net.world.borrow_mut().wire(way).take_late_frame() {
             let round = RoundId(self.id.0 - 1);
             let mut frame = Vec::new();
@@ -361,7 +376,7 @@ impl Round<'_> {
         match EdgeFrame::parse(body).map_err(wire)? {
             EdgeFrame::Control { round, item } if round == self.id => {
                 let handled = self.pe.handle_control(self.net.now(), from, item);
-                handled.map_err(|violation| violated(from, violation))
+                handled.map_err(violated)
             }
             EdgeFrame::Control { round, .. } if round < self.id => {
                 self.drop_late(1);
@@ -383,12 +398,15 @@ impl Round<'_> {
                 return self.skip(from, message, flit).await;
             }
             Some((round, _)) => {
-                return Err(out_of_place(from, &format_args!("a message of round {round}")));
+                return Err(out_of_place(
+                    from,
+                    &format_args!("a message of round {round}"),
+                ));
             }
             None => return Err(out_of_place(from, &"a body flit without a head")),
         };
         let route = self.pe.handle_head(from, message);
-        match route.map_err(|violation| violated(from, violation))? {
+        match route.map_err(violated)? {
             Route::Relay { to } => {
                 self.send_late_frames(to).await?;
                 self.relay(from, to, message, frame, flit).await?;
@@ -414,20 +432,17 @@ impl Round<'_> {
         let flit = flit.map_err(|error| Cause::Wire { peer: from, error })?;
         match flit.head {
             None => Ok((frame, flit)),
-            Some((_, message)) => {
-                let violation = Violation::Interrupted { from, message };
-                Err(violated(from, violation))
-            }
+            Some((_, message)) => Err(violated(Violation::Interrupted { from, message })),
         }
     }
 
     /// Drops a message of an earlier round.
     async fn skip(&mut self, from: PeId, message: Message, first: Flit) -> Result<(), Cause> {
-        let mut left = flit_fits(from, message, &first, message.bytes)?;
+        let mut left = first.rest(from, message, message.bytes).map_err(violated)?;
         self.drop_late(1);
         while left > 0 {
             let (_, flit) = self.next_flit(from).await?;
-            left = flit_fits(from, message, &flit, left)?;
+            left = flit.rest(from, message, left).map_err(violated)?;
             self.drop_late(1);
         }
         Ok(())
@@ -444,7 +459,7 @@ impl Round<'_> {
         let (mut frame, mut flit) = (first, flit);
         let mut left = message.bytes;
         loop {
-            left = flit_fits(from, message, &flit, left)?;
+            left = flit.rest(from, message, left).map_err(violated)?;
             self.send_flit(to, &frame).await?;
             self.passed(flit.payload.len() as u64).await?;
             if left == 0 {
@@ -461,11 +476,11 @@ impl Round<'_> {
         first: Vec<u8>,
         flit: Flit,
     ) -> Result<(), Cause> {
-        let mut left = flit_fits(from, message, &flit, message.bytes)?;
+        let mut left = flit.rest(from, message, message.bytes).map_err(violated)?;
         let mut frames = vec![first];
         while left > 0 {
             let (frame, flit) = self.next_flit(from).await?;
-            left = flit_fits(from, message, &flit, left)?;
+            left = flit.rest(from, message, left).map_err(violated)?;
             frames.push(frame);
         }
         self.held.push((message, frames));
@@ -487,7 +502,7 @@ impl Round<'_> {
         let (mut frame, mut flit) = (first, flit);
         let mut left = message.bytes;
         loop {
-            left = flit_fits(from, message, &flit, left)?;
+            left = flit.rest(from, message, left).map_err(violated)?;
             bytes.extend_from_slice(&frame[LENGTH_BYTES..][flit.payload.clone()]);
             if left == 0 {
                 self.net.world.borrow_mut().arrived(self.id);
@@ -538,22 +553,14 @@ impl Round<'_> {
     }
 }
 
-fn violated(peer: PeId, violation: Violation) -> Cause {
+fn violated(violation: Violation) -> Cause {
+    let peer = violation.peer();
     Cause::Violation { peer, violation }
 }
 
 fn out_of_place(peer: PeId, what: &dyn std::fmt::Debug) -> Cause {
     let what = format!("{what:?}").chars().take(100).collect();
     Cause::OutOfPlace { peer, what }
-}
-
-/// What is left of a message after this flit.
-fn flit_fits(from: PeId, message: Message, flit: &Flit, left: u64) -> Result<u64, Cause> {
-    let len = flit.payload.len() as u64;
-    match left.checked_sub(len) {
-        Some(left) if len > 0 => Ok(left),
-        _ => Err(violated(from, Violation::Overrun { from, message })),
-    }
 }
 
 /// The longest frame of an edge.

@@ -72,7 +72,10 @@ impl fmt::Display for Finding {
             }
             Finding::Unlisted(pe) => write!(f, "{pe} does not list what was delivered"),
             Finding::Slander(pe, cause) => {
-                write!(f, "the first cause, by {pe}, names nobody at fault: {cause}")
+                write!(
+                    f,
+                    "the first cause, by {pe}, names nobody at fault: {cause}"
+                )
             }
             Finding::Rumour(pe, cause) => write!(f, "{pe} heard what nobody said: {cause}"),
             Finding::SlowerThanPlanned {
@@ -110,7 +113,10 @@ pub(super) fn outcome(world: &World, players: &[Player]) -> Outcome {
         virtual_ns: world.now,
         rounds_finished: world.rounds_finished(),
         rounds_ns: finished.map(|(began, over)| over - began).collect(),
-        first_cause: world.causes.first().map(|(_, pe, cause)| (*pe, cause.clone())),
+        first_cause: world
+            .causes
+            .first()
+            .map(|(_, pe, cause)| (*pe, cause.clone())),
         delivered: world.disk.len() as u64,
         late_frames: world.late_frames,
         doubled_frames: world.doubled_frames,

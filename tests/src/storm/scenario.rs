@@ -324,7 +324,9 @@ impl Dice {
             _ => dice.scale(most),
         };
         let lengths = (1..pes).map(|_| one(self));
-        std::iter::once(0).chain(lengths.collect::<Vec<_>>()).collect()
+        std::iter::once(0)
+            .chain(lengths.collect::<Vec<_>>())
+            .collect()
     }
 
     fn model(&mut self, pes: usize, flit_bytes: u32) -> Model {

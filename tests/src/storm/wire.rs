@@ -180,7 +180,8 @@ impl Wire {
         });
         if let Some((mut bytes, spoiled)) = first {
             bytes.truncate(chance.below(bytes.len() as u64) as usize);
-            self.flight.push_back((now, Parcel::Bytes { bytes, spoiled }));
+            self.flight
+                .push_back((now, Parcel::Bytes { bytes, spoiled }));
         }
         self.flight.push_back((now, Parcel::End));
         self.last_arrival = now;

@@ -98,7 +98,9 @@ impl World {
             events: BTreeMap::new(),
             caused: 0,
             wires: edges
-                .map(|edge| [edge.down, edge.up].map(|link| Wire::new(link, scenario.authenticated)))
+                .map(|edge| {
+                    [edge.down, edge.up].map(|link| Wire::new(link, scenario.authenticated))
+                })
                 .collect(),
             processes: vec![Process::Runs; tree.len()],
             ready: tree.pes().collect(),
@@ -131,12 +133,21 @@ impl World {
         self.events.insert((at, self.caused), event);
     }
 
-    /// Lets the next thing happen.
+    /// Lets the next things happen: all of one moment, before anybody looks.
     pub(super) fn advance(&mut self) {
-        let Some(((at, _), event)) = self.events.pop_first() else {
+        let Some((&(moment, _), _)) = self.events.first_key_value() else {
             return;
         };
-        self.now = self.now.max(at);
+        self.now = self.now.max(moment);
+        while let Some(next) = self.events.first_entry()
+            && next.key().0 == moment
+        {
+            let event = next.remove();
+            self.happen(event);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
         match event {
             Event::Wake(pe) => self.wake(pe),
             Event::Beat(pe) => self.beat(pe),

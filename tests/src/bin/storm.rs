@@ -1,8 +1,9 @@
 //! Runs many simulated clusters and says what was found; see `storm` in the library.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use flitcast_tests::storm::{self, Tally};
+use flitcast_tests::storm::{self, Fault, Outcome, Scenario, Tally};
 
 const USAGE: &str = "usage: storm [--seeds N] [--first N] | storm --seed N [--trace]
 
@@ -47,6 +48,39 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     }
 }
 
+/// What a seed stands for, and what came of it.
+fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+    let scenario = &outcome.scenario;
+    let Scenario {
+        seed,
+        operation,
+        pacing,
+        rounds,
+        predicted_ns,
+        ..
+    } = &**scenario;
+    let pes = scenario.tree.len();
+    writeln!(
+        out,
+        "seed {seed}: {operation:?}, {pacing:?}, {pes} PEs, {rounds} rounds of {predicted_ns} ns"
+    )?;
+    for Fault { at_ns, kind } in &scenario.faults {
+        writeln!(out, "  fault at {at_ns} ns: {kind:?}")?;
+    }
+    if let Some((pe, cause)) = &outcome.first_cause {
+        writeln!(out, "  given up first by {pe}: {cause}")?;
+    }
+    let (rounds, delivered) = (outcome.rounds_finished, outcome.delivered);
+    writeln!(
+        out,
+        "  {rounds} rounds ended well, {delivered} messages were delivered"
+    )?;
+    for finding in &outcome.findings {
+        writeln!(out, "  finding: {finding}")?;
+    }
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let args = match parse(std::env::args().skip(1)) {
         Ok(args) => args,
@@ -55,31 +89,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let mut out = io::stdout().lock();
     let mut tally = Tally::default();
     for seed in args.first..args.first.saturating_add(args.seeds) {
         let outcome = storm::run(seed, None, args.trace);
-        if args.one {
-            let scenario = &outcome.scenario;
-            println!(
-                "seed {seed}: {:?} ({:?}) on {} PEs, {} rounds of {} ns",
-                scenario.operation,
-                scenario.pacing,
-                scenario.tree.len(),
-                scenario.rounds,
-                scenario.predicted_ns
-            );
-            for fault in &scenario.faults {
-                println!("  at {} ns: {:?}", fault.at_ns, fault.kind);
-            }
-            if let Some((pe, cause)) = &outcome.first_cause {
-                println!("  given up first by {pe}: {cause}");
-            }
-            for finding in &outcome.findings {
-                println!("  finding: {finding}");
-            }
-        }
         tally.add(&outcome);
+        if args.one && describe(&outcome, &mut out).is_err() {
+            return ExitCode::FAILURE;
+        }
     }
-    print!("{tally}");
-    ExitCode::from(u8::from(!tally.findings.is_empty()))
+    let printed = match args.one {
+        true => Ok(()),
+        false => write!(out, "{tally}"),
+    };
+    ExitCode::from(u8::from(printed.is_err() || !tally.findings.is_empty()))
 }

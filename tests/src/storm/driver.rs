@@ -374,7 +374,7 @@ impl Round<'_> {
             return self.take_message(from, frame, flit).await;
         }
         match EdgeFrame::parse(body).map_err(wire)? {
-            EdgeFrame::Control { round, item } if round == self.id => {
+            EdgeFrame::Control { round, item } if self.is_current(round) => {
                 let handled = self.pe.handle_control(self.net.now(), from, item);
                 handled.map_err(violated)
             }
@@ -387,13 +387,17 @@ impl Round<'_> {
         }
     }
 
+    fn is_current(&self, round: RoundId) -> bool {
+        round == self.id || self.net.plant == Some(Plant::TakesLateFrames)
+    }
+
     fn drop_late(&self, frames: u64) {
         self.net.world.borrow_mut().late_frames += frames;
     }
 
     async fn take_message(&mut self, from: PeId, frame: Vec<u8>, flit: Flit) -> Result<(), Cause> {
         let message = match flit.head {
-            Some((round, message)) if round == self.id => message,
+            Some((round, message)) if self.is_current(round) => message,
             Some((round, message)) if round < self.id => {
                 return self.skip(from, message, flit).await;
             }

@@ -9,7 +9,7 @@ use flitcast_proto::pe::Message;
 
 use super::cause::Cause;
 use super::driver::COMMITS_UNDER_WAY;
-use super::scenario::{Kind, Scenario, Way};
+use super::scenario::{Fault, Kind, Scenario, Way};
 use super::world::World;
 use super::{Outcome, Player};
 
@@ -21,6 +21,13 @@ pub enum Finding {
     /// A PE ended later than any fault allows.
     EndedLate {
         /// Which.
+        pe: PeId,
+        /// So much too late.
+        by_ns: u64,
+    },
+    /// A fault that shows at once was noticed later than the silence limit allows.
+    NoticedLate {
+        /// By whom.
         pe: PeId,
         /// So much too late.
         by_ns: u64,
@@ -62,6 +69,9 @@ impl fmt::Display for Finding {
         match self {
             Finding::Waits(pe) => write!(f, "{pe} waits for ever"),
             Finding::EndedLate { pe, by_ns } => write!(f, "{pe} ended {by_ns} ns too late"),
+            Finding::NoticedLate { pe, by_ns } => {
+                write!(f, "{pe} noticed a fault {by_ns} ns too late")
+            }
             Finding::FailedForNothing(pe, cause) => {
                 write!(f, "{pe} gave up, but nothing was wrong: {cause}")
             }
@@ -182,15 +192,23 @@ fn deliveries(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
 /// or what they saw of it themselves.
 fn causes(world: &World, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
-    let Some((_, pe, cause)) = world.causes.first() else {
+    let Some((at, pe, cause)) = world.causes.first() else {
         return;
     };
     if scenario.is_harmless() {
         findings.push(Finding::FailedForNothing(*pe, cause.clone()));
         return;
     }
-    if !is_to_blame(scenario, *pe, cause) {
-        findings.push(Finding::Slander(*pe, cause.clone()));
+    match blamed(scenario, *pe, cause)
+        .map(|fault| latest_notice_ns(scenario, fault))
+        .max()
+    {
+        None => findings.push(Finding::Slander(*pe, cause.clone())),
+        Some(latest) if *at > latest => findings.push(Finding::NoticedLate {
+            pe: *pe,
+            by_ns: at - latest,
+        }),
+        Some(_) => {}
     }
     for (place, (_, pe, cause)) in world.causes.iter().enumerate().skip(1) {
         let before = &world.causes[..place];
@@ -199,7 +217,7 @@ fn causes(world: &World, findings: &mut Vec<Finding>) {
         let heard = match cause {
             Cause::Aborted { reason, .. } => told(reason),
             Cause::Closed { peer } | Cause::Truncated { peer, .. } | Cause::Silent { peer } => {
-                gave_up(peer) || is_to_blame(scenario, *pe, cause)
+                gave_up(peer) || blamed(scenario, *pe, cause).next().is_some()
             }
             // Damage that has spread before it was found.
             _ => true,
@@ -210,29 +228,42 @@ fn causes(world: &World, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whether a fault of the run is what `pe` blames.
-fn is_to_blame(scenario: &Scenario, pe: PeId, cause: &Cause) -> bool {
-    let tree = &scenario.tree;
-    let faults = || scenario.faults.iter().map(|fault| &fault.kind);
-    if let Cause::Damaged { message } = cause {
-        // Whoever verifies a message knows its way, not where on it something happened.
-        return faults().any(|kind| match kind {
+/// When a fault must have been noticed: at once or by silence, if it is not one that
+/// waits for a frame to come by.
+fn latest_notice_ns(scenario: &Scenario, fault: &Fault) -> u64 {
+    match fault.kind {
+        Kind::Duplicate { .. } | Kind::Corrupt { .. } | Kind::Late(_) => u64::MAX,
+        _ => fault.at_ns + scenario.bound_ns(),
+    }
+}
+
+/// The faults of the run that may be what `pe` blames.
+fn blamed<'a>(
+    scenario: &'a Scenario,
+    pe: PeId,
+    cause: &'a Cause,
+) -> impl Iterator<Item = &'a Fault> {
+    let is_meant = move |kind: &Kind| match (cause, cause.peer()) {
+        // Who verifies a message knows its way, not where on it something happened.
+        (Cause::Damaged { message }, _) => match kind {
             Kind::Corrupt { way, .. } | Kind::Duplicate { way, .. } => {
-                let below = message.pe();
+                let tree = &scenario.tree;
                 let lower = match tree.parent(way.to) == Some(way.from) {
                     true => way.to,
                     false => way.from,
                 };
-                lower == below || tree.child_toward(lower, below).is_some()
+                lower == message.pe() || tree.child_toward(lower, message.pe()).is_some()
             }
             _ => false,
-        });
-    }
-    let Some(peer) = cause.peer() else {
-        return false;
+        },
+        (_, Some(peer)) => {
+            let edge = [Way { from: peer, to: pe }, Way { from: pe, to: peer }];
+            kind.pe() == Some(peer) || kind.way().is_some_and(|way| edge.contains(&way))
+        }
+        (_, None) => false,
     };
-    let edge = [Way { from: peer, to: pe }, Way { from: pe, to: peer }];
-    faults().any(|kind| kind.pe() == Some(peer) || kind.way().is_some_and(|w| edge.contains(&w)))
+    let faults = scenario.faults.iter();
+    faults.filter(move |fault| is_meant(&fault.kind))
 }
 
 /// A faultless run is never slower than predicted.

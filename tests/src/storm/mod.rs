@@ -47,15 +47,18 @@ pub enum Plant {
     TrustsBytes,
     /// What became durable after the round was given up is not listed.
     ForgetsDeliveries,
+    /// A frame of an earlier round is taken for one of this.
+    TakesLateFrames,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 4] = [
+    pub const ALL: [Plant; 5] = [
         Plant::ForgetsToAbort,
         Plant::TrustsSilence,
         Plant::TrustsBytes,
         Plant::ForgetsDeliveries,
+        Plant::TakesLateFrames,
     ];
 }
 

@@ -226,7 +226,7 @@ impl Scenario {
         let predicted_ns = predict(&tree, &briefs, &model)
             .unwrap_or_else(|violation| panic!("seed {seed}: the schedule: {violation}"))
             .round_ns();
-        let authenticated = dice.below(2) == 0;
+        let authenticated = dice.below(3) == 0;
         let rounds = 1 + dice.below(3);
         let commit_ns = dice.pick(&[0, 50_000, 5_000_000]);
         let faults = dice.faults(&tree, rounds, predicted_ns);
@@ -425,7 +425,7 @@ impl Dice {
             0 => u64::MAX,
             _ => FATAL_NS + self.below(10 * SILENCE_NS),
         };
-        match self.below(9) {
+        match self.below(10) {
             0 => Kind::Kill(self.pe(tree)),
             1 => Kind::Vanish(self.pe(tree)),
             2 => Kind::Restart {
@@ -445,9 +445,9 @@ impl Dice {
                 way: self.way(tree),
                 percent: 1 + self.below(50),
             },
-            7 => Kind::Corrupt {
+            7 | 8 => Kind::Corrupt {
                 way: self.way(tree),
-                skip: self.below(12),
+                skip: self.below(4),
                 bits: 1 + self.below(3),
             },
             _ => Kind::Late(self.way(tree)),

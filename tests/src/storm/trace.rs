@@ -2,6 +2,7 @@
 //! and printed if asked for.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -29,7 +30,8 @@ impl Trace {
         let _ = writeln!(self.line, "{ms:>6}.{ns:06} ms  {what}");
         self.hash.update(self.line.as_bytes());
         if self.is_printed {
-            print!("{}", self.line);
+            // Whoever reads it may stop reading.
+            let _ = std::io::stdout().write_all(self.line.as_bytes());
         }
     }
 

@@ -6,6 +6,7 @@ pub mod binary;
 pub mod command;
 pub mod every;
 pub mod files;
+pub mod fuzz;
 pub mod lab;
 pub mod processes;
 pub mod random;

@@ -92,7 +92,11 @@ fn main() -> ExitCode {
     let mut out = io::stdout().lock();
     let mut tally = Tally::default();
     for seed in args.first..args.first.saturating_add(args.seeds) {
-        let outcome = storm::run(seed, None, args.trace);
+        let run = || storm::run(seed, None, args.trace);
+        let Ok(outcome) = std::panic::catch_unwind(run) else {
+            tally.findings.push((seed, "it panics".to_owned()));
+            continue;
+        };
         tally.add(&outcome);
         if args.one && describe(&outcome, &mut out).is_err() {
             return ExitCode::FAILURE;

@@ -172,14 +172,15 @@ impl Wire {
         }
     }
 
-    /// The connection breaks: of what is on its way, a part of the first frame arrives.
+    /// The connection breaks: of what is on its way, the first frame arrives at most, and
+    /// rarely whole.
     pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
         let first = self.flight.drain(..).find_map(|(_, parcel)| match parcel {
             Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
             Parcel::Life | Parcel::End => None,
         });
         if let Some((mut bytes, spoiled)) = first {
-            bytes.truncate(chance.below(bytes.len() as u64) as usize);
+            bytes.truncate(chance.below(bytes.len() as u64 + 1) as usize);
             self.flight
                 .push_back((now, Parcel::Bytes { bytes, spoiled }));
         }

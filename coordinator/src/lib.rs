@@ -1,4 +1,4 @@
-//! The `flitcast` command: `src/main.rs` is only its door, and tests come in by
+//! The `flitcast` command: `src/bin/flitcast.rs` is only its door, and tests come in by
 //! [`parsers`].
 //!
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command

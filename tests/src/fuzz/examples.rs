@@ -4,7 +4,7 @@ use flitcast_proto::pe::{Control, Message};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{LENGTH_BYTES, flit, pb};
-use flitcast_proto::{PeId, RoundId};
+use flitcast_proto::{PeId, RoundId, Time};
 use pb::control::Kind;
 use prost::Message as _;
 
@@ -35,8 +35,8 @@ fn edge_frames() -> Vec<Vec<u8>> {
     frames.extend(items.map(|item| EdgeFrame::Control { round, item }));
     let reason = "P3: P5 closed the connection".to_owned();
     frames.push(EdgeFrame::Abort { round, reason });
-    let payload = vec![7; 40].into();
-    frames.push(EdgeFrame::ProbeReply { payload });
+    let at = Time(1 << 50);
+    frames.push(EdgeFrame::Departed { at });
     let hello = pb::Frame {
         kind: Some(pb::frame::Kind::Hello(pb::Hello {
             cluster: u64::MAX,

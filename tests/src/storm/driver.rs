@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use flitcast_proto::pe::{Message, Pe, Route, Transmit, Violation};
+use flitcast_proto::pe::{Control, Message, Pe, Route, Transmit, Violation};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::{self, Flit};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX};
@@ -101,18 +101,32 @@ impl Net {
         .await;
     }
 
-    async fn read_frame(&self, from: PeId) -> Result<Vec<u8>, Cause> {
+    /// The next frame from a neighbour; `None` if it is not there when something is due.
+    async fn read_frame(&self, from: PeId, due: Option<u64>) -> Result<Option<Vec<u8>>, Cause> {
         let way = Way { from, to: self.pe };
-        let frame = self
-            .until(|world| world.read(way, self.frame_limit))
-            .await?;
+        if let Some(due) = due {
+            self.world.borrow_mut().wake_at(due, self.pe);
+        }
+        let look = |world: &mut World| match world.read(way, self.frame_limit) {
+            Some(frame) => Some(frame.map(Some)),
+            None => due.is_some_and(|due| due <= world.now).then_some(Ok(None)),
+        };
+        let frame = self.until(look).await?;
         frame.map_err(|error| Cause::Wire { peer: from, error })
     }
 
-    async fn send(&self, to: PeId, frame: &[u8], counts: u64) -> Result<(), Cause> {
+    async fn send_flit(&self, to: PeId, frame: &[u8], counts: u64) -> Result<(), Cause> {
         let way = Way { from: self.pe, to };
-        let sent = |world: &mut World| world.send(way, frame, counts).then_some(());
-        self.until(sent).await
+        let room = |world: &mut World| world.has_room(way, counts).then_some(());
+        self.until(room).await?;
+        self.world.borrow_mut().send(way, frame, counts);
+        Ok(())
+    }
+
+    /// A few bytes: they queue for the port, and nobody waits for that.
+    fn send_control(&self, to: PeId, frame: &[u8], counts: u64) {
+        let way = Way { from: self.pe, to };
+        self.world.borrow_mut().send(way, frame, counts);
     }
 }
 
@@ -162,8 +176,11 @@ fn give_up(net: &Net, round: u64, cause: &Cause) {
     let (round, reason) = (RoundId(round), cause.reason(pe));
     EdgeFrame::Abort { round, reason }.put(&mut frame);
     for to in world.neighbours(pe) {
+        let (way, counts) = (Way { from: pe, to }, frame.len() as u64);
         // Where there is no room for the word, the end of the connection says it.
-        world.send(Way { from: pe, to }, &frame, frame.len() as u64);
+        if world.has_room(way, counts) {
+            world.send(way, &frame, counts);
+        }
     }
     world.close(pe);
 }
@@ -274,23 +291,19 @@ impl Round<'_> {
         let (Transmit::Control { to, .. } | Transmit::Message { to, .. }) = transmit;
         self.send_late_frames(to).await?;
         match transmit {
-            Transmit::Control { to, item } => self.send_control(to, item).await?,
+            Transmit::Control { to, item } => self.send_control(to, item),
             Transmit::Message { to, message } => self.send_message(to, message).await?,
         }
         self.pe.handle_sent();
         Ok(())
     }
 
-    async fn send_control(
-        &mut self,
-        to: PeId,
-        item: flitcast_proto::pe::Control,
-    ) -> Result<(), Cause> {
+    fn send_control(&self, to: PeId, item: Control) {
         let round = self.id;
         let mut frame = Vec::new();
         EdgeFrame::Control { round, item }.put(&mut frame);
         let counts = self.scenario.model.control_bytes;
-        self.net.send(to, &frame, counts).await
+        self.net.send_control(to, &frame, counts);
     }
 
     /// What the network kept from an earlier round: a control item, or a whole message.
@@ -302,26 +315,23 @@ impl Round<'_> {
         while self.net.world.borrow_mut().wire(way).take_late_frame() {
             let round = RoundId(self.id.0 - 1);
             let mut frame = Vec::new();
-            let item = flitcast_proto::pe::Control::Token;
-            let model = &self.scenario.model;
-            let counts = match self.id.0 % 2 {
-                0 => {
-                    let message = Message {
-                        source: self.net.pe,
-                        destination: to,
-                        bytes: 3,
-                    };
-                    let digest = xxh3_128(b"old").to_be_bytes();
-                    flit::put_prefix(Some((round, message)), Some(&digest), 3, &mut frame);
-                    frame.extend_from_slice(b"old");
-                    model.prefix_bytes + 3
-                }
-                _ => {
-                    EdgeFrame::Control { round, item }.put(&mut frame);
-                    model.control_bytes
-                }
-            };
-            self.net.send(to, &frame, counts).await?;
+            if self.id.0 % 2 == 0 {
+                let (source, destination, bytes) = (self.net.pe, to, 3);
+                let message = Message {
+                    source,
+                    destination,
+                    bytes,
+                };
+                let digest = xxh3_128(b"old").to_be_bytes();
+                flit::put_prefix(Some((round, message)), Some(&digest), 3, &mut frame);
+                frame.extend_from_slice(b"old");
+                self.send_flit(to, &frame).await?;
+            } else {
+                let item = Control::Token;
+                EdgeFrame::Control { round, item }.put(&mut frame);
+                let counts = self.scenario.model.control_bytes;
+                self.net.send_control(to, &frame, counts);
+            }
         }
         Ok(())
     }
@@ -347,7 +357,7 @@ impl Round<'_> {
             flit::put_prefix(head.take(), digest.as_ref(), now.len(), &mut frame);
             frame.extend_from_slice(now);
             self.send_flit(to, &frame).await?;
-            self.passed(now.len() as u64).await?;
+            self.passed(now.len() as u64);
         }
         Ok(())
     }
@@ -355,15 +365,20 @@ impl Round<'_> {
     async fn send_flit(&mut self, to: PeId, frame: &[u8]) -> Result<(), Cause> {
         let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
         let counts = payload as u64 + self.scenario.model.prefix_bytes;
-        self.net.send(to, frame, counts).await
+        self.net.send_flit(to, frame, counts).await
     }
 
-    async fn passed(&mut self, bytes: u64) -> Result<(), Cause> {
-        self.pe.handle_progress(bytes);
-        while let Some((to, item)) = self.pe.poll_interjection() {
-            self.send_control(to, item).await?;
+    /// So much more of the message under way has passed; what goes between its flits
+    /// goes now.
+    fn passed(&mut self, bytes: u64) {
+        self.pe.handle_progress(self.net.now(), bytes);
+        self.interject();
+    }
+
+    fn interject(&mut self) {
+        while let Some((to, item)) = self.pe.poll_interjection(self.net.now()) {
+            self.send_control(to, item);
         }
-        Ok(())
     }
 
     async fn take(&mut self, from: PeId, frame: Vec<u8>) -> Result<(), Cause> {
@@ -429,9 +444,18 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The next flit of a message under way.
+    /// The next flit of a message under way. What is due meanwhile, goes.
     async fn next_flit(&mut self, from: PeId) -> Result<(Vec<u8>, Flit), Cause> {
-        let frame = self.net.read_frame(from).await?;
+        let mut idle_turns = 0;
+        let frame = loop {
+            let due = self.pe.interjection_timeout().map(|Time(due)| due);
+            match self.net.read_frame(from, due).await? {
+                Some(frame) => break frame,
+                None if idle_turns > MOST_IDLE_TURNS => return Err(Cause::Spins),
+                None => self.interject(),
+            }
+            idle_turns += 1;
+        };
         let flit = flit::parse(&frame[LENGTH_BYTES..]);
         let flit = flit.map_err(|error| Cause::Wire { peer: from, error })?;
         match flit.head {
@@ -465,7 +489,7 @@ impl Round<'_> {
         loop {
             left = flit.rest(from, message, left).map_err(violated)?;
             self.send_flit(to, &frame).await?;
-            self.passed(flit.payload.len() as u64).await?;
+            self.passed(flit.payload.len() as u64);
             if left == 0 {
                 return Ok(());
             }
@@ -511,7 +535,7 @@ impl Round<'_> {
             if left == 0 {
                 self.net.world.borrow_mut().arrived(self.id);
             }
-            self.passed(flit.payload.len() as u64).await?;
+            self.passed(flit.payload.len() as u64);
             if left == 0 {
                 break;
             }

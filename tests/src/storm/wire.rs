@@ -35,6 +35,8 @@ pub(super) struct Wire {
     /// When all that was handed over has left the port, in nanoseconds with fractions,
     /// so that rates are exact over many frames.
     port_free: f64,
+    /// The same for control frames, which slip in between the packets of a flit.
+    slipped: f64,
     /// What is on its way, with its arrival, and the last one's.
     flight: VecDeque<(u64, Parcel)>,
     last_arrival: u64,
@@ -72,6 +74,7 @@ impl Wire {
         Wire {
             link,
             port_free: 0.0,
+            slipped: 0.0,
             flight: VecDeque::new(),
             last_arrival: 0,
             inbox: Vec::new(),
@@ -91,7 +94,7 @@ impl Wire {
         }
     }
 
-    /// Whether a frame that counts for so many bytes can be handed over.
+    /// Whether a flit that counts for so many bytes can be handed over.
     pub(super) fn has_room(&self, counts: u64, buffer_bytes: u64) -> bool {
         self.unread_bytes == 0 || self.unread_bytes.saturating_add(counts) <= buffer_bytes
     }
@@ -107,12 +110,19 @@ impl Wire {
         if self.closed {
             return 0;
         }
+        let is_flit = flit::is_flit(&frame[LENGTH_BYTES..]);
         let spoiled = self.corrupt_frame(&mut frame, chance);
+        let passes = |wire: &mut Wire| match is_flit {
+            true => wire.pass_port(now, counts),
+            false => wire.slip_in(now, counts),
+        };
         let twice = self.duplicate_percent > 0 && chance.below(100) < self.duplicate_percent;
         if twice {
-            self.hand_over(now, frame.clone(), spoiled, counts);
+            let departs = passes(self);
+            self.hand_over(now, departs, frame.clone(), spoiled, counts);
         }
-        self.hand_over(now, frame, spoiled, counts);
+        let departs = passes(self);
+        self.hand_over(now, departs, frame, spoiled, counts);
         1 + u64::from(twice)
     }
 
@@ -142,9 +152,21 @@ impl Wire {
         self.authenticated
     }
 
-    fn hand_over(&mut self, now: u64, bytes: Vec<u8>, spoiled: bool, counts: u64) {
+    /// When a flit has left the port.
+    fn pass_port(&mut self, now: u64, counts: u64) -> f64 {
         self.port_free = self.port_free.max(now as f64) + self.link.ns_per_byte * counts as f64;
-        let arrives = (self.port_free + self.link.latency_ns).round() as u64;
+        self.port_free
+    }
+
+    /// When a control frame has, by which everything else is later.
+    fn slip_in(&mut self, now: u64, counts: u64) -> f64 {
+        self.pass_port(now, counts);
+        self.slipped = self.slipped.max(now as f64) + self.link.ns_per_byte * counts as f64;
+        self.slipped
+    }
+
+    fn hand_over(&mut self, now: u64, departs: f64, bytes: Vec<u8>, spoiled: bool, counts: u64) {
+        let arrives = (departs + self.link.latency_ns).round() as u64;
         self.unread.push_back((bytes.len(), counts));
         self.unread_bytes += counts;
         self.launch(now, arrives, Parcel::Bytes { bytes, spoiled });

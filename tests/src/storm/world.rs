@@ -208,6 +208,7 @@ impl World {
     }
 
     pub(super) fn wake_at(&mut self, at: u64, pe: PeId) {
+        let at = at.max(self.now);
         self.cause(at, Event::Wake(pe));
     }
 
@@ -233,13 +234,15 @@ impl World {
         }
     }
 
-    /// A process hands a frame over that counts for so many bytes, if there is room.
-    pub(super) fn send(&mut self, way: Way, frame: &[u8], counts: u64) -> bool {
-        let now = self.now;
+    /// Whether a flit that counts for so many bytes can be handed over.
+    pub(super) fn has_room(&mut self, way: Way, counts: u64) -> bool {
         let buffer_bytes = self.scenario.model.buffer_bytes;
-        if !self.wire(way).has_room(counts, buffer_bytes) {
-            return false;
-        }
+        self.wire(way).has_room(counts, buffer_bytes)
+    }
+
+    /// A process hands a frame over that counts for so many bytes.
+    pub(super) fn send(&mut self, way: Way, frame: &[u8], counts: u64) {
+        let now = self.now;
         let Way { from, to } = way;
         let bytes = frame.len();
         self.trace
@@ -249,7 +252,6 @@ impl World {
         let copies = wire.send(now, frame.to_vec(), counts, chance);
         self.doubled_frames += copies.saturating_sub(1);
         self.expect(way);
-        true
     }
 
     /// Reads the frame that has come, or what can never be one.

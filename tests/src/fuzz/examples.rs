@@ -1,5 +1,10 @@
 //! Inputs that are right, to begin with.
 
+#![allow(
+    clippy::needless_update,
+    reason = "a field that a message gets later needs no new example"
+)]
+
 use flitcast_proto::pe::{Control, Message};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -95,8 +100,7 @@ pub(super) fn frames() -> Vec<Vec<u8>> {
     streams
 }
 
-/// What PEs and the coordinator say to each other. Fields that are not named here have
-/// their defaults: a new one needs no new example.
+/// What PEs and the coordinator say to each other.
 pub(super) fn control() -> Vec<Vec<u8>> {
     let link = pb::Link {
         latency_ns: 1e4,
@@ -112,8 +116,8 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         flit_bytes: 65_536,
         links: vec![pb::ShapedEdge {
             child: 2,
-            down: Some(link.clone()),
-            up: Some(link.clone()),
+            down: Some(link),
+            up: Some(link),
             ..Default::default()
         }],
         payload: Some(pb::assignment::Payload::Synthetic(pb::SyntheticPayload {

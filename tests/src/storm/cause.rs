@@ -72,6 +72,16 @@ pub enum Cause {
 }
 
 impl Cause {
+    pub(super) fn violated(violation: Violation) -> Cause {
+        let peer = violation.peer();
+        Cause::Violation { peer, violation }
+    }
+
+    pub(super) fn out_of_place(peer: PeId, what: &dyn fmt::Debug) -> Cause {
+        let what = format!("{what:?}").chars().take(REASON_CHARS).collect();
+        Cause::OutOfPlace { peer, what }
+    }
+
     /// The neighbour that is blamed.
     pub fn peer(&self) -> Option<PeId> {
         match self {

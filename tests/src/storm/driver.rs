@@ -4,11 +4,7 @@
 //! Beyond it, it hears of the end or the silence of any neighbour while it waits, tells
 //! its neighbours why it gives up, and drops what is late.
 
-use std::cell::RefCell;
-use std::future::poll_fn;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 
 use flitcast_proto::pe::{Control, Message, Pe, Route, Transmit, Violation};
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -19,6 +15,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use super::Plant;
 use super::cause::Cause;
+use super::net::Net;
+use super::payload::payload;
 use super::scenario::{Scenario, Way};
 use super::world::{Delivery, World};
 
@@ -40,94 +38,6 @@ pub(super) struct Arrival {
 pub(super) struct Ending {
     /// Of all its rounds.
     pub(super) arrivals: Vec<Arrival>,
-}
-
-/// The bytes of a message.
-pub(super) fn payload(round: RoundId, message: &Message) -> Vec<u8> {
-    let seed = [
-        round.0,
-        message.source.0.into(),
-        message.destination.0.into(),
-    ];
-    let seed: Vec<u8> = seed.iter().flat_map(|n: &u64| n.to_le_bytes()).collect();
-    let mut block = xxh3_128(&seed).to_le_bytes();
-    (0..message.bytes)
-        .map(|at| {
-            let place = at as usize % block.len();
-            block[place] = block[place].wrapping_mul(5).wrapping_add(at as u8 | 1);
-            block[place]
-        })
-        .collect()
-}
-
-/// What a process sees of the world.
-#[derive(Clone)]
-pub(super) struct Net {
-    pub(super) world: Rc<RefCell<World>>,
-    pub(super) pe: PeId,
-    pub(super) frame_limit: usize,
-    pub(super) plant: Option<Plant>,
-}
-
-impl Net {
-    fn now(&self) -> Time {
-        Time(self.world.borrow().now)
-    }
-
-    /// Waits until `look` has something, or a neighbour is gone or silent.
-    async fn until<T>(&self, mut look: impl FnMut(&mut World) -> Option<T>) -> Result<T, Cause> {
-        poll_fn(|_| {
-            let mut world = self.world.borrow_mut();
-            if let Some(found) = look(&mut world) {
-                return Poll::Ready(Ok(found));
-            }
-            match world.trouble(self.pe, self.frame_limit) {
-                Some(Cause::Silent { .. }) if self.plant == Some(Plant::TrustsSilence) => {
-                    Poll::Pending
-                }
-                Some(cause) => Poll::Ready(Err(cause)),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
-    async fn sleep_until(&self, at: u64) {
-        self.world.borrow_mut().wake_at(at, self.pe);
-        poll_fn(|_| match self.world.borrow().now >= at {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        })
-        .await;
-    }
-
-    /// The next frame from a neighbour; `None` if it is not there when something is due.
-    async fn read_frame(&self, from: PeId, due: Option<u64>) -> Result<Option<Vec<u8>>, Cause> {
-        let way = Way { from, to: self.pe };
-        if let Some(due) = due {
-            self.world.borrow_mut().wake_at(due, self.pe);
-        }
-        let look = |world: &mut World| match world.read(way, self.frame_limit) {
-            Some(frame) => Some(frame.map(Some)),
-            None => due.is_some_and(|due| due <= world.now).then_some(Ok(None)),
-        };
-        let frame = self.until(look).await?;
-        frame.map_err(|error| Cause::Wire { peer: from, error })
-    }
-
-    async fn send_flit(&self, to: PeId, frame: &[u8], counts: u64) -> Result<(), Cause> {
-        let way = Way { from: self.pe, to };
-        let room = |world: &mut World| world.has_room(way, counts).then_some(());
-        self.until(room).await?;
-        self.world.borrow_mut().send(way, frame, counts);
-        Ok(())
-    }
-
-    /// A few bytes: they queue for the port, and nobody waits for that.
-    fn send_control(&self, to: PeId, frame: &[u8], counts: u64) {
-        let way = Way { from: self.pe, to };
-        self.world.borrow_mut().send(way, frame, counts);
-    }
 }
 
 /// Plays all rounds of one PE.
@@ -315,7 +225,7 @@ impl Round<'_> {
         while self.net.world.borrow_mut().wire(way).take_late_frame() {
             let round = RoundId(self.id.0 - 1);
             let mut frame = Vec::new();
-            if self.id.0 % 2 == 0 {
+            if self.id.0.is_multiple_of(2) {
                 let (source, destination, bytes) = (self.net.pe, to, 3);
                 let message = Message {
                     source,
@@ -391,14 +301,14 @@ impl Round<'_> {
         match EdgeFrame::parse(body).map_err(wire)? {
             EdgeFrame::Control { round, item } if self.is_current(round) => {
                 let handled = self.pe.handle_control(self.net.now(), from, item);
-                handled.map_err(violated)
+                handled.map_err(Cause::violated)
             }
             EdgeFrame::Control { round, .. } if round < self.id => {
                 self.drop_late(1);
                 Ok(())
             }
             EdgeFrame::Abort { reason, .. } => Err(Cause::Aborted { peer: from, reason }),
-            other => Err(out_of_place(from, &other)),
+            other => Err(Cause::out_of_place(from, &other)),
         }
     }
 
@@ -417,15 +327,15 @@ impl Round<'_> {
                 return self.skip(from, message, flit).await;
             }
             Some((round, _)) => {
-                return Err(out_of_place(
+                return Err(Cause::out_of_place(
                     from,
                     &format_args!("a message of round {round}"),
                 ));
             }
-            None => return Err(out_of_place(from, &"a body flit without a head")),
+            None => return Err(Cause::out_of_place(from, &"a body flit without a head")),
         };
         let route = self.pe.handle_head(from, message);
-        match route.map_err(violated)? {
+        match route.map_err(Cause::violated)? {
             Route::Relay { to } => {
                 self.send_late_frames(to).await?;
                 self.relay(from, to, message, frame, flit).await?;
@@ -460,17 +370,19 @@ impl Round<'_> {
         let flit = flit.map_err(|error| Cause::Wire { peer: from, error })?;
         match flit.head {
             None => Ok((frame, flit)),
-            Some((_, message)) => Err(violated(Violation::Interrupted { from, message })),
+            Some((_, message)) => Err(Cause::violated(Violation::Interrupted { from, message })),
         }
     }
 
     /// Drops a message of an earlier round.
     async fn skip(&mut self, from: PeId, message: Message, first: Flit) -> Result<(), Cause> {
-        let mut left = first.rest(from, message, message.bytes).map_err(violated)?;
+        let mut left = first
+            .rest(from, message, message.bytes)
+            .map_err(Cause::violated)?;
         self.drop_late(1);
         while left > 0 {
             let (_, flit) = self.next_flit(from).await?;
-            left = flit.rest(from, message, left).map_err(violated)?;
+            left = flit.rest(from, message, left).map_err(Cause::violated)?;
             self.drop_late(1);
         }
         Ok(())
@@ -487,7 +399,7 @@ impl Round<'_> {
         let (mut frame, mut flit) = (first, flit);
         let mut left = message.bytes;
         loop {
-            left = flit.rest(from, message, left).map_err(violated)?;
+            left = flit.rest(from, message, left).map_err(Cause::violated)?;
             self.send_flit(to, &frame).await?;
             self.passed(flit.payload.len() as u64);
             if left == 0 {
@@ -504,11 +416,13 @@ impl Round<'_> {
         first: Vec<u8>,
         flit: Flit,
     ) -> Result<(), Cause> {
-        let mut left = flit.rest(from, message, message.bytes).map_err(violated)?;
+        let mut left = flit
+            .rest(from, message, message.bytes)
+            .map_err(Cause::violated)?;
         let mut frames = vec![first];
         while left > 0 {
             let (frame, flit) = self.next_flit(from).await?;
-            left = flit.rest(from, message, left).map_err(violated)?;
+            left = flit.rest(from, message, left).map_err(Cause::violated)?;
             frames.push(frame);
         }
         self.held.push((message, frames));
@@ -524,13 +438,13 @@ impl Round<'_> {
     ) -> Result<(), Cause> {
         let expected = |arrival: &Arrival| arrival.message == message;
         let Some(place) = self.arrivals.iter().position(expected) else {
-            return Err(out_of_place(from, &message));
+            return Err(Cause::out_of_place(from, &message));
         };
         let mut bytes = Vec::new();
         let (mut frame, mut flit) = (first, flit);
         let mut left = message.bytes;
         loop {
-            left = flit.rest(from, message, left).map_err(violated)?;
+            left = flit.rest(from, message, left).map_err(Cause::violated)?;
             bytes.extend_from_slice(&frame[LENGTH_BYTES..][flit.payload.clone()]);
             if left == 0 {
                 self.net.world.borrow_mut().arrived(self.id);
@@ -579,16 +493,6 @@ impl Round<'_> {
             }
         }
     }
-}
-
-fn violated(violation: Violation) -> Cause {
-    let peer = violation.peer();
-    Cause::Violation { peer, violation }
-}
-
-fn out_of_place(peer: PeId, what: &dyn std::fmt::Debug) -> Cause {
-    let what = format!("{what:?}").chars().take(100).collect();
-    Cause::OutOfPlace { peer, what }
 }
 
 /// The longest frame of an edge.

@@ -3,7 +3,7 @@
 //! a run, bit for bit.
 //!
 //! `scenario` says what a seed stands for, `world` lets it happen, `wire` is a TCP
-//! connection's one direction, `driver` plays a PE on it, and `judge` says afterwards
+//! connection's one direction, `driver` plays a PE on it (through `net`), and `judge` says afterwards
 //! which promises were broken. The state machines and the frames are the real ones. Not
 //! here: sockets, threads, clocks.
 //!
@@ -13,6 +13,8 @@
 mod cause;
 mod driver;
 mod judge;
+mod net;
+mod payload;
 mod scenario;
 mod tally;
 mod trace;
@@ -32,7 +34,8 @@ pub use judge::Finding;
 pub use scenario::{Fault, HEARTBEAT_NS, Kind, SILENCE_NS, Scenario, Way};
 pub use tally::Tally;
 
-use driver::{Ending, Net};
+use driver::Ending;
+use net::Net;
 use trace::Trace;
 use world::World;
 

@@ -65,7 +65,7 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
 }
 
 /// Reads the cluster in `text`; otherwise, at least one fault, in order of lines.
-fn parse(text: &str) -> Result<ClusterFile, Vec<LineFault<Fault>>> {
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<LineFault<Fault>>> {
     toml_file::parse(text, |reader, document| reader.cluster(document))
 }
 

@@ -120,7 +120,7 @@ pub fn load(path: &Path) -> Result<Network, EdgeFileError> {
 type Edges = Vec<(u32, u32)>;
 
 /// The edges in `text`, at least one, or at least one fault.
-fn parse(text: &str) -> Result<Edges, Vec<(usize, Fault)>> {
+pub(crate) fn parse(text: &str) -> Result<Edges, Vec<(usize, Fault)>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -60,7 +60,7 @@ pub fn load(path: &Path) -> Result<TreeFile, TreeFileError> {
 }
 
 /// Reads the tree in `text`; otherwise, at least one fault, in order of lines.
-fn parse(text: &str) -> Result<TreeFile, Vec<LineFault<Fault>>> {
+pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<LineFault<Fault>>> {
     toml_file::parse(text, |reader, document| {
         let (nodes, links) = reader.document(document);
         let tree = reader.tree(&nodes?)?;

@@ -84,6 +84,7 @@ impl RoundError {
                 | LinkError::Io { peer, .. }
                 | LinkError::Wire { peer, .. },
             ) => Some(*peer),
+            RoundError::Violation(violation) => Some(violation.peer()),
             RoundError::OutOfPlace { from, .. } | RoundError::Aborted { from, .. } => Some(*from),
             _ => None,
         }
@@ -304,7 +305,7 @@ impl Round<'_> {
         let mut left = message.bytes;
         loop {
             let (source, sink) = self.neighbours.pair(from, to);
-            left = flit_fits(source, message, &flit, left)?;
+            left = flit.rest(source.peer(), message, left)?;
             let held = flit.payload.len().div_ceil(self.flit_bytes as usize) as u64;
             self.report.peak_buffered_flits = self.report.peak_buffered_flits.max(held);
             if left == 0 {
@@ -345,7 +346,7 @@ impl Round<'_> {
         let mut flit = first;
         let mut left = message.bytes;
         loop {
-            left = flit_fits(link, message, &flit, left)?;
+            left = flit.rest(link.peer(), message, left)?;
             frames.extend_from_slice(link.frame());
             link.consume();
             if left == 0 {
@@ -382,7 +383,7 @@ impl Round<'_> {
         let mut left = message.bytes;
         let digest = loop {
             let link = self.neighbours.get(from);
-            left = flit_fits(link, message, &flit, left)?;
+            left = flit.rest(link.peer(), message, left)?;
             let payload = &link.body()[flit.payload.clone()];
             hash.update(payload);
             let as_expected = sink.write(payload).await;
@@ -496,19 +497,6 @@ fn body_flit(link: &Link) -> Result<Flit, RoundError> {
     match flit.head {
         None => Ok(flit),
         Some((_, message)) => Err(Violation::Interrupted {
-            from: link.peer(),
-            message,
-        }
-        .into()),
-    }
-}
-
-/// What is left of a message after this flit.
-fn flit_fits(link: &Link, message: Message, flit: &Flit, left: u64) -> Result<u64, RoundError> {
-    let len = flit.payload.len() as u64;
-    match left.checked_sub(len) {
-        Some(left) if len > 0 => Ok(left),
-        _ => Err(Violation::Overrun {
             from: link.peer(),
             message,
         }

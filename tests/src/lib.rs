@@ -1,15 +1,18 @@
 //! What the tests of the whole share: the `flitcast` binary, its runs and their
-//! reports, its processes, trees of files, and the network lab. No test lives here.
+//! reports, its processes, trees of files, the network lab, and clusters in virtual time.
+//! No test lives here.
 
 pub mod binary;
 pub mod command;
 pub mod every;
 pub mod files;
+pub mod fuzz;
 pub mod lab;
 pub mod processes;
 pub mod random;
 pub mod report;
 pub mod run;
+pub mod storm;
 
 pub use binary::{flitcast, scratch};
 pub use command::{parsed, printed, refused};

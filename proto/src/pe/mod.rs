@@ -18,6 +18,7 @@ mod scatter;
 mod shoulder_tap;
 mod violation;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::schedule::certification::{Certificate, Sync};
@@ -284,6 +285,8 @@ pub struct Pe {
     receipts: receipts::Receipts,
     /// A message that is coming in, and what becomes of it.
     incoming: Option<(PeId, Message, Route)>,
+    /// Whose messages have come in, or begun to: each comes once.
+    seen: BTreeSet<PeId>,
     /// The send port is taken by what `poll_transmit` returned.
     sending: Option<Transmit>,
     /// The send port is taken by a relay.
@@ -316,6 +319,7 @@ impl Pe {
             role,
             receipts,
             incoming: None,
+            seen: BTreeSet::new(),
             sending: None,
             relaying: false,
         }
@@ -356,10 +360,14 @@ impl Pe {
         if !known(message.source) || !known(message.destination) {
             return Err(Violation::NoRoute { from, message });
         }
+        if self.seen.contains(&message.pe()) {
+            return Err(Violation::Repeated { from, message });
+        }
         let route = role!(mut self, role => role.route(&self.place, from, &message))?;
         if message.bytes == 0 {
             return Err(Violation::EmptyMessage { from, message });
         }
+        self.seen.insert(message.pe());
         self.relaying |= matches!(route, Route::Relay { .. });
         self.incoming = Some((from, message, route));
         Ok(route)

@@ -46,6 +46,22 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
+    /// A message that came before in this round.
+    #[error("{from} sent the message of {} again", message.pe())]
+    Repeated {
+        /// The neighbour.
+        from: PeId,
+        /// The message.
+        message: Message,
+    },
+    /// A flit ahead of the last that has a digest, or a last one that has none.
+    #[error("{from} sent the message of {} in flits that do not make it up", message.pe())]
+    Torn {
+        /// The neighbour.
+        from: PeId,
+        /// The message.
+        message: Message,
+    },
     /// A null message is not sent.
     #[error("{from} sent an empty message of {}", message.pe())]
     EmptyMessage {
@@ -62,4 +78,20 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
+}
+
+impl Violation {
+    /// The neighbour that broke the protocol.
+    pub fn peer(&self) -> PeId {
+        match self {
+            Violation::UnexpectedControl { from, .. }
+            | Violation::Interrupted { from, .. }
+            | Violation::OutOfTurn { from, .. }
+            | Violation::NoRoute { from, .. }
+            | Violation::Repeated { from, .. }
+            | Violation::Torn { from, .. }
+            | Violation::EmptyMessage { from, .. }
+            | Violation::Overrun { from, .. } => *from,
+        }
+    }
 }

@@ -269,7 +269,7 @@ impl World<'_> {
                 } => {
                     let bytes = left.min(self.piece);
                     let action = Action::FlitOut { to, message, bytes };
-                    self.hand_over(now, at, to, bytes, action)
+                    self.hand_over(now, at, to, self.flit_frames_bytes(bytes), action)
                 }
                 Job::Receive {
                     message,
@@ -278,7 +278,7 @@ impl World<'_> {
                     ..
                 } => {
                     let action = Action::FlitOut { to, message, bytes };
-                    self.hand_over(now, at, to, bytes, action)
+                    self.hand_over(now, at, to, self.flit_frames_bytes(bytes), action)
                 }
                 Job::Receive { from, .. } => match self.front(from, at) {
                     Some(arrived) if arrived <= now => match self.pop(now, from, at) {
@@ -399,7 +399,7 @@ impl World<'_> {
         Some(frame.content)
     }
 
-    /// The action, if a frame with so much payload can be handed over now.
+    /// The action, if a frame of so many bytes can be handed over now.
     fn hand_over(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, action: Action) -> Next {
         let Model {
             ahead_ns,
@@ -428,6 +428,11 @@ impl World<'_> {
             Control::Receipt => self.model.receipt_bytes,
             _ => self.model.control_bytes,
         }
+    }
+
+    /// Of the frames that carry so much payload.
+    fn flit_frames_bytes(&self, payload_bytes: u64) -> u64 {
+        payload_bytes + payload_bytes.div_ceil(self.flit) * self.model.prefix_bytes
     }
 
     /// A frame goes into the wire.
@@ -523,8 +528,7 @@ impl World<'_> {
     }
 
     fn flit_out(&mut self, now: u64, at: PeId, to: PeId, message: Message, bytes: u64) {
-        let frames = bytes.div_ceil(self.flit);
-        let on_the_wire = bytes + frames * self.model.prefix_bytes;
+        let on_the_wire = self.flit_frames_bytes(bytes);
         self.push(now, at, to, on_the_wire, Content::Flit(message, bytes));
         let station = &mut self.stations[at.index()];
         station.pe.handle_progress(Time(now), bytes);

@@ -8,7 +8,7 @@ use prost::Message as _;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
 
 use super::{LENGTH_BYTES, WireError, pb};
-use crate::pe::Message;
+use crate::pe::{Message, Violation};
 use crate::{PeId, RoundId};
 
 /// XXH3-128 of a whole message, big-endian.
@@ -29,6 +29,23 @@ pub struct Flit {
     pub digest: Option<Digest>,
     /// Where the payload lies in the frame's body.
     pub payload: Range<usize>,
+}
+
+impl Flit {
+    /// What is left of a message after this flit, if `left` bytes of it were left before.
+    ///
+    /// # Errors
+    ///
+    /// That `from` sent more than the message's head says, nothing, or the digest
+    /// elsewhere than in the last flit, by which a doubled or lost flit shows at once.
+    pub fn rest(&self, from: PeId, message: Message, left: u64) -> Result<u64, Violation> {
+        let len = self.payload.len() as u64;
+        match left.checked_sub(len) {
+            Some(left) if len > 0 && self.digest.is_some() == (left == 0) => Ok(left),
+            Some(_) if len > 0 => Err(Violation::Torn { from, message }),
+            _ => Err(Violation::Overrun { from, message }),
+        }
+    }
 }
 
 /// Whether a frame's body is a flit.
@@ -203,6 +220,25 @@ mod tests {
                 (head, digest, &payload[..])
             );
         }
+    }
+
+    #[test]
+    fn the_digest_is_in_the_last_flit_and_there_alone() {
+        let from = PeId(3);
+        let (_, message) = head();
+        let flit = |bytes: usize, digest: bool| Flit {
+            head: None,
+            digest: digest.then_some([7; 16]),
+            payload: 0..bytes,
+        };
+        assert_eq!(flit(4, false).rest(from, message, 10), Ok(6));
+        assert_eq!(flit(6, true).rest(from, message, 6), Ok(0));
+        let torn = Err(Violation::Torn { from, message });
+        assert_eq!(flit(4, true).rest(from, message, 10), torn);
+        assert_eq!(flit(6, false).rest(from, message, 6), torn);
+        let overrun = Err(Violation::Overrun { from, message });
+        assert_eq!(flit(7, true).rest(from, message, 6), overrun);
+        assert_eq!(flit(0, false).rest(from, message, 6), overrun);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The `flitcast` command.
+//! The `flitcast` command: `src/bin/flitcast.rs` is only its door, and tests come in by
+//! [`parsers`].
 //!
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
 //! line or its input is wrong (nothing was launched or written then), 130 after
@@ -20,9 +21,11 @@ mod link_spec;
 mod model;
 mod outcome;
 mod page;
+pub mod parsers;
 mod pictures;
 mod placement;
 mod plan;
+mod printable;
 mod profile;
 mod report;
 mod request;
@@ -51,6 +54,7 @@ use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
 use bench::{Bench, BenchArgs, BenchFormat};
 use calibrate::Calibration;
 use cluster::LogArgs;
+use printable::printable;
 use request::{Request, RequestError};
 use run::{Ended, Interrupts};
 
@@ -64,7 +68,8 @@ const INTERRUPTED: u8 = 130;
 /// For a PE's disk to finish what it is doing when the PE is told to end.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
-fn main() -> ExitCode {
+/// Does what the command line says.
+pub fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Err(fault) = start_logging(&cli) {
         return refuse(&[fault]);
@@ -86,7 +91,7 @@ fn main() -> ExitCode {
         Command::Gather(args) => understood(Request::gather(args), logs),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", printable(format_args!("{error:#}")));
         ExitCode::from(FAILED)
     })
 }
@@ -144,7 +149,7 @@ fn print_with<E: std::fmt::Display>(
 /// Says all that is wrong with a command line.
 fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
     for fault in faults {
-        eprintln!("error: {fault}");
+        eprintln!("error: {}", printable(fault));
     }
     ExitCode::from(REFUSED)
 }
@@ -225,7 +230,7 @@ fn report_end<T>(
         }
         Ended::Done(done) => print(&done),
         Ended::Failed(failure) => {
-            eprintln!("error: {failure}");
+            eprintln!("error: {}", printable(&failure));
             let printed = match format {
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => report::failure_json(&failure, None),
@@ -254,7 +259,7 @@ fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         bench::Ended::Failed(algorithm, failure) => {
-            eprintln!("error: {algorithm}: {failure}");
+            eprintln!("error: {algorithm}: {}", printable(&failure));
             if bench.format == BenchFormat::Json {
                 write_out(report::failure_json(&failure, Some(algorithm)).as_bytes())?;
             }

@@ -1,0 +1,111 @@
+//! Feeds parsers anything for a while; see `fuzz` in the library.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, hex};
+
+const USAGE: &str = "usage: fuzz [--target T] [--seconds S] [--seed N] [--print]
+
+  --target T   this one only (all)
+  --seconds S  so long for each (10)
+  --seed N     where the generator starts (0)
+  --print      print the inputs with new answers, as tests/corpus has them";
+
+/// Inputs between two looks at the clock.
+const BATCH: u32 = 1000;
+
+/// What was asked for.
+struct Args {
+    target: Option<String>,
+    seconds: u64,
+    seed: u64,
+    print: bool,
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args {
+        target: None,
+        seconds: 10,
+        seed: 0,
+        print: false,
+    };
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        let number = |value: String| {
+            let number = value.parse();
+            number.map_err(|_| format!("{word} needs a number, not `{value}`"))
+        };
+        match word.as_str() {
+            "--target" => args.target = Some(value()?),
+            "--seconds" => args.seconds = number(value()?)?,
+            "--seed" => args.seed = number(value()?)?,
+            "--print" => args.print = true,
+            _ => return Err(format!("`{word}` is not known here")),
+        }
+    }
+    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    match &args.target {
+        Some(target) if !names.contains(&target.as_str()) => Err(format!(
+            "`{target}` is no target; there are {}",
+            names.join(", ")
+        )),
+        _ => Ok(args),
+    }
+}
+
+/// Whether nothing was found.
+fn fuzz(target: &'static Target, args: &Args) -> bool {
+    let began = Instant::now();
+    let mut inputs = 0;
+    let mut run = || {
+        let mut fuzzer = Fuzzer::new(target, args.seed)?;
+        while began.elapsed() < Duration::from_secs(args.seconds) {
+            for _ in 0..BATCH {
+                inputs += 1;
+                if fuzzer.step()? && args.print {
+                    println!("{}", fuzzer.kept().last().map_or(String::new(), |i| hex(i)));
+                }
+            }
+        }
+        Ok(fuzzer.answers())
+    };
+    let result = run();
+    let seconds = began.elapsed().as_secs();
+    match result {
+        Ok(answers) => eprintln!(
+            "{:<14}{inputs:>12} inputs in {seconds} s, {answers} different answers, no finding",
+            target.name
+        ),
+        Err(flitcast_tests::fuzz::Finding { input, what }) => {
+            eprintln!("{:<14}{inputs:>12} inputs in {seconds} s", target.name);
+            eprintln!("  finding: {what}\n  input: {}", hex(&input));
+            return false;
+        }
+    }
+    true
+}
+
+fn main() -> ExitCode {
+    let args = match parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(fault) => {
+            eprintln!("error: {fault}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    // A finding tells of the panic itself.
+    std::panic::set_hook(Box::new(|_| {}));
+    let chosen = |target: &&Target| {
+        args.target
+            .as_deref()
+            .is_none_or(|name| name == target.name)
+    };
+    let mut clean = true;
+    for target in TARGETS.iter().filter(chosen) {
+        clean &= fuzz(target, &args);
+    }
+    let _ = std::io::stdout().flush();
+    ExitCode::from(u8::from(!clean))
+}

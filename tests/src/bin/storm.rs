@@ -1,0 +1,110 @@
+//! Runs many simulated clusters and says what was found; see `storm` in the library.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use flitcast_tests::storm::{self, Fault, Outcome, Scenario, Tally};
+
+const USAGE: &str = "usage: storm [--seeds N] [--first N] | storm --seed N [--trace]
+
+  --seeds N   run so many seeds (200)
+  --first N   the first of them (0)
+  --seed N    run this one only, and say what it is
+  --trace     print all that happens in it";
+
+/// What was asked for.
+struct Args {
+    first: u64,
+    seeds: u64,
+    one: bool,
+    trace: bool,
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args {
+        first: 0,
+        seeds: 200,
+        one: false,
+        trace: false,
+    };
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let value = words.next().ok_or(format!("{word} needs a number"))?;
+            value
+                .parse()
+                .map_err(|_| format!("{word} needs a number, not `{value}`"))
+        };
+        match word.as_str() {
+            "--seeds" => args.seeds = number()?,
+            "--first" => args.first = number()?,
+            "--seed" => (args.first, args.seeds, args.one) = (number()?, 1, true),
+            "--trace" => args.trace = true,
+            _ => return Err(format!("`{word}` is not known here")),
+        }
+    }
+    match args.trace && !args.one {
+        true => Err("--trace is for one --seed".to_owned()),
+        false => Ok(args),
+    }
+}
+
+/// What a seed stands for, and what came of it.
+fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+    let scenario = &outcome.scenario;
+    let Scenario {
+        seed,
+        operation,
+        pacing,
+        rounds,
+        predicted_ns,
+        ..
+    } = &**scenario;
+    let pes = scenario.tree.len();
+    writeln!(
+        out,
+        "seed {seed}: {operation:?}, {pacing:?}, {pes} PEs, {rounds} rounds of {predicted_ns} ns"
+    )?;
+    for Fault { at_ns, kind } in &scenario.faults {
+        writeln!(out, "  fault at {at_ns} ns: {kind:?}")?;
+    }
+    if let Some((pe, cause)) = &outcome.first_cause {
+        writeln!(out, "  given up first by {pe}: {cause}")?;
+    }
+    let (rounds, delivered) = (outcome.rounds_finished, outcome.delivered);
+    writeln!(
+        out,
+        "  {rounds} rounds ended well, {delivered} messages were delivered"
+    )?;
+    for finding in &outcome.findings {
+        writeln!(out, "  finding: {finding}")?;
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let args = match parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(fault) => {
+            eprintln!("error: {fault}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut out = io::stdout().lock();
+    let mut tally = Tally::default();
+    for seed in args.first..args.first.saturating_add(args.seeds) {
+        let run = || storm::run(seed, None, args.trace);
+        let Ok(outcome) = std::panic::catch_unwind(run) else {
+            tally.findings.push((seed, "it panics".to_owned()));
+            continue;
+        };
+        tally.add(&outcome);
+        if args.one && describe(&outcome, &mut out).is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    let printed = match args.one {
+        true => Ok(()),
+        false => write!(out, "{tally}"),
+    };
+    ExitCode::from(u8::from(printed.is_err() || !tally.findings.is_empty()))
+}

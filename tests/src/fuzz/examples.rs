@@ -1,0 +1,254 @@
+//! Inputs that are right, to begin with.
+
+#![allow(
+    clippy::needless_update,
+    reason = "a field that a message gets later needs no new example"
+)]
+
+use flitcast_proto::pe::{Control, Message};
+use flitcast_proto::schedule::certification::Certificate;
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::{LENGTH_BYTES, flit, pb};
+use flitcast_proto::{PeId, RoundId, Time};
+use pb::control::Kind;
+use prost::Message as _;
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+fn bodies(frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let body = |frame: Vec<u8>| frame[LENGTH_BYTES..].to_vec();
+    frames.into_iter().map(body).collect()
+}
+
+fn edge_frames() -> Vec<Vec<u8>> {
+    let certificate = Control::Certificate(Certificate {
+        lag: 300,
+        stream: 70_000,
+        bytes: 1 << 40,
+    });
+    let items = [
+        Control::Token,
+        Control::Wakeup { after: 1 },
+        Control::Order { after: 1 << 33 },
+        certificate,
+        Control::Receipt,
+    ];
+    let round = RoundId(3);
+    let mut frames: Vec<EdgeFrame> = Vec::new();
+    frames.extend(items.map(|item| EdgeFrame::Control { round, item }));
+    let reason = "P3: P5 closed the connection".to_owned();
+    frames.push(EdgeFrame::Abort { round, reason });
+    let at = Time(1 << 50);
+    frames.push(EdgeFrame::Departed { at });
+    let hello = pb::Frame {
+        kind: Some(pb::frame::Kind::Hello(pb::Hello {
+            cluster: u64::MAX,
+            pe: 5,
+            min_version: 1,
+            max_version: 2,
+            ..Default::default()
+        })),
+    };
+    let put = |frame: EdgeFrame| {
+        let mut out = Vec::new();
+        frame.put(&mut out);
+        out
+    };
+    let hello = hello.encode_to_vec();
+    let prefix = (hello.len() as u32).to_be_bytes();
+    let hello = [&prefix[..], &hello].concat();
+    frames.into_iter().map(put).chain([hello]).collect()
+}
+
+fn flit_frames() -> Vec<Vec<u8>> {
+    let message = Message {
+        source: PeId(4),
+        destination: PeId::ROOT,
+        bytes: 100_000,
+    };
+    let head = Some((RoundId(9), message));
+    let kinds = [
+        (head, None),
+        (None, None),
+        (None, Some(&[9; 16])),
+        (head, Some(&[9; 16])),
+    ];
+    let put = |(head, digest): (_, Option<&flit::Digest>)| {
+        let payload = b"thirty bytes of some payload!!";
+        let mut out = Vec::new();
+        flit::put_prefix(head, digest, payload.len(), &mut out);
+        out.extend_from_slice(payload);
+        out
+    };
+    kinds.into_iter().map(put).collect()
+}
+
+pub(super) fn edge() -> Vec<Vec<u8>> {
+    bodies(edge_frames())
+}
+
+pub(super) fn flits() -> Vec<Vec<u8>> {
+    bodies(flit_frames())
+}
+
+pub(super) fn frames() -> Vec<Vec<u8>> {
+    let all: Vec<_> = edge_frames().into_iter().chain(flit_frames()).collect();
+    let mut streams = all.clone();
+    streams.push(all.concat());
+    streams
+}
+
+/// What PEs and the coordinator say to each other.
+pub(super) fn control() -> Vec<Vec<u8>> {
+    let link = pb::Link {
+        latency_ns: 1e4,
+        ns_per_byte: 0.5,
+        burst_bytes: 4096.0,
+        ..Default::default()
+    };
+    let assignment = pb::Assignment {
+        version: 2,
+        parents: vec![0, 0, 1],
+        parent_listen: "127.0.0.1:4711".to_owned(),
+        operation: pb::Operation::GatherCertificationSerial.into(),
+        flit_bytes: 65_536,
+        links: vec![pb::ShapedEdge {
+            child: 2,
+            down: Some(link),
+            up: Some(link),
+            ..Default::default()
+        }],
+        payload: Some(pb::assignment::Payload::Synthetic(pb::SyntheticPayload {
+            lengths: vec![1, 0, 1 << 40],
+            ..Default::default()
+        })),
+        ..Default::default()
+    };
+    let files = pb::Assignment {
+        payload: Some(pb::assignment::Payload::Files(pb::FilePayload {
+            input: b"in/../x".to_vec().into(),
+            output: b"/out".to_vec().into(),
+            ..Default::default()
+        })),
+        ..assignment.clone()
+    };
+    let prepare = pb::Prepare {
+        lengths: vec![1, 0, 70_000],
+        own_bytes: 70_000,
+        subtree_messages: 2,
+        child_messages: vec![1, 0],
+        rounds: 3,
+        order: vec![3, 1],
+        pace: Some(pb::Pace {
+            pacing: pb::Pacing::Turns.into(),
+            control_ns: 5,
+            up: Some(pb::Passage {
+                ns_per_byte: 0.25,
+                flit_bytes: 65_536,
+                ..Default::default()
+            }),
+            below: vec![pb::Below::default()],
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let report = pb::Report {
+        round: 3,
+        complete: true,
+        arrivals: vec![pb::Arrival {
+            source: 4,
+            bytes_total: 100,
+            ..Default::default()
+        }],
+        own_start: Some(pb::OwnStart {
+            due_ns: 5,
+            began_ns: 6,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let register = pb::Register {
+        cluster: 7,
+        pe: 3,
+        min_version: 1,
+        max_version: 2,
+        listen: "[::1]:4711".to_owned(),
+        pid: 4711,
+        ..Default::default()
+    };
+    let fault = pb::Fault {
+        round: 2,
+        peer: Some(3),
+        reason: "P3 closed the connection".to_owned(),
+        ..Default::default()
+    };
+    let abort = pb::Abort {
+        round: 2,
+        reason: "P3 died".to_owned(),
+    };
+    let kinds = [
+        Kind::Assignment(assignment),
+        Kind::Assignment(files),
+        Kind::Prepare(prepare),
+        Kind::Report(report),
+        Kind::Register(register),
+        Kind::Fault(fault),
+        Kind::Abort(abort),
+        Kind::Stop(pb::Stop {}),
+        Kind::Trigger(pb::Trigger { round: 4 }),
+        Kind::Collect(pb::Collect { round: 4 }),
+        Kind::Ready(pb::Ready {
+            message_bytes: vec![1, 0, 1 << 40],
+            ..Default::default()
+        }),
+    ];
+    let body = |kind| pb::Control { kind: Some(kind) }.encode_to_vec();
+    kinds.into_iter().map(body).collect()
+}
+
+pub(super) fn tree_files() -> Vec<Vec<u8>> {
+    texts(&[
+        "parents = [0, 0, 1]\n",
+        "root = 0\n[[pe]]\nid = 0\n[[pe]]\nid = 1\nparent = 0\n",
+        "parents = [0, 1]\n[[edges]]\nchild = 1\nrate = \"1mbit\"\nlatency = \"3ms\"\n",
+        "parents = [2, 1]\n",
+        "[[pe]]\nid = 1\nparent = 5\n[[pe]]\nid = 1\n",
+    ])
+}
+
+pub(super) fn cluster_files() -> Vec<Vec<u8>> {
+    texts(&[
+        "name = \"two\"\ncoordinator = \"127.0.0.1\"\n[launch]\nkind = \"local\"\n\
+         [[pe]]\nname = \"a\"\naddress = \"127.0.0.1\"\nrun = [\"env\", \"-i\"]\n\
+         [[pe]]\nname = \"b\"\naddress = \"127.0.0.2\"\nparent = \"a\"\n\
+         parent_address = \"127.0.0.3\"\n",
+        "[[pe]]\nname = \"a\"\n[[pe]]\nname = \"a\"\nparent = \"c\"\n",
+    ])
+}
+
+pub(super) fn edge_files() -> Vec<Vec<u8>> {
+    texts(&["0 1\n1 2\n# three\n0 2\n", "0 0\n7\n", "0 4294967296\n"])
+}
+
+pub(super) fn lengths() -> Vec<Vec<u8>> {
+    texts(&[
+        "1,2,3KiB,0,5MB",
+        "uniform:1KiB..3MiB:7",
+        "equal:64KiB",
+        "ramp:10",
+        "onebig:1GiB",
+        "halfnull:3",
+        "uniform:0..18446744073709551615:0",
+    ])
+}
+
+pub(super) fn links() -> Vec<Vec<u8>> {
+    texts(&[
+        "rate=200mbit,latency=1ms",
+        "latency=3us",
+        "rate=unlimited",
+        "rate=1.5gbit",
+    ])
+}

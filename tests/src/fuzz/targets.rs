@@ -1,0 +1,244 @@
+//! What is fed, and what must hold of the answers beyond that there is one.
+
+use flitcast_coordinator::parsers;
+use flitcast_proto::wire::control::{FromPe, ToPe};
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
+
+use super::{PART, examples};
+
+/// Something that reads what others have written.
+pub struct Target {
+    /// For the command line and the corpus.
+    pub name: &'static str,
+    /// Reads an input. `Ok`: what it says to it; `Err`: which promise is broken.
+    pub feed: fn(&[u8]) -> Result<String, String>,
+    /// Inputs to begin with.
+    pub examples: fn() -> Vec<Vec<u8>>,
+    /// Words that mean something to it.
+    pub(super) words: &'static [&'static str],
+}
+
+/// All of them.
+pub const TARGETS: [Target; 10] = [
+    Target {
+        name: "frames",
+        feed: frames,
+        examples: examples::frames,
+        words: &[],
+    },
+    Target {
+        name: "edge",
+        feed: edge,
+        examples: examples::edge,
+        words: &[],
+    },
+    Target {
+        name: "flit",
+        feed: flit,
+        examples: examples::flits,
+        words: &[],
+    },
+    Target {
+        name: "from-pe",
+        feed: |body| round_trip(body, FromPe::parse, FromPe::put),
+        examples: examples::control,
+        words: &[],
+    },
+    Target {
+        name: "to-pe",
+        feed: |body| round_trip(body, ToPe::parse, ToPe::put),
+        examples: examples::control,
+        words: &[],
+    },
+    Target {
+        name: "tree-file",
+        feed: |text| said(text, parsers::tree_file),
+        examples: examples::tree_files,
+        words: &[
+            "[[pe]]",
+            "id = ",
+            "parent = ",
+            "parents = ",
+            "root = 0",
+            "[[edges]]",
+            "child = ",
+            "rate = ",
+            "latency = ",
+            "\"1mbit\"",
+            "down = ",
+            "up = ",
+            "[",
+            "]",
+            "{",
+            "}",
+            "0x",
+        ],
+    },
+    Target {
+        name: "cluster-file",
+        feed: |text| said(text, parsers::cluster_file),
+        examples: examples::cluster_files,
+        words: &[
+            "[[pe]]",
+            "name = ",
+            "address = ",
+            "parent = ",
+            "parent_address = ",
+            "run = ",
+            "[launch]",
+            "kind = ",
+            "coordinator = ",
+            "\"127.0.0.1\"",
+            "\"::1\"",
+            "\"\"",
+        ],
+    },
+    Target {
+        name: "edge-file",
+        feed: |text| said(text, parsers::edge_file),
+        examples: examples::edge_files,
+        words: &["#", " ", "0 1", "4294967295", "-1"],
+    },
+    Target {
+        name: "lengths",
+        feed: |text| said(text, |text| parsers::lengths(text, 5)),
+        examples: examples::lengths,
+        words: &[
+            "uniform:",
+            "equal:",
+            "ramp:",
+            "onebig:",
+            "halfnull:",
+            "..",
+            ":",
+            ",",
+            "KiB",
+            "MiB",
+            "TB",
+            "18446744073709551615",
+            ".",
+            "e",
+        ],
+    },
+    Target {
+        name: "link",
+        feed: |text| said(text, parsers::link),
+        examples: examples::links,
+        words: &[
+            "rate=",
+            "latency=",
+            ",",
+            "mbit",
+            "gbit",
+            "kbit",
+            "ms",
+            "us",
+            "ns",
+            "s",
+            "unlimited",
+            ".",
+            "1e9",
+            "18446744073709551615",
+        ],
+    },
+];
+
+/// The parser `parse`, fed with text. A fault is told in printable words: it goes to a
+/// terminal.
+fn said(
+    input: &[u8],
+    parse: impl Fn(&str) -> Result<String, Vec<String>>,
+) -> Result<String, String> {
+    let text = String::from_utf8_lossy(input);
+    match parse(&text) {
+        Ok(understood) => Ok(understood),
+        Err(faults) if faults.is_empty() => Err("refused without a word".to_owned()),
+        Err(faults) => {
+            let control = |c: char| c.is_control() && c != '\n';
+            match faults.iter().find(|fault| fault.contains(control)) {
+                Some(fault) => Err(format!("control characters in a fault: {fault:?}")),
+                None => Ok(faults.join(PART)),
+            }
+        }
+    }
+}
+
+/// What is understood is written again and understood as the same.
+fn round_trip<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
+    body: &[u8],
+    parse: fn(&[u8]) -> Result<T, E>,
+    put: fn(&T, &mut Vec<u8>),
+) -> Result<String, String> {
+    let said = match parse(body) {
+        Ok(said) => said,
+        Err(error) => return Ok(error.to_string()),
+    };
+    let mut frame = Vec::new();
+    put(&said, &mut frame);
+    match parse(&frame[LENGTH_BYTES..]) {
+        Ok(again) if again == said => Ok(format!("{said:?}")),
+        Ok(again) => Err(format!("{said:?} is written and read as {again:?}")),
+        Err(error) => Err(format!("{said:?} is written and refused: {error}")),
+    }
+}
+
+fn edge(body: &[u8]) -> Result<String, String> {
+    round_trip(body, EdgeFrame::parse, EdgeFrame::put)
+}
+
+/// A flit that is understood has its payload at the end of its frame.
+fn flit(body: &[u8]) -> Result<String, String> {
+    let flit = match flit::parse(body) {
+        Ok(flit) => flit,
+        Err(error) => return Ok(error.to_string()),
+    };
+    let Some(payload) = body.get(flit.payload.clone()) else {
+        return Err(format!("{flit:?} in {} bytes", body.len()));
+    };
+    if flit.payload.end != body.len() {
+        return Err(format!(
+            "{flit:?} does not end with its frame, {}",
+            body.len()
+        ));
+    }
+    let mut frame = Vec::new();
+    flit::put_prefix(flit.head, flit.digest.as_ref(), payload.len(), &mut frame);
+    frame.extend_from_slice(payload);
+    let body = &frame[LENGTH_BYTES..];
+    match flit::parse(body) {
+        Ok(again) if (again.head, again.digest) == (flit.head, flit.digest) => Ok(format!(
+            "{:?} {:?}",
+            flit.head.is_some(),
+            flit.digest.is_some()
+        )),
+        other => Err(format!("{flit:?} is written and read as {other:?}")),
+    }
+}
+
+/// A stream of frames, as a connection's reader takes it apart.
+fn frames(mut stream: &[u8]) -> Result<String, String> {
+    let mut answers = Vec::new();
+    while let Some((prefix, rest)) = stream.split_first_chunk() {
+        let length = match frame_length(*prefix, MAX_CONTROL_FRAME) {
+            Ok(length) if length > MAX_CONTROL_FRAME => {
+                return Err(format!("a frame of {length} bytes is let in"));
+            }
+            Ok(length) => length,
+            Err(error) => {
+                answers.push(error.to_string());
+                break;
+            }
+        };
+        let Some((body, rest)) = rest.split_at_checked(length) else {
+            answers.push("cut".to_owned());
+            break;
+        };
+        stream = rest;
+        answers.push(match flit::is_flit(body) {
+            true => flit(body)?,
+            false => edge(body)?,
+        });
+    }
+    Ok(answers.join(PART))
+}

@@ -1,0 +1,456 @@
+//! What a seed stands for: a tree, messages, an operation, links, and what goes wrong
+//! when. Nothing is run here.
+
+use std::sync::Arc;
+
+use flitcast_proto::cost::{Edge, Host, Link, Model, Ports};
+use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::predict::predict;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
+
+/// How often a PE gives a sign of life on each of its edges.
+pub const HEARTBEAT_NS: u64 = 500_000_000;
+/// A neighbour that was not heard of for so long is given up.
+pub const SILENCE_NS: u64 = 3_000_000_000;
+
+/// Nobody's silence limit passes in this time, whatever else goes slowly: what all
+/// harmless faults of a run may take together.
+const HARMLESS_NS: u64 = 2_000_000_000;
+/// Every silence limit passes in this time.
+const FATAL_NS: u64 = 4_500_000_000;
+
+/// More PEs would cost time and show nothing new.
+const MOST_PES: u64 = 20;
+
+/// One run of one cluster.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it was made of.
+    pub seed: u64,
+    /// Who is whose parent.
+    pub tree: Arc<Tree>,
+    /// What the rounds do.
+    pub operation: Operation,
+    /// How orders are obeyed.
+    pub pacing: Pacing,
+    /// Of M_i, by PE index.
+    pub bytes: Vec<u64>,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// The links; the processes take no time.
+    pub model: Model,
+    /// Whether the connections check every record, as TLS does; else messages are
+    /// guarded by their digests, and nothing else is.
+    pub authenticated: bool,
+    /// How many rounds there are.
+    pub rounds: u64,
+    /// From a message's last byte until it is durable.
+    pub commit_ns: u64,
+    /// What each PE is told of each round.
+    pub briefs: Vec<Brief>,
+    /// What a round takes if nothing goes wrong.
+    pub predicted_ns: u64,
+    /// What goes wrong, in no order.
+    pub faults: Vec<Fault>,
+}
+
+/// Something that goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When, counted from the trigger of the first round.
+    pub at_ns: u64,
+    /// What.
+    pub kind: Kind,
+}
+
+/// One direction of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Way {
+    /// Who sends.
+    pub from: PeId,
+    /// Who receives.
+    pub to: PeId,
+}
+
+/// The ways in which something goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A process is killed; its host closes its connections.
+    Kill(PeId),
+    /// A host is gone without a word.
+    Vanish(PeId),
+    /// A host is gone, and back after a while: it knows nothing of the connections that
+    /// it had, and says so to whoever still uses them.
+    Restart {
+        /// Whose.
+        pe: PeId,
+        /// When it is back.
+        after_ns: u64,
+    },
+    /// A process is stopped and goes on later.
+    Stop {
+        /// Whose.
+        pe: PeId,
+        /// For how long.
+        for_ns: u64,
+    },
+    /// A connection breaks, with a part of what is on it.
+    Cut(Way),
+    /// A way carries nothing for a while; what was sent comes later.
+    Block {
+        /// Which.
+        way: Way,
+        /// For how long.
+        for_ns: u64,
+    },
+    /// Frames take longer for a while.
+    Delay {
+        /// On which way.
+        way: Way,
+        /// How much longer.
+        by_ns: u64,
+        /// For how long.
+        for_ns: u64,
+    },
+    /// Frames are doubled.
+    Duplicate {
+        /// On which way.
+        way: Way,
+        /// How many of a hundred.
+        percent: u64,
+    },
+    /// Bits of one frame flip.
+    Corrupt {
+        /// On which way.
+        way: Way,
+        /// So many frames later.
+        skip: u64,
+        /// How many bits.
+        bits: u64,
+    },
+    /// A frame of an earlier round comes ahead of the next item.
+    Late(Way),
+}
+
+impl Kind {
+    /// All kinds' names, as the table has them.
+    pub const NAMES: [&'static str; 10] = [
+        "killed processes",
+        "vanished hosts",
+        "restarted hosts",
+        "stopped processes",
+        "broken connections",
+        "blocked directions",
+        "delays",
+        "directions with duplicates",
+        "corrupted frames",
+        "late frames",
+    ];
+
+    /// The place in [`Kind::NAMES`].
+    pub fn place(&self) -> usize {
+        match self {
+            Kind::Kill(_) => 0,
+            Kind::Vanish(_) => 1,
+            Kind::Restart { .. } => 2,
+            Kind::Stop { .. } => 3,
+            Kind::Cut(_) => 4,
+            Kind::Block { .. } => 5,
+            Kind::Delay { .. } => 6,
+            Kind::Duplicate { .. } => 7,
+            Kind::Corrupt { .. } => 8,
+            Kind::Late(_) => 9,
+        }
+    }
+
+    /// Whether every round must end well all the same.
+    pub fn is_harmless(&self) -> bool {
+        match self {
+            Kind::Delay { .. } | Kind::Late(_) => true,
+            Kind::Stop { for_ns, .. } | Kind::Block { for_ns, .. } => *for_ns <= HARMLESS_NS,
+            _ => false,
+        }
+    }
+
+    /// The PE at fault.
+    pub fn pe(&self) -> Option<PeId> {
+        match self {
+            Kind::Kill(pe)
+            | Kind::Vanish(pe)
+            | Kind::Restart { pe, .. }
+            | Kind::Stop { pe, .. } => Some(*pe),
+            _ => None,
+        }
+    }
+
+    /// The edge at fault, in the direction of the fault.
+    pub fn way(&self) -> Option<Way> {
+        match self {
+            Kind::Cut(way)
+            | Kind::Late(way)
+            | Kind::Block { way, .. }
+            | Kind::Delay { way, .. }
+            | Kind::Duplicate { way, .. }
+            | Kind::Corrupt { way, .. } => Some(*way),
+            _ => None,
+        }
+    }
+
+    /// For how long it holds things up beyond what the network always takes.
+    pub fn lasts_ns(&self) -> u64 {
+        match self {
+            Kind::Stop { for_ns, .. } | Kind::Block { for_ns, .. } if *for_ns < u64::MAX => *for_ns,
+            Kind::Delay { by_ns, for_ns, .. } => by_ns + for_ns,
+            Kind::Restart { after_ns, .. } => *after_ns,
+            _ => 0,
+        }
+    }
+}
+
+impl Scenario {
+    /// What `seed` stands for: the same on every machine.
+    pub fn of(seed: u64) -> Scenario {
+        let mut dice = Dice(SplitMix64::new(seed));
+        let operation = dice.operation();
+        let tree = dice.tree(operation);
+        let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
+        let bytes = dice.lengths(tree.len(), flit_bytes);
+        let model = dice.model(tree.len(), flit_bytes);
+        let pacing = dice.pick(&[Pacing::Scheduled, Pacing::Turns, Pacing::Eager]);
+        let timing = Timing::of(&model, flit_bytes, pacing);
+        let briefs = Brief::all(&tree, operation, &bytes, &timing);
+        let predicted_ns = predict(&tree, &briefs, &model)
+            .unwrap_or_else(|violation| panic!("seed {seed}: the schedule: {violation}"))
+            .round_ns();
+        let authenticated = dice.below(3) == 0;
+        let rounds = 1 + dice.below(3);
+        let commit_ns = dice.pick(&[0, 50_000, 5_000_000]);
+        let faults = dice.faults(&tree, rounds, predicted_ns);
+        Scenario {
+            seed,
+            tree,
+            operation,
+            pacing,
+            bytes,
+            flit_bytes,
+            model,
+            authenticated,
+            rounds,
+            commit_ns,
+            briefs,
+            predicted_ns,
+            faults,
+        }
+    }
+
+    /// Whether every round must end well.
+    pub fn is_harmless(&self) -> bool {
+        self.faults.iter().all(|fault| fault.kind.is_harmless())
+    }
+
+    /// No living PE may take longer than this to hear of a fault: the silence limit and
+    /// the heartbeat before it, and for the word to go round, what every link takes to
+    /// empty its buffer, twice, and all that holds it up.
+    pub fn bound_ns(&self) -> u64 {
+        let ways = self.model.edges.iter().flat_map(|e| [e.down, e.up]);
+        let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
+        let buffer = (self.model.buffer_bytes + frame) as f64;
+        let spread: f64 = ways
+            .map(|link| 2.0 * (link.latency_ns + buffer * link.ns_per_byte))
+            .sum();
+        let held_up: u64 = self.faults.iter().map(|fault| fault.kind.lasts_ns()).sum();
+        SILENCE_NS + 2 * HEARTBEAT_NS + spread as u64 + held_up + 2 * self.commit_ns
+    }
+}
+
+/// Draws what a scenario is made of.
+struct Dice(SplitMix64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n)
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    /// From 1 to `most`, small numbers as likely as large ones.
+    fn scale(&mut self, most: u64) -> u64 {
+        let bits = self.below(u64::from(most.ilog2()) + 1);
+        (1 + self.below(2 << bits)).min(most)
+    }
+
+    fn operation(&mut self) -> Operation {
+        match self.below(8) {
+            0 => Operation::Scatter,
+            1 => Operation::ShoulderTap,
+            2 => Operation::Certification(Sync::Serial),
+            3 => Operation::Certification(Sync::Pipelined),
+            4 => Operation::Certification(Sync::Parallel),
+            5 => Operation::LinearGather {
+                window: 1 + self.below(4) as u32,
+            },
+            6 => Operation::CombiningGather,
+            _ => Operation::CombiningScatter,
+        }
+    }
+
+    /// A tree on which the operation is possible.
+    fn tree(&mut self, operation: Operation) -> Arc<Tree> {
+        let pes = 2 + self.below(MOST_PES - 1);
+        let reach = 1 + self.below(pes);
+        let parents = (1..pes).map(|pe| {
+            let parent = match operation {
+                Operation::ShoulderTap => pe - 1,
+                Operation::LinearGather { .. } => 0,
+                // A short reach makes deep trees, a long one flat ones.
+                _ => pe - 1 - self.below(reach.min(pe)),
+            };
+            Some(PeId(parent as u32))
+        });
+        let parents = std::iter::once(None).chain(parents).collect();
+        Arc::new(Tree::from_parents(parents).expect("parents stand before their children"))
+    }
+
+    fn lengths(&mut self, pes: usize, flit_bytes: u32) -> Vec<u64> {
+        let most = u64::from(flit_bytes) * 30;
+        let one = |dice: &mut Dice| match dice.below(4) {
+            0 => 0,
+            _ => dice.scale(most),
+        };
+        let lengths = (1..pes).map(|_| one(self));
+        std::iter::once(0)
+            .chain(lengths.collect::<Vec<_>>())
+            .collect()
+    }
+
+    fn model(&mut self, pes: usize, flit_bytes: u32) -> Model {
+        let alike = self.below(2) == 0;
+        let link = |dice: &mut Dice| Link {
+            latency_ns: dice.scale(20_000_000) as f64,
+            ns_per_byte: dice.scale(8_000) as f64 / 8.0,
+            burst_bytes: 0.0,
+        };
+        let first = Edge {
+            down: link(self),
+            up: link(self),
+        };
+        let edges = (0..pes).map(|_| match alike {
+            true => first,
+            false => Edge {
+                down: link(self),
+                up: link(self),
+            },
+        });
+        let frame = u64::from(flit_bytes) + MAX_FLIT_PREFIX as u64;
+        Model {
+            edges: edges.collect(),
+            host: Host::NONE,
+            ports: Ports::PerEdge,
+            buffer_bytes: frame * self.scale(64),
+            ahead_ns: f64::INFINITY,
+            control_bytes: 40,
+            receipt_bytes: 40,
+            prefix_bytes: (MAX_FLIT_PREFIX + LENGTH_BYTES) as u64,
+        }
+    }
+
+    fn faults(&mut self, tree: &Tree, rounds: u64, predicted_ns: u64) -> Vec<Fault> {
+        // A quarter of the runs is faultless, a quarter must end well nevertheless.
+        let (count, harmless) = match self.below(4) {
+            0 => (0, true),
+            1 => (1 + self.below(4), true),
+            _ => (1 + self.below(3), false),
+        };
+        // Some come when all is over.
+        let span = rounds * (predicted_ns + predicted_ns / 4) + 1_000_000;
+        let mut left = HARMLESS_NS;
+        (0..count)
+            .map(|_| Fault {
+                at_ns: self.below(span),
+                kind: match harmless {
+                    true => self.harmless(tree, &mut left),
+                    false => self.harmful(tree),
+                },
+            })
+            .collect()
+    }
+
+    fn pe(&mut self, tree: &Tree) -> PeId {
+        PeId(self.below(tree.len() as u64) as u32)
+    }
+
+    fn way(&mut self, tree: &Tree) -> Way {
+        let child = PeId(1 + self.below(tree.len() as u64 - 1) as u32);
+        let parent = tree.parent(child).expect("only P0 has none");
+        let (from, to) = match self.below(2) {
+            0 => (parent, child),
+            _ => (child, parent),
+        };
+        Way { from, to }
+    }
+
+    /// What no round may fail of; `left` is what is left of the time for all of it.
+    fn harmless(&mut self, tree: &Tree, left: &mut u64) -> Kind {
+        let for_ns = self.scale(*left / 2 + 1);
+        let kind = match self.below(4) {
+            0 => Kind::Late(self.way(tree)),
+            1 => Kind::Stop {
+                pe: self.pe(tree),
+                for_ns,
+            },
+            2 => Kind::Block {
+                way: self.way(tree),
+                for_ns,
+            },
+            _ => Kind::Delay {
+                way: self.way(tree),
+                by_ns: for_ns,
+                for_ns: self.scale(10 * HARMLESS_NS),
+            },
+        };
+        if !matches!(kind, Kind::Late(_)) {
+            *left -= for_ns.min(*left);
+        }
+        kind
+    }
+
+    fn harmful(&mut self, tree: &Tree) -> Kind {
+        let long = match self.below(3) {
+            0 => u64::MAX,
+            _ => FATAL_NS + self.below(10 * SILENCE_NS),
+        };
+        match self.below(10) {
+            0 => Kind::Kill(self.pe(tree)),
+            1 => Kind::Vanish(self.pe(tree)),
+            2 => Kind::Restart {
+                pe: self.pe(tree),
+                after_ns: self.scale(2 * SILENCE_NS),
+            },
+            3 => Kind::Stop {
+                pe: self.pe(tree),
+                for_ns: long,
+            },
+            4 => Kind::Cut(self.way(tree)),
+            5 => Kind::Block {
+                way: self.way(tree),
+                for_ns: long,
+            },
+            6 => Kind::Duplicate {
+                way: self.way(tree),
+                percent: 1 + self.below(50),
+            },
+            7 | 8 => Kind::Corrupt {
+                way: self.way(tree),
+                skip: self.below(4),
+                bits: 1 + self.below(3),
+            },
+            _ => Kind::Late(self.way(tree)),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Many runs, added up.
+
+use std::fmt;
+
+use super::{Kind, Outcome};
+
+/// Figures of many runs.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Runs.
+    pub seeds: u64,
+    /// Their time, together.
+    pub virtual_ns: u128,
+    /// By the place in [`Kind::NAMES`].
+    pub faults: [u64; Kind::NAMES.len()],
+    /// Rounds that every PE finished.
+    pub rounds_well: u64,
+    /// Rounds that were given up.
+    pub rounds_given_up: u64,
+    /// Messages delivered.
+    pub delivered: u64,
+    /// Frames that came twice.
+    pub doubled_frames: u64,
+    /// Frames dropped since their round was over.
+    pub late_frames: u64,
+    /// Seeds of runs that broke a promise, with the first one.
+    pub findings: Vec<(u64, String)>,
+}
+
+impl Tally {
+    /// One run more.
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.seeds += 1;
+        self.virtual_ns += u128::from(outcome.virtual_ns);
+        for fault in &outcome.scenario.faults {
+            self.faults[fault.kind.place()] += 1;
+        }
+        self.rounds_well += outcome.rounds_finished;
+        self.rounds_given_up += u64::from(outcome.first_cause.is_some());
+        self.delivered += outcome.delivered;
+        self.doubled_frames += outcome.doubled_frames;
+        self.late_frames += outcome.late_frames;
+        if let Some(finding) = outcome.findings.first() {
+            let seed = outcome.scenario.seed;
+            self.findings.push((seed, finding.to_string()));
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |name: &str, figure: String| writeln!(f, "{name:<28}{figure:>14}");
+        row("seeds", self.seeds.to_string())?;
+        let hours = self.virtual_ns as f64 / 3.6e12;
+        row("simulated hours", format!("{hours:.2}"))?;
+        row("rounds that ended well", self.rounds_well.to_string())?;
+        row("rounds given up", self.rounds_given_up.to_string())?;
+        row("messages delivered", self.delivered.to_string())?;
+        for (name, faults) in Kind::NAMES.iter().zip(self.faults) {
+            row(name, faults.to_string())?;
+        }
+        row("doubled frames", self.doubled_frames.to_string())?;
+        row("late frames dropped", self.late_frames.to_string())?;
+        row("findings", self.findings.len().to_string())?;
+        for (seed, finding) in &self.findings {
+            writeln!(f, "  seed {seed}: {finding}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! What happened, in order: hashed always, so that two runs of a seed can be compared,
+//! and printed if asked for.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// What happened so far.
+pub(super) struct Trace {
+    hash: Xxh3,
+    line: String,
+    is_printed: bool,
+}
+
+impl Trace {
+    pub(super) fn new(is_printed: bool) -> Trace {
+        Trace {
+            hash: Xxh3::new(),
+            line: String::new(),
+            is_printed,
+        }
+    }
+
+    /// Something happened.
+    pub(super) fn note(&mut self, now_ns: u64, what: std::fmt::Arguments<'_>) {
+        self.line.clear();
+        let (ms, ns) = (now_ns / 1_000_000, now_ns % 1_000_000);
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.line, "{ms:>6}.{ns:06} ms  {what}");
+        self.hash.update(self.line.as_bytes());
+        if self.is_printed {
+            // Whoever reads it may stop reading.
+            let _ = std::io::stdout().write_all(self.line.as_bytes());
+        }
+    }
+
+    /// The hash of all of it.
+    pub(super) fn digest(&self) -> u128 {
+        self.hash.digest128()
+    }
+}

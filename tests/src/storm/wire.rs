@@ -1,0 +1,332 @@
+//! One direction of an edge, as TCP carries it: bytes in order, late or never, in
+//! buffers that fill up. What happens when is `world.rs`'s to say.
+
+use std::collections::VecDeque;
+
+use flitcast_proto::cost::Link;
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit, frame_length};
+
+/// What crosses.
+#[derive(Debug)]
+enum Parcel {
+    Bytes {
+        bytes: Vec<u8>,
+        /// On an authenticated connection: its record fails its check.
+        spoiled: bool,
+    },
+    /// A heartbeat: it takes no room, and is noticed whether the receiver reads or not.
+    Life,
+    /// Nothing comes behind this.
+    End,
+}
+
+/// Bits that are to flip in a frame to come.
+#[derive(Debug)]
+struct Corruption {
+    skip: u64,
+    bits: u64,
+}
+
+/// One direction of an edge.
+#[derive(Debug)]
+pub(super) struct Wire {
+    link: Link,
+    /// When all that was handed over has left the port, in nanoseconds with fractions,
+    /// so that rates are exact over many frames.
+    port_free: f64,
+    /// The same for control frames, which slip in between the packets of a flit.
+    slipped: f64,
+    /// What is on its way, with its arrival, and the last one's.
+    flight: VecDeque<(u64, Parcel)>,
+    last_arrival: u64,
+    /// What has arrived and was not read.
+    inbox: Vec<u8>,
+    /// Whether records are checked, and where in the inbox the first one begins that
+    /// fails.
+    authenticated: bool,
+    spoiled_at: Option<usize>,
+    /// Of each frame between its sender's write and its receiver's read: bytes, and bytes
+    /// that it counts for.
+    unread: VecDeque<(usize, u64)>,
+    /// The sum of what they count for.
+    unread_bytes: u64,
+    /// When the receiver's host last heard anything.
+    heard: u64,
+    /// Nothing more can be sent.
+    closed: bool,
+    /// The receiver has seen the end.
+    ended: bool,
+    /// Nothing arrives before this.
+    blocked_until: u64,
+    /// Until when everything takes so much longer.
+    delay: (u64, u64),
+    duplicate_percent: u64,
+    corruption: Option<Corruption>,
+    /// Frames of an earlier round that are to go ahead of the next item.
+    late: u64,
+    /// When the receiver's host looks at the wire next.
+    pub(super) looked_at: u64,
+}
+
+impl Wire {
+    pub(super) fn new(link: Link, authenticated: bool) -> Wire {
+        Wire {
+            link,
+            port_free: 0.0,
+            slipped: 0.0,
+            flight: VecDeque::new(),
+            last_arrival: 0,
+            inbox: Vec::new(),
+            authenticated,
+            spoiled_at: None,
+            unread: VecDeque::new(),
+            unread_bytes: 0,
+            heard: 0,
+            closed: false,
+            ended: false,
+            blocked_until: 0,
+            delay: (0, 0),
+            duplicate_percent: 0,
+            corruption: None,
+            late: 0,
+            looked_at: u64::MAX,
+        }
+    }
+
+    /// Whether a flit that counts for so many bytes can be handed over.
+    pub(super) fn has_room(&self, counts: u64, buffer_bytes: u64) -> bool {
+        self.unread_bytes == 0 || self.unread_bytes.saturating_add(counts) <= buffer_bytes
+    }
+
+    /// A frame is handed over. Returns how many copies go.
+    pub(super) fn send(
+        &mut self,
+        now: u64,
+        mut frame: Vec<u8>,
+        counts: u64,
+        chance: &mut SplitMix64,
+    ) -> u64 {
+        if self.closed {
+            return 0;
+        }
+        let is_flit = flit::is_flit(&frame[LENGTH_BYTES..]);
+        let spoiled = self.corrupt_frame(&mut frame, chance);
+        let passes = |wire: &mut Wire| match is_flit {
+            true => wire.pass_port(now, counts),
+            false => wire.slip_in(now, counts),
+        };
+        let twice = self.duplicate_percent > 0 && chance.below(100) < self.duplicate_percent;
+        if twice {
+            let departs = passes(self);
+            self.hand_over(now, departs, frame.clone(), spoiled, counts);
+        }
+        let departs = passes(self);
+        self.hand_over(now, departs, frame, spoiled, counts);
+        1 + u64::from(twice)
+    }
+
+    /// Flips the bits that are to flip, if it is this frame's turn. Returns whether its
+    /// record fails its check.
+    fn corrupt_frame(&mut self, frame: &mut [u8], chance: &mut SplitMix64) -> bool {
+        let Some(corruption) = &mut self.corruption else {
+            return false;
+        };
+        // Nothing but a message's digest guards a plain connection: what is not payload
+        // has to be left alone.
+        let exposed = match flit::parse(&frame[LENGTH_BYTES..]) {
+            _ if self.authenticated => frame.len(),
+            Ok(flit) => flit.payload.len(),
+            Err(_) => 0,
+        };
+        if corruption.skip > 0 || exposed == 0 {
+            corruption.skip = corruption.skip.saturating_sub(1);
+            return false;
+        }
+        let first = 8 * (frame.len() - exposed) as u64;
+        for _ in 0..corruption.bits {
+            let bit = first + chance.below(8 * exposed as u64);
+            frame[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        self.corruption = None;
+        self.authenticated
+    }
+
+    /// When a flit has left the port.
+    fn pass_port(&mut self, now: u64, counts: u64) -> f64 {
+        self.port_free = self.port_free.max(now as f64) + self.link.ns_per_byte * counts as f64;
+        self.port_free
+    }
+
+    /// When a control frame has, by which everything else is later.
+    fn slip_in(&mut self, now: u64, counts: u64) -> f64 {
+        self.pass_port(now, counts);
+        self.slipped = self.slipped.max(now as f64) + self.link.ns_per_byte * counts as f64;
+        self.slipped
+    }
+
+    fn hand_over(&mut self, now: u64, departs: f64, bytes: Vec<u8>, spoiled: bool, counts: u64) {
+        let arrives = (departs + self.link.latency_ns).round() as u64;
+        self.unread.push_back((bytes.len(), counts));
+        self.unread_bytes += counts;
+        self.launch(now, arrives, Parcel::Bytes { bytes, spoiled });
+    }
+
+    fn launch(&mut self, now: u64, arrives: u64, parcel: Parcel) {
+        let (until, by) = self.delay;
+        let arrives = arrives + if now < until { by } else { 0 };
+        self.last_arrival = self.last_arrival.max(arrives);
+        self.flight.push_back((self.last_arrival, parcel));
+    }
+
+    /// The sender's host gives a sign of life.
+    pub(super) fn beat(&mut self, now: u64) {
+        if !self.closed {
+            self.launch(now, now + self.link.latency_ns as u64, Parcel::Life);
+        }
+    }
+
+    /// The sender closes: what was handed over still arrives.
+    pub(super) fn close(&mut self, now: u64) {
+        if !self.closed {
+            self.launch(now, now + self.link.latency_ns as u64, Parcel::End);
+            self.closed = true;
+        }
+    }
+
+    /// The connection breaks: of what is on its way, the first frame arrives at most, and
+    /// rarely whole.
+    pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
+        let first = self.flight.drain(..).find_map(|(_, parcel)| match parcel {
+            Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
+            Parcel::Life | Parcel::End => None,
+        });
+        if let Some((mut bytes, spoiled)) = first {
+            bytes.truncate(chance.below(bytes.len() as u64 + 1) as usize);
+            self.flight
+                .push_back((now, Parcel::Bytes { bytes, spoiled }));
+        }
+        self.flight.push_back((now, Parcel::End));
+        self.last_arrival = now;
+        self.closed = true;
+    }
+
+    /// The sender's host is gone.
+    pub(super) fn fall_silent(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn block(&mut self, until: u64) {
+        self.blocked_until = self.blocked_until.max(until);
+    }
+
+    pub(super) fn delay(&mut self, until: u64, by: u64) {
+        self.delay = (until, by);
+    }
+
+    pub(super) fn duplicate(&mut self, percent: u64) {
+        self.duplicate_percent = percent;
+    }
+
+    pub(super) fn corrupt(&mut self, skip: u64, bits: u64) {
+        self.corruption = Some(Corruption { skip, bits });
+    }
+
+    pub(super) fn owe_late_frame(&mut self) {
+        self.late += 1;
+    }
+
+    /// Whether a frame of an earlier round is to go first.
+    pub(super) fn take_late_frame(&mut self) -> bool {
+        let owed = self.late > 0 && !self.closed;
+        self.late -= u64::from(owed);
+        owed
+    }
+
+    /// When something arrives next, if ever.
+    pub(super) fn next_arrival(&self) -> Option<u64> {
+        let (arrives, _) = self.flight.front()?;
+        let arrives = (*arrives).max(self.blocked_until);
+        (arrives < u64::MAX).then_some(arrives)
+    }
+
+    /// Takes in what has arrived by now; whether the receiver is to look at it.
+    pub(super) fn arrive(&mut self, now: u64) -> bool {
+        let mut noticed = false;
+        while self.next_arrival().is_some_and(|arrives| arrives <= now) {
+            let Some((_, parcel)) = self.flight.pop_front() else {
+                break;
+            };
+            self.heard = now;
+            noticed |= !matches!(parcel, Parcel::Life);
+            match parcel {
+                Parcel::Bytes { bytes, spoiled } => {
+                    if spoiled && self.spoiled_at.is_none() {
+                        self.spoiled_at = Some(self.inbox.len());
+                    }
+                    self.inbox.extend(bytes);
+                }
+                Parcel::Life => {}
+                Parcel::End => self.ended = true,
+            }
+        }
+        noticed
+    }
+
+    /// When the receiver's host last heard anything.
+    pub(super) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Whether the receiver has seen the end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The bytes of the frame that has come, prefix included; `None` while it is not whole.
+    fn frame_bytes(&self, limit: usize) -> Option<Result<usize, WireError>> {
+        if self.spoiled_at == Some(0) {
+            let what = "a record was changed on its way".to_owned();
+            return Some(Err(WireError::Malformed(what)));
+        }
+        let prefix = self.inbox.first_chunk::<LENGTH_BYTES>()?;
+        match frame_length(*prefix, limit) {
+            Ok(length) => {
+                let whole = LENGTH_BYTES + length;
+                (self.inbox.len() >= whole).then_some(Ok(whole))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Reads the frame that has come, or what can never be one.
+    pub(super) fn read_frame(&mut self, limit: usize) -> Option<Result<Vec<u8>, WireError>> {
+        let whole = match self.frame_bytes(limit)? {
+            Ok(whole) => whole,
+            Err(error) => return Some(Err(error)),
+        };
+        let frame = self.inbox.drain(..whole).collect();
+        self.spoiled_at = self.spoiled_at.map(|at| at - whole);
+        let mut read = whole;
+        while read > 0
+            && let Some((bytes, counts)) = self.unread.pop_front()
+        {
+            if bytes > read {
+                self.unread.push_front((bytes - read, counts));
+                break;
+            }
+            read -= bytes;
+            self.unread_bytes -= counts;
+        }
+        Some(Ok(frame))
+    }
+
+    /// Of a frame that has begun and will never be whole: bytes that came, and all.
+    pub(super) fn torn(&self) -> Option<(usize, usize)> {
+        let expected = match self.inbox.first_chunk::<LENGTH_BYTES>() {
+            Some(prefix) => LENGTH_BYTES + u32::from_be_bytes(*prefix) as usize,
+            None => LENGTH_BYTES,
+        };
+        (!self.inbox.is_empty()).then_some((self.inbox.len(), expected))
+    }
+}

@@ -1,0 +1,62 @@
+//! Every parser of what others write, fed with anything for a moment; inputs that once
+//! were findings are in `tests/corpus`, and are read again here.
+//!
+//! `cargo run -p flitcast-tests --release --bin fuzz -- --seconds 3600` goes on for longer.
+
+use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, corpus, hex};
+
+/// Inputs for each target: less than a second in a debug build.
+const INPUTS: u32 = 20_000;
+
+#[track_caller]
+fn fuzz(target: &'static Target) -> Fuzzer {
+    let run = || {
+        let mut fuzzer = Fuzzer::new(target, 1)?;
+        for _ in 0..INPUTS {
+            fuzzer.step()?;
+        }
+        Ok(fuzzer)
+    };
+    run().unwrap_or_else(|finding: flitcast_tests::fuzz::Finding| {
+        let (name, what) = (target.name, finding.what);
+        panic!("{name}: {what}\ninput: {}", hex(&finding.input))
+    })
+}
+
+#[test]
+fn whatever_comes_is_understood_or_refused() {
+    for target in &TARGETS {
+        assert!(!corpus(target).is_empty(), "{}", target.name);
+        let answers = fuzz(target).answers();
+        assert!(answers > 3, "{}: {answers}", target.name);
+    }
+}
+
+/// The examples are right, or the inputs made from them would all be refused early.
+#[test]
+fn the_examples_of_messages_are_understood() {
+    for target in TARGETS
+        .iter()
+        .filter(|t| ["edge", "flit", "frames"].contains(&t.name))
+    {
+        for input in (target.examples)() {
+            let said = (target.feed)(&input).unwrap();
+            assert!(
+                !said.contains("cannot be decoded"),
+                "{}: {said}",
+                target.name
+            );
+        }
+    }
+    for target in TARGETS
+        .iter()
+        .filter(|t| ["from-pe", "to-pe"].contains(&t.name))
+    {
+        let understood = |input: &Vec<u8>| {
+            let said = (target.feed)(input).unwrap();
+            !said.contains("cannot be decoded")
+        };
+        let understood = (target.examples)().iter().filter(|i| understood(i)).count();
+        assert!(understood > 3, "{}: {understood}", target.name);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a PE's state machine refuses of a neighbour, whatever the network did.
+
+use std::sync::Arc;
+
+use flitcast_proto::pe::{Brief, Message, Operation, Pe, Route, Violation};
+use flitcast_proto::schedule::pace::Timing;
+use flitcast_proto::{PeId, Time, Tree};
+
+/// One PE at the start of a round on the path P0, P1, P2, P3.
+fn on_a_path(operation: Operation, pe: PeId) -> Pe {
+    let parents = [None, Some(PeId(0)), Some(PeId(1)), Some(PeId(2))];
+    let tree = Arc::new(Tree::from_parents(parents.into()).unwrap());
+    let briefs = Brief::all(&tree, operation, &[0, 5, 5, 5], &Timing::LOCK_STEP);
+    Pe::new(tree, pe, briefs[pe.index()].clone())
+}
+
+fn scattered(destination: u32) -> Message {
+    Message {
+        source: PeId::ROOT,
+        destination: PeId(destination),
+        bytes: 5,
+    }
+}
+
+fn gathered(source: u32) -> Message {
+    Message {
+        source: PeId(source),
+        destination: PeId::ROOT,
+        bytes: 5,
+    }
+}
+
+/// A relay would pass it on in place of a message that is yet to come.
+#[test]
+fn a_relay_takes_a_message_once() {
+    let mut relay = on_a_path(Operation::Scatter, PeId(1));
+    let (from, to, message) = (PeId(0), PeId(2), scattered(3));
+    assert_eq!(relay.handle_head(from, message), Ok(Route::Relay { to }));
+    relay.handle_received();
+    relay.handle_sent();
+    let again = Err(Violation::Repeated { from, message });
+    assert_eq!(relay.handle_head(from, message), again);
+    let other = relay.handle_head(from, scattered(2));
+    assert_eq!(other, Ok(Route::Relay { to }), "the others still come");
+}
+
+/// P0 would count it for a message that never came, and call the round complete.
+#[test]
+fn the_destination_takes_a_message_once() {
+    for operation in [Operation::CombiningGather, Operation::ShoulderTap] {
+        let mut root = on_a_path(operation, PeId::ROOT);
+        root.handle_trigger(Time(0));
+        while root.poll_transmit(Time(0)).is_some() {
+            root.handle_sent();
+        }
+        let (from, message) = (PeId(1), gathered(2));
+        assert_eq!(root.handle_head(from, message), Ok(Route::Deliver));
+        root.handle_received();
+        root.handle_delivered();
+        let again = Err(Violation::Repeated { from, message });
+        assert_eq!(root.handle_head(from, message), again);
+        assert!(!root.is_finished());
+    }
+}
+
+#[test]
+fn a_violation_names_the_neighbour() {
+    let mut relay = on_a_path(Operation::Scatter, PeId(1));
+    let refused = relay.handle_head(PeId(2), scattered(3)).unwrap_err();
+    assert_eq!(refused.peer(), PeId(2));
+}

@@ -1,0 +1,81 @@
+//! Simulated clusters on which things go wrong: what is promised holds in every run, a
+//! run is its seed, and mistakes made on purpose are found.
+//!
+//! `cargo run -p flitcast-tests --release --bin storm -- --seeds 100000` runs more of
+//! them, `-- --seed N --trace` shows one.
+
+use flitcast_tests::storm::{self, Kind, Plant, Scenario, Tally};
+
+/// Enough to meet every fault in every operation.
+const SEEDS: std::ops::Range<u64> = 0..200;
+
+#[test]
+fn every_promise_holds_in_two_hundred_runs() {
+    let mut tally = Tally::default();
+    for seed in SEEDS {
+        tally.add(&storm::run(seed, None, false));
+    }
+    assert!(tally.findings.is_empty(), "{tally}");
+    assert!(tally.faults.iter().all(|&faults| faults > 0), "{tally}");
+    let came_about = [
+        tally.rounds_well,
+        tally.rounds_given_up,
+        tally.delivered,
+        tally.doubled_frames,
+        tally.late_frames,
+    ];
+    assert!(came_about.iter().all(|&figure| figure > 0), "{tally}");
+}
+
+#[test]
+fn a_run_is_its_seed_bit_for_bit() {
+    let runs = || SEEDS.map(|seed| storm::run(seed, None, false).trace);
+    let first: Vec<u128> = runs().collect();
+    assert_eq!(first, runs().collect::<Vec<_>>());
+    let mut different = first.clone();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!(different.len(), first.len(), "no two seeds are one run");
+}
+
+/// On the same links and by the same machines the driver here and the prediction's come
+/// to the same, to the nanosecond.
+#[test]
+fn a_faultless_round_takes_what_is_predicted() {
+    let mut compared = 0;
+    for seed in SEEDS {
+        let scenario = Scenario::of(seed);
+        if !scenario.faults.is_empty() || scenario.commit_ns > 0 {
+            continue;
+        }
+        let outcome = storm::run(seed, None, false);
+        let first = outcome.rounds_ns.first();
+        assert_eq!(first, Some(&scenario.predicted_ns), "seed {seed}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+/// Whatever a connection doubles, the result is the same or the round is given up.
+#[test]
+fn doubled_frames_change_no_message() {
+    let mut doubled = 0;
+    for seed in 0..2000 {
+        let scenario = Scenario::of(seed);
+        let doubles = |kind: &Kind| matches!(kind, Kind::Duplicate { .. });
+        if scenario.faults.iter().any(|fault| doubles(&fault.kind)) {
+            let outcome = storm::run(seed, None, false);
+            assert_eq!(outcome.findings, [], "seed {seed}");
+            doubled += outcome.doubled_frames;
+        }
+    }
+    assert!(doubled > 50, "{doubled}");
+}
+
+#[test]
+fn mistakes_made_on_purpose_are_found_within_two_hundred_seeds() {
+    for plant in Plant::ALL {
+        let finds = |seed: &u64| !storm::run(*seed, Some(plant), false).findings.is_empty();
+        assert!(SEEDS.clone().any(|seed| finds(&seed)), "{plant:?}");
+    }
+}

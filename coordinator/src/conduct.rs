@@ -3,8 +3,10 @@
 //! came of the messages.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 
+use flitcast_node::channel::ChannelError;
+use flitcast_node::lively::Lifeless;
 use flitcast_proto::cost::{Edge, Model};
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::{Prediction, predict};
@@ -18,13 +20,11 @@ use tokio::time::Instant;
 use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
 use crate::console::Console;
 use crate::model;
-use crate::outcome::{Failure, Lacking};
+use crate::outcome::{Failure, Lacking, Phase, slowdown};
 use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
+use crate::watch::{Stall, Watch};
 
-/// For the PEs to read their input and to connect: most of it is walking a large
-/// input, a million files in a minute or two on a slow disk.
-const READY: Duration = Duration::from_secs(300);
 /// For one edge to be measured, beyond what the PE itself allows.
 const PROBE: Duration = Duration::from_secs(30);
 /// For a word to go to a PE and back.
@@ -67,6 +67,10 @@ enum Trouble {
         limit: Duration,
         doing: &'static str,
     },
+    #[error("{0} {1}")]
+    Lifeless(PeId, Lifeless),
+    #[error("{1}")]
+    Stalled(Option<PeId>, String),
     #[error("{0}: {1}")]
     Incompatible(PeId, WireError),
     #[error("the schedule contradicts itself: {0}")]
@@ -83,10 +87,12 @@ impl Trouble {
             Trouble::Died(pe, ..)
             | Trouble::Fault(pe, _)
             | Trouble::Vanished(pe, _)
+            | Trouble::Lifeless(pe, _)
             | Trouble::Incompatible(pe, _)
             | Trouble::OutOfTurn(pe, _)
             | Trouble::NoPort(pe, _) => Some(*pe),
             Trouble::Silent { silent, .. } => silent.first().copied(),
+            Trouble::Stalled(pe, _) => *pe,
             Trouble::Schedule(_) => None,
         }
     }
@@ -103,6 +109,8 @@ pub async fn conduct(
         request,
         console,
         bytes: Vec::new(),
+        phase: Phase::Connect,
+        watch: None,
         round: RoundId(0),
         last_reports: vec![None; request.tree.len()],
     };
@@ -117,6 +125,10 @@ struct Conductor<'a> {
     request: &'a Request,
     console: &'a Console,
     bytes: Vec<u64>,
+    /// What is being done.
+    phase: Phase,
+    /// Over the round that P0 has begun and not ended.
+    watch: Option<Watch>,
     /// The round under way; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
@@ -126,6 +138,7 @@ struct Conductor<'a> {
 impl Conductor<'_> {
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
         self.bytes = self.assign().await?;
+        self.phase = Phase::Probe;
         let began = Instant::now();
         let edges = self.probe().await?;
         let probing = began.elapsed();
@@ -141,6 +154,7 @@ impl Conductor<'_> {
         let timing = Timing::of(&model, *flit_bytes, pacing);
         let briefs = Brief::all(tree, *operation, &self.bytes, &timing);
         let prediction = predict(tree, &briefs, &model)?;
+        self.phase = Phase::Prepare;
         self.prepare(briefs).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
@@ -187,7 +201,7 @@ impl Conductor<'_> {
         let scatter = self.request.operation.is_scatter();
         let n = bytes.len() - 1;
         self.each_says(
-            READY,
+            self.request.timeouts.disk,
             "reading the input and connecting",
             |pe, word| match word {
                 FromPe::Ready { message_bytes } => {
@@ -309,30 +323,50 @@ impl Conductor<'_> {
             1 => what.to_owned(),
             rounds => format!("{what} by {} {id}/{rounds}", self.request.algorithm),
         };
-        self.console.begin(name, self.bytes.iter().sum());
+        let of = self.bytes.iter().sum();
+        self.console.begin(name, of);
+        self.phase = Phase::Round { moved: 0, of };
         let predicted_ns = prediction.round_ns();
         let began = Instant::now();
         self.cluster
             .say(PeId::ROOT, ToPe::Trigger { round: id })
             .await;
         tracing::info!(round = %id, "triggered");
-        // A round has no deadline of its own: it takes what its links take.
+        // A round has no deadline of its own: it takes what its links take. It is watched
+        // instead, and given up when nothing moves any more.
+        let pes = self.request.tree.len();
+        self.watch = Some(Watch::new(self.request.timeouts, pes, Moment::now()));
+        let mut slow = 1.0;
         while self.last_reports[0].is_none() {
             match self.next_word(None).await? {
                 Some((PeId::ROOT, FromPe::Progress { bytes, .. })) => {
-                    self.console.moved(bytes, began.elapsed(), predicted_ns);
+                    self.phase = Phase::Round { moved: bytes, of };
+                    let elapsed = began.elapsed();
+                    self.console.moved(bytes, elapsed, predicted_ns);
+                    // Said once, and again each time that it has doubled.
+                    if let Some(times) = slowdown(elapsed, predicted_ns)
+                        && times >= 2.0 * slow
+                    {
+                        slow = times;
+                        self.console.slow(id, times, bytes, of);
+                    }
                 }
                 Some((PeId::ROOT, FromPe::Report(_))) | None => {}
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
             }
         }
+        self.watch = None;
+        self.cluster.look(false);
+        self.phase = Phase::Report;
         for pe in self.cluster.pes().skip(1) {
             self.cluster.say(pe, ToPe::Collect { round: id }).await;
         }
-        let deadline = Instant::now() + ANSWER;
+        let mut deadline = Instant::now() + ANSWER;
         while self.last_reports.iter().any(Option::is_none) {
             match self.next_word(Some(deadline)).await? {
-                Some((_, FromPe::Report(_) | FromPe::Progress { .. })) => {}
+                // Reports with spans are long.
+                Some((_, FromPe::Report(_))) => deadline = Instant::now() + ANSWER,
+                Some((_, FromPe::Progress { .. })) => {}
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
                 None => {
                     let silent = self.cluster.pes();
@@ -376,23 +410,91 @@ impl Conductor<'_> {
         &mut self,
         deadline: Option<Instant>,
     ) -> Result<Option<(PeId, FromPe)>, Trouble> {
-        match self.cluster.hear(deadline).await {
-            None => Ok(None),
-            Some((pe, Heard::Word(FromPe::Fault { reason, peer, .. }))) => {
-                Err(self.first_cause(Trouble::Fault(pe, reason), peer).await)
+        loop {
+            // Pongs come all the time. Should they not, silence is noticed below.
+            let heard = self.cluster.hear(deadline).await;
+            self.check_watch()?;
+            match heard {
+                None => return Ok(None),
+                Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.heard(pe, &pong, Moment::now());
+                    }
+                }
+                Some((pe, Heard::Word(FromPe::Fault { reason, peer, .. }))) => {
+                    return Err(self.first_cause(Trouble::Fault(pe, reason), peer).await);
+                }
+                Some((pe, Heard::Word(word))) => {
+                    self.note(pe, &word);
+                    return Ok(Some((pe, word)));
+                }
+                Some((pe, Heard::ChannelEnded(end))) => return Err(self.ended(pe, end).await),
+                Some((pe, Heard::Exited(status, last_words))) => {
+                    return Err(died(pe, status, last_words));
+                }
             }
-            Some((pe, Heard::Word(word))) => {
-                self.note(pe, &word);
-                Ok(Some((pe, word)))
-            }
-            Some((pe, Heard::ChannelEnded(error))) => {
-                let how = error.map_or("closed its channel without a word".to_owned(), |error| {
-                    format!("cannot be understood any more: {error}")
-                });
-                Err(self.first_cause(Trouble::Vanished(pe, how), Some(pe)).await)
-            }
-            Some((pe, Heard::Exited(status, last_words))) => Err(died(pe, status, last_words)),
         }
+    }
+
+    /// Why the channel of a PE has ended.
+    async fn ended(&mut self, pe: PeId, end: Option<ChannelError>) -> Trouble {
+        let lifeless = match &end {
+            Some(ChannelError::Io(error)) => Lifeless::of(error),
+            _ => None,
+        };
+        if let Some(lifeless) = lifeless {
+            return Trouble::Lifeless(pe, lifeless);
+        }
+        let how = end.map_or("closed its channel without a word".to_owned(), |error| {
+            format!("cannot be understood any more: {error}")
+        });
+        self.first_cause(Trouble::Vanished(pe, how), Some(pe)).await
+    }
+
+    fn check_watch(&mut self) -> Result<(), Trouble> {
+        let Some(watch) = &self.watch else {
+            return Ok(());
+        };
+        let now = Moment::now();
+        self.cluster.look(watch.wants_look(now));
+        match watch.check(now) {
+            None => Ok(()),
+            Some(stall) => {
+                let seconds = watch.quiet(now).as_secs_f64();
+                let what = self.told_of(stall);
+                let text = format!("{what}; nothing has moved for {seconds:.1} s");
+                Err(Trouble::Stalled(stall.pe(), text))
+            }
+        }
+    }
+
+    fn told_of(&self, stall: Stall) -> String {
+        let at = |pe: PeId| match self.address(pe) {
+            Some(address) => format!("{pe} at {address}"),
+            None => pe.to_string(),
+        };
+        match stall {
+            Stall::Unreached { pe, from } => format!(
+                "{} cannot be reached from {}: it acknowledges nothing",
+                at(pe),
+                at(from)
+            ),
+            Stall::TakesNothing { pe, from } => {
+                format!("{} takes nothing from {}", at(pe), at(from))
+            }
+            Stall::SendsNothing { pe, to } => {
+                format!("{} owes {} the rest of a message", at(pe), at(to))
+            }
+            Stall::Busy { pe } => format!("{} does not get done with its files", at(pe)),
+            Stall::StandsStill => "every PE waits for another".to_owned(),
+        }
+    }
+
+    /// Where a PE is reached, as far as is known.
+    fn address(&self, pe: PeId) -> Option<String> {
+        let place = self.request.placement.places.get(pe.index())?;
+        let listen: SocketAddr = self.cluster.register(pe)?.listen.parse().ok()?;
+        Some(SocketAddr::new(place.address, listen.port()).to_string())
     }
 
     fn note(&mut self, pe: PeId, word: &FromPe) {
@@ -424,6 +526,10 @@ impl Conductor<'_> {
     async fn give_up(&mut self, trouble: Trouble) -> Failure {
         let cause = trouble.to_string();
         tracing::info!(%cause, "giving up");
+        // Whoever lives tells what arrived; nobody waits for one that may be stopped.
+        if let Trouble::Lifeless(pe, _) | Trouble::Stalled(Some(pe), _) = &trouble {
+            self.cluster.give_up_on(*pe);
+        }
         let reason = cause.clone();
         self.cluster
             .say_to_all(&ToPe::Abort {
@@ -439,6 +545,8 @@ impl Conductor<'_> {
         while started && self.cluster.pes().any(|pe| waited_for(self, pe)) {
             match self.cluster.hear(Some(deadline)).await {
                 Some((pe, Heard::Word(word))) => self.note(pe, &word),
+                // Whoever cannot be heard any more tells nothing.
+                Some((pe, Heard::ChannelEnded(Some(_)))) => self.cluster.give_up_on(pe),
                 Some(_) => {}
                 None => break,
             }
@@ -463,8 +571,16 @@ impl Conductor<'_> {
                 }),
             }
         }
+        let below = |pe: PeId| {
+            let tree = &self.request.tree;
+            let is_below = |&other: &PeId| tree.child_toward(pe, other).is_some();
+            tree.pes().filter(is_below).collect()
+        };
         Failure {
             cause,
+            phase: self.phase,
+            address: trouble.pe().and_then(|pe| self.address(pe)),
+            below: trouble.pe().map(below).unwrap_or_default(),
             pe: trouble.pe(),
             pid: trouble.pe().map(|pe| self.cluster.pid(pe)),
             host: trouble

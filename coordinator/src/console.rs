@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use flitcast_proto::RoundId;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::units::{Bytes, Nanos};
@@ -52,6 +53,14 @@ impl Console {
             Bytes(moved),
             Bytes(total),
             Nanos(left)
+        ));
+    }
+
+    /// A round takes so many times longer than predicted.
+    pub fn slow(&self, round: RoundId, times: f64, moved: u64, of: u64) {
+        let (moved, of) = (Bytes(moved), Bytes(of));
+        self.line(&format!(
+            "round {round} is slow, x {times:.1} against the prediction so far: {moved} of {of} moved"
         ));
     }
 

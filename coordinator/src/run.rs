@@ -24,7 +24,7 @@ const LAST_LAUNCH: Duration = Duration::from_secs(3);
 pub enum Ended {
     /// All rounds are over.
     Done(Box<Outcome>),
-    /// A round failed.
+    /// The cluster did not come up, or a round failed.
     Failed(Failure),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
@@ -60,7 +60,7 @@ impl Interrupts {
 ///
 /// # Errors
 ///
-/// The cluster did not come up, or what was half written could not be removed.
+/// What was half written could not be removed.
 pub async fn run(
     request: &Request,
     logs: &LogArgs,
@@ -74,6 +74,7 @@ pub async fn run(
         &program,
         &request.placement,
         logs,
+        &request.timeouts,
         &console
     ));
     let launched = tokio::select! {
@@ -93,7 +94,10 @@ pub async fn run(
             return Ok(Ended::Interrupted);
         }
     };
-    let mut cluster = launched.context("the cluster did not come up")?;
+    let mut cluster = match launched {
+        Ok(cluster) => cluster,
+        Err(error) => return Ok(Ended::Failed(Failure::of_launch(request, &error))),
+    };
     let launching = began.elapsed();
     tracing::info!(pes, ?launching, "launched");
     let id = cluster.id();

@@ -72,7 +72,7 @@ async fn connect_to_parent(
         addr: addr.to_owned(),
         source,
     };
-    let stream = timeout(limits::CONNECT, TcpStream::connect(addr)).await;
+    let stream = timeout(config.timeouts.connect, TcpStream::connect(addr)).await;
     let stream = stream
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;
@@ -111,7 +111,7 @@ async fn accept_children(
                 Ok((stream, addr)) => {
                     let config = config.clone();
                     greeting.spawn(async move {
-                        let greeted = timeout(limits::HANDSHAKE, greet(&config, stream, flit_bytes));
+                        let greeted = timeout(config.timeouts.handshake, greet(&config, stream, flit_bytes));
                         greeted.await.unwrap_or_else(|_| Err("it said nothing".to_owned()))
                             .map_err(|why| (addr, why))
                     });

@@ -7,12 +7,15 @@
 pub mod channel;
 mod clock;
 mod connect;
+mod coordinator;
 pub mod limits;
 mod link;
+pub mod lively;
 mod neighbours;
 pub mod payload;
 mod probe;
 mod process;
+mod pulse;
 mod recorder;
 mod round;
 mod session;

@@ -4,25 +4,28 @@ use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use flitcast_proto::pe::{Brief, Message, Operation, Pe};
 use flitcast_proto::wire::control::{Arrival, Assignment, FromPe, Prepare, Register, Report, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::codec::Framed;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::channel::{ChannelError, PeCodec};
+use crate::channel::ChannelError;
 use crate::clock::Alarm;
 use crate::connect::connect;
+use crate::coordinator::Coordinator;
+use crate::limits::Timeouts;
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::payload::PayloadError;
+use crate::pulse::Pulse;
 use crate::recorder::Recorder;
 use crate::round::{Round, RoundError, blank_report};
 use crate::store::{Outbox, Store};
@@ -37,6 +40,8 @@ pub struct NodeConfig {
     pub coordinator: SocketAddr,
     /// Names the cluster; who does not know it is turned away.
     pub cluster: u64,
+    /// How long it waits for what.
+    pub timeouts: Timeouts,
 }
 
 /// Why a PE ended before it was told to.
@@ -131,8 +136,6 @@ impl NodeError {
     }
 }
 
-type Channel = Framed<TcpStream, PeCodec>;
-
 /// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
 /// cancelled. Children connect to `listener`.
 pub async fn run(
@@ -150,15 +153,30 @@ pub async fn run(
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
-    let mut channel = register(&config, &listener).await?;
-    let assignment = match next_word(&mut channel).await? {
+    let pulse = Arc::new(Pulse::default());
+    let mut channel =
+        Coordinator::connect(config.coordinator, &config.timeouts, pulse.clone()).await?;
+    let lived = serve(&config, &listener, &mut channel, &pulse).await;
+    channel.finish().await;
+    lived
+}
+
+async fn serve(
+    config: &NodeConfig,
+    listener: &TcpListener,
+    channel: &mut Coordinator,
+    pulse: &Arc<Pulse>,
+) -> Result<(), NodeError> {
+    register(config, listener, channel).await?;
+    let assignment = match channel.next_word().await? {
         ToPe::Assignment(assignment) => assignment,
         ToPe::Stop => return Ok(()),
         other => return Err(unexpected(&other, "before an assignment")),
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
     let mut round = RoundId(0);
-    let Err(error) = work(&config, &listener, &mut channel, assignment, &mut round).await else {
+    let worked = work(config, listener, channel, pulse, assignment, &mut round).await;
+    let Err(error) = worked else {
         return Ok(());
     };
     if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
@@ -172,9 +190,9 @@ async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError
         peer: error.peer(),
         reason: error.to_string(),
     };
-    if say(&mut channel, fault).await.is_ok() {
+    if channel.say(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
-            while !matches!(next_word(&mut channel).await, Ok(ToPe::Stop) | Err(_)) {}
+            while !matches!(channel.next_word().await, Ok(ToPe::Stop) | Err(_)) {}
         });
         if told.await.is_ok() {
             return Ok(());
@@ -183,15 +201,11 @@ async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError
     Err(error)
 }
 
-async fn register(config: &NodeConfig, listener: &TcpListener) -> Result<Channel, NodeError> {
-    let addr = config.coordinator;
-    let failed = |source| NodeError::Coordinator { addr, source };
-    let stream = timeout(limits::CONNECT, TcpStream::connect(addr)).await;
-    let stream = stream
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    let mut channel = Framed::new(stream, PeCodec::default());
+async fn register(
+    config: &NodeConfig,
+    listener: &TcpListener,
+    channel: &mut Coordinator,
+) -> Result<(), NodeError> {
     let listen = listener.local_addr().map_err(|source| NodeError::Io {
         what: "the listening address",
         source,
@@ -204,21 +218,7 @@ async fn register(config: &NodeConfig, listener: &TcpListener) -> Result<Channel
         listen: listen.to_string(),
         pid: std::process::id(),
     };
-    say(&mut channel, FromPe::Register(register)).await?;
-    Ok(channel)
-}
-
-async fn say(channel: &mut Channel, word: FromPe) -> Result<(), NodeError> {
-    use futures_util::SinkExt as _;
-    Ok(channel.send(word).await?)
-}
-
-async fn next_word(channel: &mut Channel) -> Result<ToPe, NodeError> {
-    use futures_util::StreamExt as _;
-    match channel.next().await {
-        Some(word) => Ok(word?),
-        None => Err(NodeError::Abandoned),
-    }
+    channel.say(FromPe::Register(register)).await
 }
 
 fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
@@ -231,7 +231,8 @@ fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
 async fn work(
     config: &NodeConfig,
     listener: &TcpListener,
-    channel: &mut Channel,
+    channel: &mut Coordinator,
+    pulse: &Arc<Pulse>,
     assignment: Assignment,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
@@ -239,9 +240,8 @@ async fn work(
         .await
         .map_err(NodeError::Payload)?;
     let mut neighbours = connect(config, listener, &assignment).await?;
-    say(
-        channel,
-        FromPe::Ready {
+    neighbours.watch(pulse);
+    channel.say(FromPe::Ready {
             message_bytes: sizes,
         },
     )
@@ -261,10 +261,11 @@ async fn work(
     {
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
     }
-    say(channel, FromPe::Prepared).await?;
+    channel.say(FromPe::Prepared).await?;
     play_rounds(
         config.pe,
         channel,
+        pulse,
         &mut neighbours,
         &store,
         &assignment,
@@ -276,7 +277,8 @@ async fn work(
 
 async fn play_rounds(
     pe: PeId,
-    channel: &mut Channel,
+    channel: &mut Coordinator,
+    pulse: &Pulse,
     neighbours: &mut Neighbours,
     store: &Store,
     assignment: &Assignment,
@@ -292,7 +294,7 @@ async fn play_rounds(
         let brief = brief(pe, assignment, prepare);
         let outbox = Outbox::new(store, brief.sends.clone(), assignment.flit_bytes);
         if pe == PeId::ROOT {
-            match next_word(channel).await? {
+            match channel.next_word().await? {
                 ToPe::Trigger { round } if round == id => {}
                 ToPe::Stop => return Ok(()),
                 ToPe::Abort { .. } => break,
@@ -309,6 +311,7 @@ async fn play_rounds(
             held: Vec::new(),
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
+            pulse,
             progress: Rc::new(Cell::new(0)),
             recorder: Recorder::new(assignment.record_spans),
             report: blank_report(id, expected(pe, assignment.operation, prepare)),
@@ -327,19 +330,17 @@ async fn play_rounds(
         };
         match over {
             Ok(Over::Stopped) => return Ok(()),
-            Ok(Over::Played | Over::Aborted) => say(channel, FromPe::Report(report)).await?,
+            Ok(Over::Played | Over::Aborted) => channel.say(FromPe::Report(report)).await?,
             Err(error) => {
                 let (peer, reason) = (error.peer(), error.to_string());
-                say(
-                    channel,
-                    FromPe::Fault {
+                channel.say(FromPe::Fault {
                         round: id,
                         peer,
                         reason,
                     },
                 )
                 .await?;
-                say(channel, FromPe::Report(report)).await?;
+                channel.say(FromPe::Report(report)).await?;
                 tracing::debug!(%error, "the round failed");
             }
         }
@@ -348,7 +349,7 @@ async fn play_rounds(
         }
     }
     loop {
-        match next_word(channel).await? {
+        match channel.next_word().await? {
             ToPe::Stop => return Ok(()),
             // Said to all, whether they had given up themselves or not.
             ToPe::Abort { .. } => {}
@@ -367,7 +368,7 @@ enum Over {
     Stopped,
 }
 
-async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<Over, NodeError> {
+async fn play(channel: &mut Coordinator, round: &mut Round<'_>, pe: PeId) -> Result<Over, NodeError> {
     let id = round.id;
     let is_root = pe == PeId::ROOT;
     let progress = round.progress.clone();
@@ -383,7 +384,7 @@ async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<
                 result?;
                 played = true;
             }
-            word = next_word(channel) => match word? {
+            word = channel.next_word() => match word? {
                 ToPe::Collect { round } if round == id => collect = true,
                 ToPe::Stop => return Ok(Over::Stopped),
                 ToPe::Abort { .. } => return Ok(Over::Aborted),
@@ -392,7 +393,7 @@ async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<
             _ = tick.tick(), if is_root => {
                 if progress.get() != shown {
                     shown = progress.get();
-                    say(channel, FromPe::Progress { round: id, bytes: shown }).await?;
+                    channel.say(FromPe::Progress { round: id, bytes: shown }).await?;
                 }
             }
         }
@@ -473,7 +474,7 @@ fn expected(pe: PeId, operation: Operation, prepare: &Prepare) -> Vec<Arrival> {
 /// Until the rounds can begin: measures and answers measurements. `None` if the
 /// coordinator wants the PE to leave.
 async fn prepare(
-    channel: &mut Channel,
+    channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     flit_bytes: u32,
 ) -> Result<Option<Prepare>, NodeError> {
@@ -488,14 +489,14 @@ async fn prepare(
             }
         };
         tokio::select! {
-            word = next_word(channel) => match word? {
+            word = channel.next_word() => match word? {
                 ToPe::ProbeEdge { child } => {
                     let link = neighbours.child(child).ok_or(NodeError::MissingChildren {
                         missing: vec![child],
                     })?;
                     let measured = timeout(limits::PROBE, probe::measure(link, flit_bytes)).await;
                     let (down, up) = measured.map_err(|_| NodeError::SilentChild { child })??;
-                    say(channel, FromPe::ProbeResult { child, down, up }).await?;
+                    channel.say(FromPe::ProbeResult { child, down, up }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop | ToPe::Abort { .. } => return Ok(None),

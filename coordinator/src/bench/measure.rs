@@ -112,7 +112,7 @@ pub enum Ended {
 ///
 /// # Errors
 ///
-/// A cluster did not come up, or a sample could not be kept.
+/// A sample could not be kept, or what was half written not removed.
 pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
     let mut interrupts = Interrupts::new()?;
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); bench.contestants.len()];

@@ -19,7 +19,9 @@ async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> Laun
     for place in &mut placement.places {
         place.run = run.clone();
     }
-    let launched = Cluster::launch(Path::new(program), &placement, logs, &Console::new()).await;
+    let (timeouts, console) = (Timeouts::default(), Console::new());
+    let program = Path::new(program);
+    let launched = Cluster::launch(program, &placement, logs, &timeouts, &console).await;
     launched.unwrap_err()
 }
 

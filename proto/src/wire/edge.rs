@@ -33,13 +33,6 @@ pub enum EdgeFrame {
         /// The item.
         item: Control,
     },
-    /// The sender gives the round up.
-    Abort {
-        /// The round.
-        round: RoundId,
-        /// Why.
-        reason: String,
-    },
     /// One of a burst of frames that measures the edge.
     Probe {
         /// After this one the receiver answers.
@@ -75,10 +68,6 @@ impl EdgeFrame {
                 max_version: hello.max_version,
             }),
             EdgeFrame::Control { round, item } => control_kind(round.0, item),
-            EdgeFrame::Abort { round, reason } => Kind::Abort(pb::Abort {
-                round: round.0,
-                reason,
-            }),
             EdgeFrame::Probe {
                 last,
                 reply_bytes,
@@ -134,10 +123,6 @@ impl EdgeFrame {
                 Kind::Receipt(pb::Receipt { round }) => EdgeFrame::Control {
                     round: RoundId(round),
                     item: Control::Receipt,
-                },
-                Kind::Abort(pb::Abort { round, reason }) => EdgeFrame::Abort {
-                    round: RoundId(round),
-                    reason,
                 },
                 Kind::Probe(pb::Probe {
                     last,

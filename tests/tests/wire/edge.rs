@@ -56,13 +56,6 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
             "receipt { round: 18446744073709551615 }",
         ),
         (
-            EdgeFrame::Abort {
-                round: RoundId(3),
-                reason: "P2 \"left\"".to_owned(),
-            },
-            r#"abort { round: 3 reason: "P2 \"left\"" }"#,
-        ),
-        (
             EdgeFrame::Probe {
                 last: true,
                 reply_bytes: 65536,

@@ -67,7 +67,7 @@ enum Trouble {
         limit: Duration,
         doing: &'static str,
     },
-    #[error("{0} {1}")]
+    #[error("{0} has been {1}")]
     Lifeless(PeId, Lifeless),
     #[error("{1}")]
     Stalled(Option<PeId>, String),

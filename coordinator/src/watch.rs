@@ -133,7 +133,7 @@ impl Watch {
             return Some(unreached);
         }
         let idle = now.saturating_duration_since(self.active_at);
-        if idle >= self.timeouts.write {
+        if idle >= self.stall() {
             return Some(self.culprit());
         }
         let working = || self.first(|doing| doing == Doing::Working);
@@ -141,6 +141,15 @@ impl Watch {
             Some(pe) if quiet >= self.timeouts.disk => Some(Stall::Busy { pe }),
             _ => None,
         }
+    }
+
+    /// Without a byte moved, and nobody at work: the limit is what it may take until that
+    /// is told, so what the next pongs take to come is left out.
+    fn stall(&self) -> Duration {
+        let Timeouts {
+            write, heartbeat, ..
+        } = self.timeouts;
+        write.saturating_sub(2 * heartbeat).max(write / 2)
     }
 
     fn first(&self, is: impl Fn(Doing) -> bool) -> Option<PeId> {
@@ -251,9 +260,9 @@ mod tests {
         let mut told = Told::new();
         told.says(150.0, P1, 50.0, Doing::Working, &[]);
         told.says(150.4, P1, 50.4, Doing::Sending(P0), &[]);
-        assert_eq!(told.stall(159.9), None);
+        assert_eq!(told.stall(158.9), None);
         let stalled = Stall::TakesNothing { pe: P0, from: P1 };
-        assert_eq!(told.stall(160.0), Some(stalled));
+        assert_eq!(told.stall(159.0), Some(stalled));
     }
 
     #[test]
@@ -295,8 +304,8 @@ mod tests {
             for (pe, doing) in (0..).map(PeId).zip(doing) {
                 told.says(101.0, pe, 0.5, doing, &[]);
             }
-            assert_eq!(told.stall(110.4), None);
-            assert_eq!(told.stall(110.6), Some(expected));
+            assert_eq!(told.stall(109.4), None);
+            assert_eq!(told.stall(109.6), Some(expected));
         }
     }
 

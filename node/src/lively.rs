@@ -18,7 +18,7 @@ pub enum Lifeless {
     #[error("silent for {:.1} s", .0.as_secs_f64())]
     Silent(Duration),
     /// Not a byte was taken.
-    #[error("takes no bytes, for {:.1} s", .0.as_secs_f64())]
+    #[error("taking no bytes for {:.1} s", .0.as_secs_f64())]
     Stalled(Duration),
 }
 
@@ -212,7 +212,7 @@ mod tests {
             };
             let (_open, written) = tokio::join!(take, ours.write_all(&[0; 100]));
             let error = written.expect_err("it is stalled");
-            assert_eq!(error.to_string(), "takes no bytes, for 10.0 s");
+            assert_eq!(error.to_string(), "taking no bytes for 10.0 s");
         });
     }
 }

@@ -241,11 +241,11 @@ async fn work(
         .map_err(NodeError::Payload)?;
     let mut neighbours = connect(config, listener, &assignment).await?;
     neighbours.watch(pulse);
-    channel.say(FromPe::Ready {
+    channel
+        .say(FromPe::Ready {
             message_bytes: sizes,
-        },
-    )
-    .await?;
+        })
+        .await?;
     let Some(prepare) = prepare(channel, &mut neighbours, assignment.flit_bytes).await? else {
         return Ok(());
     };
@@ -333,13 +333,13 @@ async fn play_rounds(
             Ok(Over::Played | Over::Aborted) => channel.say(FromPe::Report(report)).await?,
             Err(error) => {
                 let (peer, reason) = (error.peer(), error.to_string());
-                channel.say(FromPe::Fault {
+                channel
+                    .say(FromPe::Fault {
                         round: id,
                         peer,
                         reason,
-                    },
-                )
-                .await?;
+                    })
+                    .await?;
                 channel.say(FromPe::Report(report)).await?;
                 tracing::debug!(%error, "the round failed");
             }
@@ -368,7 +368,11 @@ enum Over {
     Stopped,
 }
 
-async fn play(channel: &mut Coordinator, round: &mut Round<'_>, pe: PeId) -> Result<Over, NodeError> {
+async fn play(
+    channel: &mut Coordinator,
+    round: &mut Round<'_>,
+    pe: PeId,
+) -> Result<Over, NodeError> {
     let id = round.id;
     let is_root = pe == PeId::ROOT;
     let progress = round.progress.clone();

@@ -1,10 +1,11 @@
 //! What the tests of the whole share: the `flitcast` binary, its runs and their
-//! reports, its processes, trees of files, and the network lab. No test lives here.
+//! reports, its processes, trees of files, PEs that misbehave, and the network lab. No test lives here.
 
 pub mod binary;
 pub mod command;
 pub mod every;
 pub mod files;
+pub mod impostor;
 pub mod lab;
 pub mod processes;
 pub mod random;

@@ -57,8 +57,14 @@ pub struct Rounds {
 enum Trouble {
     #[error("{0} {1}{2}")]
     Died(PeId, String, String),
-    #[error("{0}: {1}")]
-    Fault(PeId, String),
+    #[error("{witness}: {reason}")]
+    Fault {
+        /// Who says so.
+        witness: PeId,
+        /// The neighbour that it blames.
+        blamed: Option<PeId>,
+        reason: String,
+    },
     #[error("{0} {1}")]
     Vanished(PeId, String),
     #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
@@ -85,12 +91,14 @@ impl Trouble {
     fn pe(&self) -> Option<PeId> {
         match self {
             Trouble::Died(pe, ..)
-            | Trouble::Fault(pe, _)
             | Trouble::Vanished(pe, _)
             | Trouble::Lifeless(pe, _)
             | Trouble::Incompatible(pe, _)
             | Trouble::OutOfTurn(pe, _)
             | Trouble::NoPort(pe, _) => Some(*pe),
+            Trouble::Fault {
+                witness, blamed, ..
+            } => Some(blamed.unwrap_or(*witness)),
             Trouble::Silent { silent, .. } => silent.first().copied(),
             Trouble::Stalled(pe, _) => *pe,
             Trouble::Schedule(_) => None,
@@ -110,7 +118,7 @@ pub async fn conduct(
         console,
         bytes: Vec::new(),
         phase: Phase::Connect,
-        watch: None,
+        under_way: None,
         round: RoundId(0),
         last_reports: vec![None; request.tree.len()],
     };
@@ -120,6 +128,15 @@ pub async fn conduct(
     }
 }
 
+/// A round that is watched.
+struct UnderWay {
+    watch: Watch,
+    began: Moment,
+    predicted_ns: u64,
+    /// How many times longer than predicted it takes, as was said last.
+    slow: f64,
+}
+
 struct Conductor<'a> {
     cluster: &'a mut Cluster,
     request: &'a Request,
@@ -127,8 +144,8 @@ struct Conductor<'a> {
     bytes: Vec<u64>,
     /// What is being done.
     phase: Phase,
-    /// Over the round that P0 has begun and not ended.
-    watch: Option<Watch>,
+    /// The round that P0 has begun and not ended.
+    under_way: Option<UnderWay>,
     /// The round under way; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
@@ -327,35 +344,30 @@ impl Conductor<'_> {
         self.console.begin(name, of);
         self.phase = Phase::Round { moved: 0, of };
         let predicted_ns = prediction.round_ns();
-        let began = Instant::now();
         self.cluster
             .say(PeId::ROOT, ToPe::Trigger { round: id })
             .await;
         tracing::info!(round = %id, "triggered");
         // A round has no deadline of its own: it takes what its links take. It is watched
         // instead, and given up when nothing moves any more.
-        let pes = self.request.tree.len();
-        self.watch = Some(Watch::new(self.request.timeouts, pes, Moment::now()));
-        let mut slow = 1.0;
+        let (pes, began) = (self.request.tree.len(), Moment::now());
+        self.under_way = Some(UnderWay {
+            watch: Watch::new(self.request.timeouts, pes, began),
+            began,
+            predicted_ns,
+            slow: 1.0,
+        });
         while self.last_reports[0].is_none() {
             match self.next_word(None).await? {
                 Some((PeId::ROOT, FromPe::Progress { bytes, .. })) => {
                     self.phase = Phase::Round { moved: bytes, of };
-                    let elapsed = began.elapsed();
-                    self.console.moved(bytes, elapsed, predicted_ns);
-                    // Said once, and again each time that it has doubled.
-                    if let Some(times) = slowdown(elapsed, predicted_ns)
-                        && times >= 2.0 * slow
-                    {
-                        slow = times;
-                        self.console.slow(id, times, bytes, of);
-                    }
+                    self.console.moved(bytes, began.elapsed(), predicted_ns);
                 }
                 Some((PeId::ROOT, FromPe::Report(_))) | None => {}
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
             }
         }
-        self.watch = None;
+        self.under_way = None;
         self.cluster.look(false);
         self.phase = Phase::Report;
         for pe in self.cluster.pes().skip(1) {
@@ -413,16 +425,21 @@ impl Conductor<'_> {
         loop {
             // Pongs come all the time. Should they not, silence is noticed below.
             let heard = self.cluster.hear(deadline).await;
-            self.check_watch()?;
+            self.look_after_round()?;
             match heard {
                 None => return Ok(None),
                 Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
-                    if let Some(watch) = &mut self.watch {
-                        watch.heard(pe, &pong, Moment::now());
+                    if let Some(round) = &mut self.under_way {
+                        round.watch.heard(pe, &pong, Moment::now());
                     }
                 }
                 Some((pe, Heard::Word(FromPe::Fault { reason, peer, .. }))) => {
-                    return Err(self.first_cause(Trouble::Fault(pe, reason), peer).await);
+                    let fault = Trouble::Fault {
+                        witness: pe,
+                        blamed: peer.filter(|peer| self.request.tree.contains(*peer)),
+                        reason,
+                    };
+                    return Err(self.first_cause(fault, peer).await);
                 }
                 Some((pe, Heard::Word(word))) => {
                     self.note(pe, &word);
@@ -451,11 +468,19 @@ impl Conductor<'_> {
         self.first_cause(Trouble::Vanished(pe, how), Some(pe)).await
     }
 
-    fn check_watch(&mut self) -> Result<(), Trouble> {
-        let Some(watch) = &self.watch else {
+    /// Says that a round is slow, and gives it up when it stands still.
+    fn look_after_round(&mut self) -> Result<(), Trouble> {
+        let Some(round) = &mut self.under_way else {
             return Ok(());
         };
         let now = Moment::now();
+        // Said once, and again each time that it has doubled.
+        let slower = slowdown(now - round.began, round.predicted_ns);
+        if let Some(times) = slower.filter(|times| *times >= 2.0 * round.slow) {
+            round.slow = times;
+            self.console.slow(self.round, times, self.phase);
+        }
+        let watch = &round.watch;
         self.cluster.look(watch.wants_look(now));
         match watch.check(now) {
             None => Ok(()),

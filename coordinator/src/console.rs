@@ -6,6 +6,7 @@ use std::time::Duration;
 use flitcast_proto::RoundId;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::outcome::Phase;
 use crate::units::{Bytes, Nanos};
 
 /// Stderr, shared.
@@ -57,10 +58,9 @@ impl Console {
     }
 
     /// A round takes so many times longer than predicted.
-    pub fn slow(&self, round: RoundId, times: f64, moved: u64, of: u64) {
-        let (moved, of) = (Bytes(moved), Bytes(of));
+    pub fn slow(&self, round: RoundId, times: f64, phase: Phase) {
         self.line(&format!(
-            "round {round} is slow, x {times:.1} against the prediction so far: {moved} of {of} moved"
+            "round {round} is slow, x {times:.1} against the prediction so far: {phase}"
         ));
     }
 

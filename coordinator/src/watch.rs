@@ -133,7 +133,7 @@ impl Watch {
             return Some(unreached);
         }
         let idle = now.saturating_duration_since(self.active_at);
-        if idle >= self.stall() {
+        if idle >= self.timeouts.within(self.timeouts.write) {
             return Some(self.culprit());
         }
         let working = || self.first(|doing| doing == Doing::Working);
@@ -141,15 +141,6 @@ impl Watch {
             Some(pe) if quiet >= self.timeouts.disk => Some(Stall::Busy { pe }),
             _ => None,
         }
-    }
-
-    /// Without a byte moved, and nobody at work: the limit is what it may take until that
-    /// is told, so what the next pongs take to come is left out.
-    fn stall(&self) -> Duration {
-        let Timeouts {
-            write, heartbeat, ..
-        } = self.timeouts;
-        write.saturating_sub(2 * heartbeat).max(write / 2)
     }
 
     fn first(&self, is: impl Fn(Doing) -> bool) -> Option<PeId> {

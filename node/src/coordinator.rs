@@ -39,7 +39,7 @@ impl Coordinator {
         pulse: Arc<Pulse>,
     ) -> Result<Coordinator, NodeError> {
         let failed = |source| NodeError::Coordinator { addr, source };
-        let stream = timeout(timeouts.connect, TcpStream::connect(addr)).await;
+        let stream = timeout(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
         let stream = stream
             .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
             .map_err(failed)?;

@@ -15,16 +15,24 @@ pub struct Timeouts {
     pub silence: Duration,
     /// For a new connection to say who it is. A round trip and a few dozen bytes.
     pub handshake: Duration,
-    /// To reach the coordinator or the parent. Both listen before anybody is told
+    /// To reach the coordinator or the parent, or to tell that it cannot be. Both listen before anybody is told
     /// their address, so only a host that is gone takes longer.
     pub connect: Duration,
     /// Without a byte taken by a peer whose host is there, while nobody in the cluster
-    /// moves any. Longer than the pauses of a machine that is short of memory.
+    /// moves any, until that is told. Longer than the pauses of a machine that is short of memory.
     pub write: Duration,
     /// Without a byte moved by anybody while a PE reads or writes files, or looks through
     /// its input: a slow disk takes a minute or two for a million files, or to make
     /// 10 GiB durable.
     pub disk: Duration,
+}
+
+impl Timeouts {
+    /// How long the wait itself may be, for everybody to have heard of its end within
+    /// `limit`: two heartbeats are left out, but not more than half.
+    pub fn within(&self, limit: Duration) -> Duration {
+        limit.saturating_sub(2 * self.heartbeat).max(limit / 2)
+    }
 }
 
 impl Default for Timeouts {

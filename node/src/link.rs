@@ -77,6 +77,18 @@ pub enum LinkError {
     },
 }
 
+impl LinkError {
+    /// The neighbour.
+    pub fn peer(&self) -> PeId {
+        match self {
+            LinkError::Closed { peer, .. }
+            | LinkError::Truncated { peer, .. }
+            | LinkError::Io { peer, .. }
+            | LinkError::Wire { peer, .. } => *peer,
+        }
+    }
+}
+
 /// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {

@@ -71,12 +71,7 @@ impl RoundError {
     /// The neighbour at fault, where there is one.
     pub fn peer(&self) -> Option<PeId> {
         match self {
-            RoundError::Link(
-                LinkError::Closed { peer, .. }
-                | LinkError::Truncated { peer, .. }
-                | LinkError::Io { peer, .. }
-                | LinkError::Wire { peer, .. },
-            ) => Some(*peer),
+            RoundError::Link(error) => Some(error.peer()),
             RoundError::OutOfPlace { from, .. } => Some(*from),
             _ => None,
         }

@@ -130,6 +130,8 @@ impl NodeError {
         match self {
             NodeError::Round(error) => error.peer(),
             NodeError::Parent { parent, .. } => Some(*parent),
+            NodeError::SilentChild { child } => Some(*child),
+            NodeError::Link(error) => Some(error.peer()),
             NodeError::MissingChildren { missing } => missing.first().copied(),
             _ => None,
         }
@@ -236,10 +238,19 @@ async fn work(
     assignment: Assignment,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
-    let (store, sizes) = Store::open(config, &assignment)
-        .await
-        .map_err(NodeError::Payload)?;
-    let mut neighbours = connect(config, listener, &assignment).await?;
+    // At the same time: neighbours are not kept waiting for a large input to be read.
+    let opening = async {
+        let opened = Store::open(config, &assignment).await;
+        opened.map_err(NodeError::Payload)
+    };
+    let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
+    let ((store, sizes), mut neighbours) = tokio::select! {
+        opened = opening => opened?,
+        word = channel.next_word() => match word? {
+            ToPe::Stop | ToPe::Abort { .. } => return Ok(()),
+            other => return Err(unexpected(&other, "before the PE was ready")),
+        },
+    };
     neighbours.watch(pulse);
     channel
         .say(FromPe::Ready {

@@ -78,7 +78,8 @@ async fn an_address_that_is_not_this_machines_is_told() {
         json: false,
     };
     let (program, console) = (Path::new("/bin/true"), Console::new());
-    let launched = Cluster::launch(program, &placement, &logs, &console).await;
+    let launched =
+        Cluster::launch(program, &placement, &logs, &Timeouts::default(), &console).await;
     let error = launched.unwrap_err();
     let expected = "cannot listen on 192.0.2.1 for the PEs: ";
     assert!(error.to_string().starts_with(expected), "{error}");

@@ -115,7 +115,7 @@ fn row_15_a_frame_is_cut_off() {
     measured("15", "a truncated frame, then FIN", Some(1.0), took);
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     let told = [
-        "error: P0: P1 at 127.0.7.2:",
+        "error: P0: P1 at 127.",
         "closed the connection inside a frame, 512 of 40",
         "delivered: nothing",
     ];

@@ -378,8 +378,12 @@ impl Cluster {
         self.kill.cancel();
         // Nobody hears of their ends any more, or waits until somebody does.
         self.events.close();
+        let deadline = Instant::now() + STOP;
         for member in self.members.drain(..) {
-            let _ = member.keeper.await;
+            // Whom even SIGKILL does not end hangs in the system, at its disk say.
+            if timeout_at(deadline, member.keeper).await.is_err() {
+                tracing::warn!(pid = member.pid, "cannot be killed");
+            }
         }
     }
 }

@@ -2,6 +2,9 @@
 //! trigger, collect. When something fails, finds out what failed first and what
 //! came of the messages.
 
+mod aftermath;
+mod trouble;
+
 use std::net::SocketAddr;
 use std::time::{Duration, Instant as Moment};
 
@@ -11,27 +14,24 @@ use flitcast_proto::cost::{Edge, Model};
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
-use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Report, ToPe};
-use flitcast_proto::wire::{WireError, negotiate};
+use flitcast_proto::wire::control::{Assignment, FromPe, Prepare, Report, ToPe};
+use flitcast_proto::wire::negotiate;
 use flitcast_proto::{PeId, RoundId};
-use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
+use crate::cluster::{Cluster, DEATH_NOTICE, Heard};
 use crate::console::Console;
 use crate::model;
-use crate::outcome::{Failure, Lacking, Phase, slowdown};
+use crate::outcome::{Failure, Phase, slowdown};
 use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
 use crate::watch::{Stall, Watch};
+use trouble::{Trouble, died, out_of_turn};
 
 /// For one edge to be measured, beyond what the PE itself allows.
 const PROBE: Duration = Duration::from_secs(30);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
-/// After a failure, for the survivors to undo what is half done and tell what
-/// arrived.
-const LAST_REPORTS: Duration = Duration::from_secs(2);
 
 /// All that was planned and measured.
 #[derive(Debug)]
@@ -50,60 +50,6 @@ pub struct Rounds {
     pub reports: Vec<Vec<Report>>,
     /// The spans of the median round, if spans were asked for.
     pub recorded: Option<MeasuredRound>,
-}
-
-/// What went wrong first, and with whom.
-#[derive(Debug, Error)]
-enum Trouble {
-    #[error("{0} {1}{2}")]
-    Died(PeId, String, String),
-    #[error("{witness}: {reason}")]
-    Fault {
-        /// Who says so.
-        witness: PeId,
-        /// The neighbour that it blames.
-        blamed: Option<PeId>,
-        reason: String,
-    },
-    #[error("{0} {1}")]
-    Vanished(PeId, String),
-    #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
-    Silent {
-        silent: Vec<PeId>,
-        limit: Duration,
-        doing: &'static str,
-    },
-    #[error("{0} has been {1}")]
-    Lifeless(PeId, Lifeless),
-    #[error("{1}")]
-    Stalled(Option<PeId>, String),
-    #[error("{0}: {1}")]
-    Incompatible(PeId, WireError),
-    #[error("the schedule contradicts itself: {0}")]
-    Schedule(#[from] flitcast_proto::pe::Violation),
-    #[error("{0} said {1} out of turn")]
-    OutOfTurn(PeId, String),
-    #[error("{0} says it listens on `{1}`, which is no address and port")]
-    NoPort(PeId, String),
-}
-
-impl Trouble {
-    fn pe(&self) -> Option<PeId> {
-        match self {
-            Trouble::Died(pe, ..)
-            | Trouble::Vanished(pe, _)
-            | Trouble::Lifeless(pe, _)
-            | Trouble::Incompatible(pe, _)
-            | Trouble::OutOfTurn(pe, _)
-            | Trouble::NoPort(pe, _) => Some(*pe),
-            Trouble::Fault {
-                witness, blamed, ..
-            } => Some(blamed.unwrap_or(*witness)),
-            Trouble::Silent { silent, .. } => silent.first().copied(),
-            Trouble::Stalled(pe, _) => *pe,
-            Trouble::Schedule(_) => None,
-        }
-    }
 }
 
 /// Conducts all rounds of a request on a cluster.
@@ -546,103 +492,4 @@ impl Conductor<'_> {
         }
         seen
     }
-
-    /// Ends the round everywhere and finds out what arrived.
-    async fn give_up(&mut self, trouble: Trouble) -> Failure {
-        let cause = trouble.to_string();
-        tracing::info!(%cause, "giving up");
-        // Whoever lives tells what arrived; nobody waits for one that may be stopped.
-        if let Trouble::Lifeless(pe, _) | Trouble::Stalled(Some(pe), _) = &trouble {
-            self.cluster.give_up_on(*pe);
-        }
-        let reason = cause.clone();
-        self.cluster
-            .say_to_all(&ToPe::Abort {
-                round: self.round,
-                reason,
-            })
-            .await;
-        let started = self.round > RoundId(0);
-        let deadline = Instant::now() + LAST_REPORTS;
-        let waited_for = |this: &Self, pe: PeId| {
-            this.cluster.is_alive(pe) && this.last_reports[pe.index()].is_none()
-        };
-        while started && self.cluster.pes().any(|pe| waited_for(self, pe)) {
-            match self.cluster.hear(Some(deadline)).await {
-                Some((pe, Heard::Word(word))) => self.note(pe, &word),
-                // Whoever cannot be heard any more tells nothing.
-                Some((pe, Heard::ChannelEnded(Some(_)))) => self.cluster.give_up_on(pe),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        let mut delivered = Vec::new();
-        let mut lacking = Vec::new();
-        for pe in self.cluster.pes().skip(1).filter(|_| started) {
-            let bytes = self.bytes[pe.index()];
-            let arrival = self.arrival_of(pe);
-            match arrival {
-                _ if bytes == 0 => {}
-                Some((_, true)) => delivered.push(pe),
-                Some((received, false)) => lacking.push(Lacking {
-                    pe,
-                    bytes,
-                    received: Some(received),
-                }),
-                None => lacking.push(Lacking {
-                    pe,
-                    bytes,
-                    received: None,
-                }),
-            }
-        }
-        let below = |pe: PeId| {
-            let tree = &self.request.tree;
-            let is_below = |&other: &PeId| tree.child_toward(pe, other).is_some();
-            tree.pes().filter(is_below).collect()
-        };
-        Failure {
-            cause,
-            phase: self.phase,
-            address: trouble.pe().and_then(|pe| self.address(pe)),
-            below: trouble.pe().map(below).unwrap_or_default(),
-            pe: trouble.pe(),
-            pid: trouble.pe().map(|pe| self.cluster.pid(pe)),
-            host: trouble
-                .pe()
-                .and_then(|pe| self.request.placement.places[pe.index()].name.clone()),
-            parent: trouble.pe().and_then(|pe| self.request.tree.parent(pe)),
-            round: started.then_some(self.round),
-            scatter: self.request.operation.is_scatter(),
-            keeps_files: matches!(self.request.payload, Payload::Files { .. }),
-            delivered,
-            lacking,
-        }
-    }
-
-    /// Bytes of M_i that came, and whether it was delivered; `None` if nobody can
-    /// tell any more.
-    fn arrival_of(&self, pe: PeId) -> Option<(u64, bool)> {
-        let at = if self.request.operation.is_scatter() {
-            pe
-        } else {
-            PeId::ROOT
-        };
-        let report = self.last_reports[at.index()].as_ref()?;
-        let mut arrivals = report.arrivals.iter();
-        let arrival = arrivals.find(|a| a.source.max(a.destination) == pe)?;
-        Some((arrival.bytes_received, arrival.delivered))
-    }
-}
-
-fn died(pe: PeId, status: std::process::ExitStatus, last_words: Vec<String>) -> Trouble {
-    let said = match last_words.is_empty() {
-        true => String::new(),
-        false => format!("; its last words: {}", last_words.join(" / ")),
-    };
-    Trouble::Died(pe, how(status), said)
-}
-
-fn out_of_turn(pe: PeId, word: &FromPe) -> Trouble {
-    Trouble::OutOfTurn(pe, format!("{word:?}").chars().take(100).collect())
 }

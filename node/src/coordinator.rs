@@ -29,15 +29,12 @@ pub struct Coordinator {
     words: mpsc::Receiver<Result<ToPe, ChannelError>>,
     queue: mpsc::Sender<FromPe>,
     correspondent: JoinHandle<()>,
+    pulse: Arc<Pulse>,
 }
 
 impl Coordinator {
     /// Calls it.
-    pub async fn connect(
-        addr: SocketAddr,
-        timeouts: &Timeouts,
-        pulse: Arc<Pulse>,
-    ) -> Result<Coordinator, NodeError> {
+    pub async fn connect(addr: SocketAddr, timeouts: &Timeouts) -> Result<Coordinator, NodeError> {
         let failed = |source| NodeError::Coordinator { addr, source };
         let stream = timeout(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
         let stream = stream
@@ -50,13 +47,20 @@ impl Coordinator {
             write: timeouts.write,
         };
         let stream = Lively::new(stream, patience);
+        let pulse = Arc::new(Pulse::default());
         let (say, words) = mpsc::channel(WORDS);
         let (queue, queued) = mpsc::channel(WORDS);
         Ok(Coordinator {
             words,
             queue,
-            correspondent: tokio::spawn(correspond(stream, pulse, say, queued)),
+            correspondent: tokio::spawn(correspond(stream, pulse.clone(), say, queued)),
+            pulse,
         })
+    }
+
+    /// Where pings find what the PE is doing.
+    pub fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
     }
 
     /// Says something, or rather has it said soon.

@@ -4,6 +4,7 @@
 //! rounds. It asks the state machine of `flitcast-proto` what to do and moves the
 //! bytes; it knows nothing of algorithms.
 
+mod briefing;
 pub mod channel;
 mod clock;
 mod connect;

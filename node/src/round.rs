@@ -3,6 +3,8 @@
 //! One thing at a time: an item goes out whole, a message comes in whole, before
 //! the next is looked at. What overlaps, overlaps in the sockets' buffers.
 
+mod error;
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::task::Poll;
@@ -14,7 +16,6 @@ use flitcast_proto::wire::control::{Arrival, Doing, OwnStart, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::{self, Flit};
 use flitcast_proto::{PeId, RoundId, Time};
-use thiserror::Error;
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -26,57 +27,7 @@ use crate::payload::{PayloadError, Sink};
 use crate::pulse::Pulse;
 use crate::recorder::{Moment, Recorder};
 use crate::store::{Outbox, Store};
-
-/// Why a round cannot go on.
-#[derive(Debug, Error)]
-pub enum RoundError {
-    /// A neighbour is gone, or speaks nonsense.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// A neighbour broke the protocol.
-    #[error(transparent)]
-    Violation(#[from] Violation),
-    /// Files cannot be read or written.
-    #[error("{source} (the message of {})", message.pe())]
-    Payload {
-        /// Of which message.
-        message: Message,
-        /// Why.
-        source: PayloadError,
-    },
-    /// A message is not what its source sent.
-    #[error("the message of {} is damaged: {what}", message.pe())]
-    Damaged {
-        /// Which message.
-        message: Message,
-        /// How that shows.
-        what: String,
-    },
-    /// A frame that has no place in this round.
-    #[error("{from} sent {what} in round {round}")]
-    OutOfPlace {
-        /// The neighbour.
-        from: PeId,
-        /// What it sent.
-        what: String,
-        /// The round.
-        round: RoundId,
-    },
-    /// The clock failed.
-    #[error("the alarm clock failed: {0}")]
-    Alarm(#[from] std::io::Error),
-}
-
-impl RoundError {
-    /// The neighbour at fault, where there is one.
-    pub fn peer(&self) -> Option<PeId> {
-        match self {
-            RoundError::Link(error) => Some(error.peer()),
-            RoundError::OutOfPlace { from, .. } => Some(*from),
-            _ => None,
-        }
-    }
-}
+pub use error::RoundError;
 
 /// One round of one PE.
 pub struct Round<'a> {

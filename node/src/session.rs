@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Message, Operation, Pe};
-use flitcast_proto::wire::control::{Arrival, Assignment, FromPe, Prepare, Register, Report, ToPe};
+use flitcast_proto::pe::Pe;
+use flitcast_proto::wire::control::{Assignment, FromPe, Prepare, Register, Report, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use thiserror::Error;
@@ -17,6 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::briefing::{brief, expected, is_order};
 use crate::channel::ChannelError;
 use crate::clock::Alarm;
 use crate::connect::connect;
@@ -25,7 +25,6 @@ use crate::limits::Timeouts;
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::payload::PayloadError;
-use crate::pulse::Pulse;
 use crate::recorder::Recorder;
 use crate::round::{Round, RoundError, blank_report};
 use crate::store::{Outbox, Store};
@@ -155,10 +154,8 @@ pub async fn run(
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
-    let pulse = Arc::new(Pulse::default());
-    let mut channel =
-        Coordinator::connect(config.coordinator, &config.timeouts, pulse.clone()).await?;
-    let lived = serve(&config, &listener, &mut channel, &pulse).await;
+    let mut channel = Coordinator::connect(config.coordinator, &config.timeouts).await?;
+    let lived = serve(&config, &listener, &mut channel).await;
     channel.finish().await;
     lived
 }
@@ -167,7 +164,6 @@ async fn serve(
     config: &NodeConfig,
     listener: &TcpListener,
     channel: &mut Coordinator,
-    pulse: &Arc<Pulse>,
 ) -> Result<(), NodeError> {
     register(config, listener, channel).await?;
     let assignment = match channel.next_word().await? {
@@ -177,7 +173,7 @@ async fn serve(
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
     let mut round = RoundId(0);
-    let worked = work(config, listener, channel, pulse, assignment, &mut round).await;
+    let worked = work(config, listener, channel, assignment, &mut round).await;
     let Err(error) = worked else {
         return Ok(());
     };
@@ -234,7 +230,6 @@ async fn work(
     config: &NodeConfig,
     listener: &TcpListener,
     channel: &mut Coordinator,
-    pulse: &Arc<Pulse>,
     assignment: Assignment,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
@@ -251,7 +246,7 @@ async fn work(
             other => return Err(unexpected(&other, "before the PE was ready")),
         },
     };
-    neighbours.watch(pulse);
+    neighbours.watch(channel.pulse());
     channel
         .say(FromPe::Ready {
             message_bytes: sizes,
@@ -276,7 +271,6 @@ async fn work(
     play_rounds(
         config.pe,
         channel,
-        pulse,
         &mut neighbours,
         &store,
         &assignment,
@@ -289,7 +283,6 @@ async fn work(
 async fn play_rounds(
     pe: PeId,
     channel: &mut Coordinator,
-    pulse: &Pulse,
     neighbours: &mut Neighbours,
     store: &Store,
     assignment: &Assignment,
@@ -300,6 +293,7 @@ async fn play_rounds(
         what: "an alarm",
         source,
     })?;
+    let pulse = channel.pulse().clone();
     for id in (1..=prepare.rounds).map(RoundId) {
         *under_way = id;
         let brief = brief(pe, assignment, prepare);
@@ -322,7 +316,7 @@ async fn play_rounds(
             held: Vec::new(),
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
-            pulse,
+            pulse: &pulse,
             progress: Rc::new(Cell::new(0)),
             recorder: Recorder::new(assignment.record_spans),
             report: blank_report(id, expected(pe, assignment.operation, prepare)),
@@ -414,76 +408,6 @@ async fn play(
         }
     }
     Ok(Over::Played)
-}
-
-fn brief(pe: PeId, assignment: &Assignment, prepare: &Prepare) -> Brief {
-    let operation = assignment.operation;
-    let message = |of: PeId, bytes| Message {
-        source: if operation.is_scatter() {
-            PeId::ROOT
-        } else {
-            of
-        },
-        destination: if operation.is_scatter() {
-            of
-        } else {
-            PeId::ROOT
-        },
-        bytes,
-    };
-    let sends = match (operation.is_scatter(), pe == PeId::ROOT) {
-        (true, true) => {
-            let order = prepare.order.iter();
-            order
-                .map(|&to| message(to, prepare.lengths[to.index() - 1]))
-                .collect()
-        }
-        (false, false) if prepare.own_bytes > 0 => vec![message(pe, prepare.own_bytes)],
-        _ => Vec::new(),
-    };
-    Brief {
-        operation,
-        flit_bytes: assignment.flit_bytes,
-        pace: prepare.pace.clone(),
-        sends,
-        subtree_messages: prepare.subtree_messages,
-        child_messages: prepare.child_messages.clone(),
-    }
-}
-
-/// Whether the order names each nonnull message at most once, and nothing else.
-fn is_order(prepare: &Prepare) -> bool {
-    let mut named = vec![false; prepare.lengths.len() + 1];
-    prepare.order.iter().all(|pe| {
-        let place = named.get_mut(pe.index()).filter(|_| *pe != PeId::ROOT);
-        let new = place.is_some_and(|named| !std::mem::replace(named, true));
-        new && prepare.lengths[pe.index() - 1] > 0
-    })
-}
-
-/// The messages that will come to this PE.
-fn expected(pe: PeId, operation: Operation, prepare: &Prepare) -> Vec<Arrival> {
-    let arrival = |(source, destination), bytes_total| Arrival {
-        source,
-        destination,
-        bytes_received: 0,
-        bytes_total,
-        delivered: false,
-        at_ns: 0,
-    };
-    let all = match (operation.is_scatter(), pe == PeId::ROOT) {
-        (true, false) => vec![arrival((PeId::ROOT, pe), prepare.own_bytes)],
-        (false, true) => {
-            let sources = (1..).map(PeId).zip(&prepare.lengths);
-            sources
-                .map(|(source, &bytes)| arrival((source, PeId::ROOT), bytes))
-                .collect()
-        }
-        _ => Vec::new(),
-    };
-    all.into_iter()
-        .filter(|arrival| arrival.bytes_total > 0)
-        .collect()
 }
 
 /// Until the rounds can begin: measures and answers measurements. `None` if the

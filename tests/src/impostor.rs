@@ -39,6 +39,17 @@ impl Stage {
     /// P0 - P1 - .. of so many PEs; `pe` is the test's.
     #[track_caller]
     pub fn path(pes: u32, pe: u32) -> Stage {
+        Stage::build(pes, pe, None)
+    }
+
+    /// The same, `limited` being started by a shell that does `limit` first.
+    #[track_caller]
+    pub fn limited(pes: u32, pe: u32, limited: u32, limit: &str) -> Stage {
+        Stage::build(pes, pe, Some((limited, limit)))
+    }
+
+    #[track_caller]
+    fn build(pes: u32, pe: u32, limit: Option<(u32, &str)>) -> Stage {
         let dir = crate::scratch();
         let note = dir.path().join("call");
         let play = format!(
@@ -56,6 +67,12 @@ impl Stage {
             }
             if index == pe {
                 text += &format!("run = [\"sh\", \"-c\", \"{play}\"]\n");
+            }
+            if let Some((limited, limit)) = limit
+                && index == limited
+            {
+                let script = format!("{limit}; exec \\\"$@\\\"");
+                text += &format!("run = [\"sh\", \"-c\", \"{script}\", \"sh\"]\n");
             }
         }
         std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");

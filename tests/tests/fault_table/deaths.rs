@@ -105,7 +105,7 @@ fn row_10_a_child_ends_by_itself() {
 }
 
 #[test]
-fn row_13_ctrl_c_twice_ends_it_at_once() {
+fn row_x_ctrl_c_twice_ends_it_at_once() {
     let mut running = start(words(GATHER).into_iter().chain(["-v".to_owned()]));
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::STOP);

@@ -16,7 +16,7 @@ use crate::{measured, says};
 /// P0 - P1 - P2, of which P1 passes on what it gets from P2 as `on_up` wills, in a gather
 /// of a message of P2.
 #[track_caller]
-fn gather_through(
+pub fn gather_through(
     line: &str,
     on_up: impl FnMut(Vec<u8>) -> Option<Vec<u8>> + Send + 'static,
 ) -> (Finished, Duration) {
@@ -39,10 +39,10 @@ fn gather_through(
 }
 
 /// The message in frames of 4 KiB: the first flit has the head, the last the digest.
-const FLITS: &str = "--lengths 0,10000 --flit-size 4000B";
+pub const FLITS: &str = "--lengths 0,10000 --flit-size 4000B";
 
 /// Changes the first frame that is a flit.
-fn on_first_flit(
+pub fn on_first_flit(
     mut change: impl FnMut(&mut Vec<u8>) -> bool + Send,
 ) -> impl FnMut(Vec<u8>) -> Option<Vec<u8>> + Send {
     let mut done = false;

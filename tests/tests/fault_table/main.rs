@@ -5,11 +5,12 @@
 //!
 //! A bound here is a promise, so it is asserted, noise or not. Rows 4 to 7 need the
 //! network lab, and 13 a file system of its own: these need root. Which rows are tested
-//! elsewhere, README.md beside this folder says.
+//! elsewhere, `tests/README.md` says.
 
 mod deaths;
 mod disks;
 mod hostile;
+mod limits;
 mod network;
 mod random_kills;
 mod silence;

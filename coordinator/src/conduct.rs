@@ -176,11 +176,11 @@ impl Conductor<'_> {
                             bytes[pe.index()] = message_bytes[0];
                         }
                         _ if message_bytes.is_empty() => {}
-                        _ => return Err(FromPe::Ready { message_bytes }),
+                        _ => return Some(FromPe::Ready { message_bytes }),
                     }
-                    Ok(())
+                    None
                 }
-                other => Err(other),
+                other => Some(other),
             },
         )
         .await?;
@@ -264,8 +264,8 @@ impl Conductor<'_> {
             self.cluster.say(pe, ToPe::Prepare(prepare)).await;
         }
         self.each_says(ANSWER, "preparing the rounds", |_, word| match word {
-            FromPe::Prepared => Ok(()),
-            other => Err(other),
+            FromPe::Prepared => None,
+            other => Some(other),
         })
         .await
     }
@@ -345,7 +345,7 @@ impl Conductor<'_> {
         &mut self,
         limit: Duration,
         doing: &'static str,
-        mut take: impl FnMut(PeId, FromPe) -> Result<(), FromPe>,
+        mut take: impl FnMut(PeId, FromPe) -> Option<FromPe>,
     ) -> Result<(), Trouble> {
         let deadline = Instant::now() + limit;
         let mut silent: Vec<PeId> = self.cluster.pes().collect();
@@ -357,7 +357,9 @@ impl Conductor<'_> {
                     doing,
                 });
             };
-            take(pe, word).map_err(|word| out_of_turn(pe, &word))?;
+            if let Some(other) = take(pe, word) {
+                return Err(out_of_turn(pe, &other));
+            }
             silent.retain(|&waited_for| waited_for != pe);
         }
         Ok(())

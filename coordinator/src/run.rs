@@ -25,7 +25,7 @@ pub enum Ended {
     /// All rounds are over.
     Done(Box<Outcome>),
     /// The cluster did not come up, or a round failed.
-    Failed(Failure),
+    Failed(Box<Failure>),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
 }
@@ -96,7 +96,7 @@ pub async fn run(
     };
     let mut cluster = match launched {
         Ok(cluster) => cluster,
-        Err(error) => return Ok(Ended::Failed(Failure::of_launch(request, &error))),
+        Err(error) => return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error)))),
     };
     let launching = began.elapsed();
     tracing::info!(pes, ?launching, "launched");
@@ -118,6 +118,6 @@ pub async fn run(
     Ok(match conducted {
         None => Ended::Interrupted,
         Some(Ok(rounds)) => Ended::Done(Box::new(Outcome::new(launching, rounds))),
-        Some(Err(failure)) => Ended::Failed(failure),
+        Some(Err(failure)) => Ended::Failed(Box::new(failure)),
     })
 }

@@ -52,8 +52,10 @@ pub enum TimeoutFault {
     },
 }
 
+type Field = fn(&mut Timeouts) -> &mut Duration;
+
 /// The names, and where each value lives.
-const FIELDS: [(&str, fn(&mut Timeouts) -> &mut Duration); 6] = [
+const FIELDS: [(&str, Field); 6] = [
     ("heartbeat", |timeouts| &mut timeouts.heartbeat),
     ("silence", |timeouts| &mut timeouts.silence),
     ("handshake", |timeouts| &mut timeouts.handshake),

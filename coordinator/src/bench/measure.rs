@@ -103,7 +103,7 @@ pub enum Ended {
     /// All rounds of all algorithms are over: one entry for each.
     Done(Vec<Figures>),
     /// A round of an algorithm failed.
-    Failed(&'static str, Failure),
+    Failed(&'static str, Box<Failure>),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
 }

@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use flitcast_node::limits::Timeouts;
 
 use crate::bench::BenchArgs;
 use crate::calibrate::CalibrateArgs;
 use crate::compare::CompareArgs;
 use crate::plan::PlanArgs;
+use crate::timeouts;
 use crate::topology::TreeArgs;
 use crate::tree::PrintTreeArgs;
 
@@ -191,6 +193,11 @@ pub struct TransferArgs {
     /// measurement before the rounds.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// How long to wait for what before somebody is taken for dead: any of
+    /// heartbeat=0.5s,silence=3s,handshake=2s,connect=5s,write=10s,disk=300s, which are
+    /// the defaults.
+    #[arg(long, value_name = "TIMES", help_heading = "Faults")]
+    pub timeouts: Option<String>,
 }
 
 /// Arguments that both operations share.
@@ -256,6 +263,16 @@ pub struct NodeArgs {
     /// Names the cluster; the launcher says it.
     #[arg(long, env = "FLITCAST_CLUSTER", hide = true, value_parser = parse_cluster)]
     pub cluster: u64,
+    /// How long to wait for what, as in `flitcast scatter --timeouts`.
+    #[arg(long, value_name = "TIMES", value_parser = parse_timeouts)]
+    pub timeouts: Option<Timeouts>,
+}
+
+fn parse_timeouts(text: &str) -> Result<Timeouts, String> {
+    timeouts::parse(text).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        faults.join("; ")
+    })
 }
 
 fn parse_cluster(text: &str) -> Result<u64, std::num::ParseIntError> {

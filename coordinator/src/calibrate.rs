@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
+use flitcast_node::limits::Timeouts;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Host, Model};
@@ -225,6 +226,7 @@ impl Calibration {
             pacing: operation.gives_orders().then_some(pacing),
             pictures: Pictures::default(),
             choice: None,
+            timeouts: Timeouts::default(),
             algorithm,
             sync,
             payload: Payload::Synthetic { lengths },

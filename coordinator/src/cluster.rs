@@ -1,43 +1,47 @@
 //! A cluster: one process per PE, started where its [`Placement`] says, heard, and
 //! stopped. Nothing started here outlives the [`Cluster`].
 
+mod conversation;
 mod process;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use flitcast_node::channel::{ChannelError, CoordinatorCodec};
+use flitcast_node::channel::ChannelError;
+use flitcast_node::limits::Timeouts;
+use flitcast_node::lively::{Lively, Patience};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Register, ToPe};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use thiserror::Error;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::console::Console;
 use crate::placement::{Place, Placement};
+use conversation::{Reader, Writer, converse, open};
 use process::{command, keep, play};
 
 /// For all processes to be started and to register: two idle cores start 64 in some
 /// 60 ms; a thousand on a busy machine have all the time they can need.
 const LAUNCH: Duration = Duration::from_secs(30);
-/// For a new connection to register.
-const HANDSHAKE: Duration = Duration::from_secs(2);
 /// For a process that was told to stop to be gone; then it is killed.
 const STOP: Duration = Duration::from_secs(3);
 /// For the operating system to report a death that a neighbour already noticed.
 pub const DEATH_NOTICE: Duration = Duration::from_millis(500);
-/// Words of PEs that wait to be heard. P0 says most, a few each second.
+/// Words of PEs that wait to be heard: each answers two pings a second.
 const EVENTS: usize = 4096;
+/// Words that wait to be said to a PE. It is told nothing more before it has answered.
+const WORDS: usize = 64;
 
 /// Why a cluster did not come up.
 #[derive(Debug, Error)]
@@ -66,6 +70,17 @@ pub enum LaunchError {
         /// What it had said on stderr.
         last_words: Vec<String>,
     },
+}
+
+impl LaunchError {
+    /// Whose fault it is, where one can be named.
+    pub fn pe(&self) -> Option<PeId> {
+        match self {
+            LaunchError::Io { .. } => None,
+            LaunchError::Missing { missing } => missing.first().copied(),
+            LaunchError::Died { pe, .. } => Some(*pe),
+        }
+    }
 }
 
 /// "P1, P2, P5".
@@ -120,8 +135,12 @@ struct Member {
     pid: u32,
     /// What it said of itself; `None` until it registers.
     register: Option<Register>,
-    writer: Option<FramedWrite<OwnedWriteHalf, CoordinatorCodec>>,
+    queue: Option<mpsc::Sender<ToPe>>,
     exited: bool,
+    /// Nothing more is expected of it, whether its process has ended or not.
+    given_up: bool,
+    /// Tells its keeper to kill it.
+    kill: CancellationToken,
     /// Owns the process: ending the task kills it.
     keeper: JoinHandle<()>,
 }
@@ -134,6 +153,9 @@ pub struct Cluster {
     events: mpsc::Receiver<(PeId, Heard)>,
     /// Tells the keepers to kill what they keep.
     kill: CancellationToken,
+    timeouts: Timeouts,
+    /// Whether the PEs are to look for neighbours that cannot be reached.
+    look: Arc<AtomicBool>,
 }
 
 impl Cluster {
@@ -142,6 +164,7 @@ impl Cluster {
         program: &Path,
         placement: &Placement,
         logs: &LogArgs,
+        timeouts: &Timeouts,
         console: &Console,
     ) -> Result<Cluster, LaunchError> {
         let io = |what: &str| {
@@ -159,6 +182,8 @@ impl Cluster {
             members: Vec::with_capacity(placement.places.len()),
             events,
             kill: CancellationToken::new(),
+            timeouts: *timeouts,
+            look: Arc::default(),
         };
         let launched = async {
             for place in &placement.places {
@@ -192,17 +217,21 @@ impl Cluster {
         json: bool,
     ) -> Result<(), LaunchError> {
         let pe = PeId(self.members.len() as u32);
-        let child = play(&mut command, pe, place, coordinator, self.id).map_err(|source| {
+        let (id, timeouts) = (self.id, &self.timeouts);
+        let child = play(&mut command, pe, place, coordinator, id, timeouts).map_err(|source| {
             let program = command.as_std().get_program().display();
             let what = format!("cannot start a process: {program}");
             LaunchError::Io { what, source }
         })?;
-        let (heard, console, kill) = (heard.clone(), console.clone(), self.kill.clone());
+        let (heard, console) = (heard.clone(), console.clone());
+        let kill = self.kill.child_token();
         self.members.push(Member {
             pid: child.id().unwrap_or(0),
             register: None,
-            writer: None,
+            queue: None,
             exited: false,
+            given_up: false,
+            kill: kill.clone(),
             keeper: tokio::spawn(keep(pe, child, heard, console, json, kill)),
         });
         Ok(())
@@ -219,9 +248,9 @@ impl Cluster {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, address)) => {
-                        let (greeted, id) = (greeted.clone(), self.id);
+                        let (greeted, id, timeouts) = (greeted.clone(), self.id, self.timeouts);
                         tokio::spawn(async move {
-                            match timeout(HANDSHAKE, greet(stream, id)).await {
+                            match timeout(timeouts.handshake, greet(stream, id, &timeouts)).await {
                                 Ok(Some(newcomer)) => drop(greeted.send(newcomer).await),
                                 _ => tracing::warn!(%address, "turned a connection away"),
                             }
@@ -235,14 +264,17 @@ impl Cluster {
                 Some((register, reader, writer)) = greetings.recv() => {
                     let pe = register.pe;
                     let Some(member) = self.members.get_mut(pe.index()) else { continue };
-                    if member.writer.is_some() {
+                    if member.queue.is_some() {
                         tracing::warn!(%pe, "registered twice");
                         continue;
                     }
                     member.register = Some(register);
-                    member.writer = Some(writer);
+                    let (queue, queued) = mpsc::channel(WORDS);
+                    member.queue = Some(queue);
                     missing -= 1;
-                    tokio::spawn(listen(pe, reader, heard.clone()));
+                    let (heard, look) = (heard.clone(), self.look.clone());
+                    let beat = self.timeouts.heartbeat;
+                    tokio::spawn(converse(pe, reader, writer, queued, heard, beat, look));
                 }
                 Some((pe, event)) = self.events.recv() => {
                     if let Heard::Exited(status, last_words) = event {
@@ -270,7 +302,7 @@ impl Cluster {
     }
 
     fn has_registered(&self, pe: PeId) -> bool {
-        self.members[pe.index()].writer.is_some()
+        self.members[pe.index()].queue.is_some()
     }
 
     /// The process that plays a PE.
@@ -280,10 +312,10 @@ impl Cluster {
 
     /// Says something to a PE. If it is gone, that is heard soon.
     pub async fn say(&mut self, pe: PeId, word: ToPe) {
-        if let Some(writer) = &mut self.members[pe.index()].writer
-            && let Err(error) = writer.send(word).await
+        if let Some(queue) = &self.members[pe.index()].queue
+            && queue.send(word).await.is_err()
         {
-            tracing::debug!(%pe, %error, "cannot be told");
+            tracing::debug!(%pe, "cannot be told");
         }
     }
 
@@ -306,9 +338,23 @@ impl Cluster {
         heard
     }
 
-    /// Whether the PE's process still runs, as far as is known.
+    /// Whether the PE's process still runs, as far as is known, and can be heard.
     pub fn is_alive(&self, pe: PeId) -> bool {
-        !self.members[pe.index()].exited
+        let member = &self.members[pe.index()];
+        !member.exited && !member.given_up
+    }
+
+    /// Expects nothing more of a PE, and kills its process: stopped, it would not leave
+    /// by itself. Where another host plays it, that one is left to notice.
+    pub fn give_up_on(&mut self, pe: PeId) {
+        let member = &mut self.members[pe.index()];
+        member.given_up = true;
+        member.kill.cancel();
+    }
+
+    /// Whether the PEs are to look, from now on, for neighbours that cannot be reached.
+    pub fn look(&self, is_wanted: bool) {
+        self.look.store(is_wanted, Relaxed);
     }
 
     /// Tells every process to leave, and kills those that do not. When this
@@ -332,8 +378,12 @@ impl Cluster {
         self.kill.cancel();
         // Nobody hears of their ends any more, or waits until somebody does.
         self.events.close();
+        let deadline = Instant::now() + STOP;
         for member in self.members.drain(..) {
-            let _ = member.keeper.await;
+            // Whom even SIGKILL does not end hangs in the system, at its disk say.
+            if timeout_at(deadline, member.keeper).await.is_err() {
+                tracing::warn!(pid = member.pid, "cannot be killed");
+            }
         }
     }
 }
@@ -352,37 +402,25 @@ fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-type Reader = FramedRead<OwnedReadHalf, CoordinatorCodec>;
-type Writer = FramedWrite<OwnedWriteHalf, CoordinatorCodec>;
-
 /// Waits for a newcomer to say who it is; `None` if it is none of ours.
-async fn greet(stream: TcpStream, id: u64) -> Option<(Register, Reader, Writer)> {
+async fn greet(
+    stream: TcpStream,
+    id: u64,
+    timeouts: &Timeouts,
+) -> Option<(Register, Reader, Writer)> {
     stream.set_nodelay(true).ok()?;
-    let (read, write) = stream.into_split();
-    let mut reader = FramedRead::new(read, CoordinatorCodec::default());
+    let patience = Patience {
+        first: timeouts.handshake,
+        silence: timeouts.silence,
+        write: timeouts.write,
+    };
+    let (mut reader, writer) = open(Lively::new(stream, patience));
     match reader.next().await {
-        Some(Ok(FromPe::Register(register))) if register.cluster == id => Some((
-            register,
-            reader,
-            FramedWrite::new(write, CoordinatorCodec::default()),
-        )),
+        Some(Ok(FromPe::Register(register))) if register.cluster == id => {
+            Some((register, reader, writer))
+        }
         _ => None,
     }
-}
-
-async fn listen(pe: PeId, mut reader: Reader, heard: mpsc::Sender<(PeId, Heard)>) {
-    let end = loop {
-        match reader.next().await {
-            Some(Ok(word)) => {
-                if heard.send((pe, Heard::Word(word))).await.is_err() {
-                    return;
-                }
-            }
-            Some(Err(error)) => break Some(error),
-            None => break None,
-        }
-    };
-    let _ = heard.send((pe, Heard::ChannelEnded(end))).await;
 }
 
 #[cfg(test)]

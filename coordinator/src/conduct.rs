@@ -2,31 +2,32 @@
 //! trigger, collect. When something fails, finds out what failed first and what
 //! came of the messages.
 
+mod aftermath;
 mod measure;
+mod trouble;
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant as Moment};
 
-use flitcast_proto::calibration::fit::FitError;
+use flitcast_node::channel::ChannelError;
+use flitcast_node::lively::Lifeless;
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
-use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Report, ToPe};
-use flitcast_proto::wire::{WireError, negotiate};
+use flitcast_proto::wire::control::{Assignment, FromPe, Prepare, Report, ToPe};
+use flitcast_proto::wire::negotiate;
 use flitcast_proto::{PeId, RoundId};
-use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, DEATH_NOTICE, Heard, how, names};
+use crate::cluster::{Cluster, DEATH_NOTICE, Heard};
 use crate::console::Console;
 use crate::model::{Measurement, foresee, measured_model};
-use crate::outcome::{Failure, Lacking};
+use crate::outcome::{Failure, Phase, slowdown};
 use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
+use crate::watch::{Stall, Watch};
+use trouble::{Trouble, died, out_of_turn};
 
-/// For the PEs to read their input and to connect: most of it is walking a large
-/// input, a million files in a minute or two on a slow disk.
-const READY: Duration = Duration::from_secs(300);
 /// What measuring an edge takes before a round that was not calibrated for: a command
 /// should begin at once.
 const SHORT_PROBE: Duration = Duration::from_millis(8);
@@ -34,9 +35,6 @@ const SHORT_PROBE: Duration = Duration::from_millis(8);
 const SHORT_PROBES: Duration = Duration::from_secs(1);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
-/// After a failure, for the survivors to undo what is half done and tell what
-/// arrived.
-const LAST_REPORTS: Duration = Duration::from_secs(2);
 
 /// All that was planned and measured.
 #[derive(Debug)]
@@ -55,52 +53,6 @@ pub struct Rounds {
     pub reports: Vec<Vec<Report>>,
     /// The spans of the median round, if spans were asked for.
     pub recorded: Option<MeasuredRound>,
-}
-
-/// What went wrong first, and with whom.
-#[derive(Debug, Error)]
-enum Trouble {
-    #[error("{0} {1}{2}")]
-    Died(PeId, String, String),
-    #[error("{0}: {1}")]
-    Fault(PeId, String),
-    #[error("{0} {1}")]
-    Vanished(PeId, String),
-    #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
-    Silent {
-        silent: Vec<PeId>,
-        limit: Duration,
-        doing: &'static str,
-    },
-    #[error("{0}: {1}")]
-    Incompatible(PeId, WireError),
-    #[error("the schedule contradicts itself: {0}")]
-    Schedule(#[from] flitcast_proto::pe::Violation),
-    #[error("{0} said {1} out of turn")]
-    OutOfTurn(PeId, String),
-    #[error("{0} says it listens on `{1}`, which is no address and port")]
-    NoPort(PeId, String),
-    #[error("the edge to {0} could not be measured: {1}")]
-    Unmeasured(PeId, FitError),
-    #[error("the clock of {0} could not be compared with its parent's")]
-    Timeless(PeId),
-}
-
-impl Trouble {
-    fn pe(&self) -> Option<PeId> {
-        match self {
-            Trouble::Died(pe, ..)
-            | Trouble::Fault(pe, _)
-            | Trouble::Vanished(pe, _)
-            | Trouble::Incompatible(pe, _)
-            | Trouble::OutOfTurn(pe, _)
-            | Trouble::NoPort(pe, _)
-            | Trouble::Unmeasured(pe, _)
-            | Trouble::Timeless(pe) => Some(*pe),
-            Trouble::Silent { silent, .. } => silent.first().copied(),
-            Trouble::Schedule(_) => None,
-        }
-    }
 }
 
 /// Conducts all rounds of a request on a cluster.
@@ -135,11 +87,24 @@ pub async fn measure(
     }
 }
 
+/// A round that is watched.
+struct UnderWay {
+    watch: Watch,
+    began: Moment,
+    predicted_ns: u64,
+    /// How many times longer than predicted it takes, as was said last.
+    slow: f64,
+}
+
 struct Conductor<'a> {
     cluster: &'a mut Cluster,
     request: &'a Request,
     console: &'a Console,
     bytes: Vec<u64>,
+    /// What is being done.
+    phase: Phase,
+    /// The round that P0 has begun and not ended.
+    under_way: Option<UnderWay>,
     /// The round under way; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
@@ -153,6 +118,8 @@ impl<'a> Conductor<'a> {
             request,
             console,
             bytes: Vec::new(),
+            phase: Phase::Connect,
+            under_way: None,
             round: RoundId(0),
             last_reports: vec![None; request.tree.len()],
         }
@@ -160,6 +127,7 @@ impl<'a> Conductor<'a> {
 
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
         self.bytes = self.assign().await?;
+        self.phase = Phase::Probe;
         let began = Instant::now();
         let (mut measured, model, probing) = match &self.request.profile {
             Some(profile) => {
@@ -196,6 +164,7 @@ impl<'a> Conductor<'a> {
         let bytes = &self.bytes;
         let foreseen = foresee(tree, *operation, pacing, bytes, *flit_bytes, &model);
         let (briefs, prediction) = foreseen?;
+        self.phase = Phase::Prepare;
         self.prepare(briefs).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
@@ -246,7 +215,7 @@ impl<'a> Conductor<'a> {
         let scatter = self.request.operation.is_scatter();
         let n = bytes.len() - 1;
         self.each_says(
-            READY,
+            self.request.timeouts.disk,
             "reading the input and connecting",
             |pe, word| match word {
                 FromPe::Ready { message_bytes } => {
@@ -258,11 +227,11 @@ impl<'a> Conductor<'a> {
                             bytes[pe.index()] = message_bytes[0];
                         }
                         _ if message_bytes.is_empty() => {}
-                        _ => return Err(FromPe::Ready { message_bytes }),
+                        _ => return Some(FromPe::Ready { message_bytes }),
                     }
-                    Ok(())
+                    None
                 }
-                other => Err(other),
+                other => Some(other),
             },
         )
         .await?;
@@ -313,8 +282,8 @@ impl<'a> Conductor<'a> {
             self.cluster.say(pe, ToPe::Prepare(prepare)).await;
         }
         self.each_says(ANSWER, "preparing the rounds", |_, word| match word {
-            FromPe::Prepared => Ok(()),
-            other => Err(other),
+            FromPe::Prepared => None,
+            other => Some(other),
         })
         .await
     }
@@ -335,30 +304,45 @@ impl<'a> Conductor<'a> {
             1 => what.to_owned(),
             rounds => format!("{what} by {} {id}/{rounds}", self.request.algorithm),
         };
-        self.console.begin(name, self.bytes.iter().sum());
+        let of = self.bytes.iter().sum();
+        self.console.begin(name, of);
+        self.phase = Phase::Round { moved: 0, of };
         let predicted_ns = prediction.round_ns();
-        let began = Instant::now();
         self.cluster
             .say(PeId::ROOT, ToPe::Trigger { round: id })
             .await;
         tracing::info!(round = %id, "triggered");
-        // A round has no deadline of its own: it takes what its links take.
+        // A round has no deadline of its own: it takes what its links take. It is watched
+        // instead, and given up when nothing moves any more.
+        let (pes, began) = (self.request.tree.len(), Moment::now());
+        self.under_way = Some(UnderWay {
+            watch: Watch::new(self.request.timeouts, pes, began),
+            began,
+            predicted_ns,
+            slow: 1.0,
+        });
         while self.last_reports[0].is_none() {
             match self.next_word(None).await? {
                 Some((PeId::ROOT, FromPe::Progress { bytes, .. })) => {
+                    self.phase = Phase::Round { moved: bytes, of };
                     self.console.moved(bytes, began.elapsed(), predicted_ns);
                 }
                 Some((PeId::ROOT, FromPe::Report(_))) | None => {}
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
             }
         }
+        self.under_way = None;
+        self.cluster.look(false);
+        self.phase = Phase::Report;
         for pe in self.cluster.pes().skip(1) {
             self.cluster.say(pe, ToPe::Collect { round: id }).await;
         }
-        let deadline = Instant::now() + ANSWER;
+        let mut deadline = Instant::now() + ANSWER;
         while self.last_reports.iter().any(Option::is_none) {
             match self.next_word(Some(deadline)).await? {
-                Some((_, FromPe::Report(_) | FromPe::Progress { .. })) => {}
+                // Reports with spans are long.
+                Some((_, FromPe::Report(_))) => deadline = Instant::now() + ANSWER,
+                Some((_, FromPe::Progress { .. })) => {}
                 Some((pe, other)) => return Err(out_of_turn(pe, &other)),
                 None => {
                     let silent = self.cluster.pes();
@@ -379,7 +363,7 @@ impl<'a> Conductor<'a> {
         &mut self,
         limit: Duration,
         doing: &'static str,
-        mut take: impl FnMut(PeId, FromPe) -> Result<(), FromPe>,
+        mut take: impl FnMut(PeId, FromPe) -> Option<FromPe>,
     ) -> Result<(), Trouble> {
         let deadline = Instant::now() + limit;
         let mut silent: Vec<PeId> = self.cluster.pes().collect();
@@ -391,7 +375,9 @@ impl<'a> Conductor<'a> {
                     doing,
                 });
             };
-            take(pe, word).map_err(|word| out_of_turn(pe, &word))?;
+            if let Some(other) = take(pe, word) {
+                return Err(out_of_turn(pe, &other));
+            }
             silent.retain(|&waited_for| waited_for != pe);
         }
         Ok(())
@@ -402,23 +388,104 @@ impl<'a> Conductor<'a> {
         &mut self,
         deadline: Option<Instant>,
     ) -> Result<Option<(PeId, FromPe)>, Trouble> {
-        match self.cluster.hear(deadline).await {
-            None => Ok(None),
-            Some((pe, Heard::Word(FromPe::Fault { reason, peer, .. }))) => {
-                Err(self.first_cause(Trouble::Fault(pe, reason), peer).await)
+        loop {
+            // Pongs come all the time. Should they not, silence is noticed below.
+            let heard = self.cluster.hear(deadline).await;
+            self.look_after_round()?;
+            match heard {
+                None => return Ok(None),
+                Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
+                    if let Some(round) = &mut self.under_way {
+                        round.watch.heard(pe, &pong, Moment::now());
+                    }
+                }
+                Some((pe, Heard::Word(FromPe::Fault { reason, peer, .. }))) => {
+                    let fault = Trouble::Fault {
+                        witness: pe,
+                        blamed: peer.filter(|peer| self.request.tree.contains(*peer)),
+                        reason,
+                    };
+                    return Err(self.first_cause(fault, peer).await);
+                }
+                Some((pe, Heard::Word(word))) => {
+                    self.note(pe, &word);
+                    return Ok(Some((pe, word)));
+                }
+                Some((pe, Heard::ChannelEnded(end))) => return Err(self.ended(pe, end).await),
+                Some((pe, Heard::Exited(status, last_words))) => {
+                    return Err(died(pe, status, last_words));
+                }
             }
-            Some((pe, Heard::Word(word))) => {
-                self.note(pe, &word);
-                Ok(Some((pe, word)))
-            }
-            Some((pe, Heard::ChannelEnded(error))) => {
-                let how = error.map_or("closed its channel without a word".to_owned(), |error| {
-                    format!("cannot be understood any more: {error}")
-                });
-                Err(self.first_cause(Trouble::Vanished(pe, how), Some(pe)).await)
-            }
-            Some((pe, Heard::Exited(status, last_words))) => Err(died(pe, status, last_words)),
         }
+    }
+
+    /// Why the channel of a PE has ended.
+    async fn ended(&mut self, pe: PeId, end: Option<ChannelError>) -> Trouble {
+        let lifeless = match &end {
+            Some(ChannelError::Io(error)) => Lifeless::of(error),
+            _ => None,
+        };
+        if let Some(lifeless) = lifeless {
+            return Trouble::Lifeless(pe, lifeless);
+        }
+        let how = end.map_or("closed its channel without a word".to_owned(), |error| {
+            format!("cannot be understood any more: {error}")
+        });
+        self.first_cause(Trouble::Vanished(pe, how), Some(pe)).await
+    }
+
+    /// Says that a round is slow, and gives it up when it stands still.
+    fn look_after_round(&mut self) -> Result<(), Trouble> {
+        let Some(round) = &mut self.under_way else {
+            return Ok(());
+        };
+        let now = Moment::now();
+        // Said once, and again each time that it has doubled.
+        let slower = slowdown(now - round.began, round.predicted_ns);
+        if let Some(times) = slower.filter(|times| *times >= 2.0 * round.slow) {
+            round.slow = times;
+            self.console.slow(self.round, times, self.phase);
+        }
+        let watch = &round.watch;
+        self.cluster.look(watch.wants_look(now));
+        match watch.check(now) {
+            None => Ok(()),
+            Some(stall) => {
+                let seconds = watch.quiet(now).as_secs_f64();
+                let what = self.told_of(stall);
+                let text = format!("{what}; nothing has moved for {seconds:.1} s");
+                Err(Trouble::Stalled(stall.pe(), text))
+            }
+        }
+    }
+
+    fn told_of(&self, stall: Stall) -> String {
+        let at = |pe: PeId| match self.address(pe) {
+            Some(address) => format!("{pe} at {address}"),
+            None => pe.to_string(),
+        };
+        match stall {
+            Stall::Unreached { pe, from } => format!(
+                "{} cannot be reached from {}: it acknowledges nothing",
+                at(pe),
+                at(from)
+            ),
+            Stall::TakesNothing { pe, from } => {
+                format!("{} takes nothing from {}", at(pe), at(from))
+            }
+            Stall::SendsNothing { pe, to } => {
+                format!("{} owes {} the rest of a message", at(pe), at(to))
+            }
+            Stall::Busy { pe } => format!("{} does not get done with its files", at(pe)),
+            Stall::StandsStill => "every PE waits for another".to_owned(),
+        }
+    }
+
+    /// Where a PE is reached, as far as is known.
+    fn address(&self, pe: PeId) -> Option<String> {
+        let place = self.request.placement.places.get(pe.index())?;
+        let listen: SocketAddr = self.cluster.register(pe)?.listen.parse().ok()?;
+        Some(SocketAddr::new(place.address, listen.port()).to_string())
     }
 
     fn note(&mut self, pe: PeId, word: &FromPe) {
@@ -445,89 +512,4 @@ impl<'a> Conductor<'a> {
         }
         seen
     }
-
-    /// Ends the round everywhere and finds out what arrived.
-    async fn give_up(&mut self, trouble: Trouble) -> Failure {
-        let cause = trouble.to_string();
-        tracing::info!(%cause, "giving up");
-        let reason = cause.clone();
-        self.cluster
-            .say_to_all(&ToPe::Abort {
-                round: self.round,
-                reason,
-            })
-            .await;
-        let started = self.round > RoundId(0);
-        let deadline = Instant::now() + LAST_REPORTS;
-        let waited_for = |this: &Self, pe: PeId| {
-            this.cluster.is_alive(pe) && this.last_reports[pe.index()].is_none()
-        };
-        while started && self.cluster.pes().any(|pe| waited_for(self, pe)) {
-            match self.cluster.hear(Some(deadline)).await {
-                Some((pe, Heard::Word(word))) => self.note(pe, &word),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        let mut delivered = Vec::new();
-        let mut lacking = Vec::new();
-        for pe in self.cluster.pes().skip(1).filter(|_| started) {
-            let bytes = self.bytes[pe.index()];
-            let arrival = self.arrival_of(pe);
-            match arrival {
-                _ if bytes == 0 => {}
-                Some((_, true)) => delivered.push(pe),
-                Some((received, false)) => lacking.push(Lacking {
-                    pe,
-                    bytes,
-                    received: Some(received),
-                }),
-                None => lacking.push(Lacking {
-                    pe,
-                    bytes,
-                    received: None,
-                }),
-            }
-        }
-        Failure {
-            cause,
-            pe: trouble.pe(),
-            pid: trouble.pe().map(|pe| self.cluster.pid(pe)),
-            host: trouble
-                .pe()
-                .and_then(|pe| self.request.placement.places[pe.index()].name.clone()),
-            parent: trouble.pe().and_then(|pe| self.request.tree.parent(pe)),
-            round: started.then_some(self.round),
-            scatter: self.request.operation.is_scatter(),
-            keeps_files: matches!(self.request.payload, Payload::Files { .. }),
-            delivered,
-            lacking,
-        }
-    }
-
-    /// Bytes of M_i that came, and whether it was delivered; `None` if nobody can
-    /// tell any more.
-    fn arrival_of(&self, pe: PeId) -> Option<(u64, bool)> {
-        let at = if self.request.operation.is_scatter() {
-            pe
-        } else {
-            PeId::ROOT
-        };
-        let report = self.last_reports[at.index()].as_ref()?;
-        let mut arrivals = report.arrivals.iter();
-        let arrival = arrivals.find(|a| a.source.max(a.destination) == pe)?;
-        Some((arrival.bytes_received, arrival.delivered))
-    }
-}
-
-fn died(pe: PeId, status: std::process::ExitStatus, last_words: Vec<String>) -> Trouble {
-    let said = match last_words.is_empty() {
-        true => String::new(),
-        false => format!("; its last words: {}", last_words.join(" / ")),
-    };
-    Trouble::Died(pe, how(status), said)
-}
-
-fn out_of_turn(pe: PeId, word: &FromPe) -> Trouble {
-    Trouble::OutOfTurn(pe, format!("{word:?}").chars().take(100).collect())
 }

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use flitcast_proto::RoundId;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::outcome::Phase;
 use crate::units::{Bytes, Nanos};
 
 /// Stderr, shared.
@@ -61,6 +63,13 @@ impl Console {
             Bytes(moved),
             Bytes(total),
             Nanos(left)
+        ));
+    }
+
+    /// A round takes so many times longer than predicted.
+    pub fn slow(&self, round: RoundId, times: f64, phase: Phase) {
+        self.line(&format!(
+            "round {round} is slow, x {times:.1} against the prediction so far: {phase}"
         ));
     }
 

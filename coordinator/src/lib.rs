@@ -30,11 +30,13 @@ mod profile;
 mod report;
 mod request;
 mod run;
+mod timeouts;
 mod toml_file;
 mod topology;
 mod tree;
 mod tree_file;
 mod units;
+mod watch;
 mod workload;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -80,7 +82,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => time(args, &logs),
         Command::Calibrate(args) => match args.understand() {
             Ok(calibration) => {
-                runtime().and_then(|r| r.block_on(calibrate_and_report(&calibration, &logs)))
+                conducting().and_then(|r| r.block_on(calibrate_and_report(&calibration, &logs)))
             }
             Err(faults) => Ok(refuse(&faults)),
         },
@@ -159,13 +161,24 @@ fn understood(
     logs: LogArgs,
 ) -> anyhow::Result<ExitCode> {
     match request {
-        Ok(request) => runtime()?.block_on(run_and_report(&request, &logs)),
+        Ok(request) => conducting()?.block_on(run_and_report(&request, &logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }
 
-/// One thread: the commands of this program wait for others most of the time.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+/// Of the coordinator: one thread that conducts, and one that keeps the connections to the
+/// PEs alive while the first works something out.
+fn conducting() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+/// Of a PE: one thread does everything, so that a PE that answers pings is not stuck.
+fn playing() -> anyhow::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder
         .enable_all()
@@ -253,7 +266,7 @@ fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         Ok(bench) => bench,
         Err(faults) => return Ok(refuse(&faults)),
     };
-    match runtime()?.block_on(bench::run(&mut bench, logs))? {
+    match conducting()?.block_on(bench::run(&mut bench, logs))? {
         bench::Ended::Done(figures) => {
             bench::print(&bench, figures).context("cannot print the result")?;
             Ok(ExitCode::SUCCESS)
@@ -280,7 +293,7 @@ fn play_node(args: NodeArgs) -> anyhow::Result<ExitCode> {
     // tells us should that not come.
     let signal_at_death = Some(rustix::process::Signal::TERM);
     rustix::process::set_parent_process_death_signal(signal_at_death).context("prctl")?;
-    let runtime = runtime()?;
+    let runtime = playing()?;
     let result = runtime.block_on(async {
         let shutdown = CancellationToken::new();
         let mut terminate = signal(SignalKind::terminate())?;
@@ -295,6 +308,7 @@ fn play_node(args: NodeArgs) -> anyhow::Result<ExitCode> {
             pe: PeId(args.pe),
             coordinator: args.coordinator,
             cluster: args.cluster,
+            timeouts: args.timeouts.unwrap_or_default(),
         };
         anyhow::Ok(flitcast_node::run(config, listener, shutdown).await?)
     });

@@ -7,8 +7,9 @@ use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, RoundId};
 
-use crate::cluster::names;
+use crate::cluster::{LaunchError, names};
 use crate::conduct::Rounds;
+use crate::request::Request;
 use crate::units::Bytes;
 
 /// The spread of one figure over the rounds, in nanoseconds.
@@ -102,6 +103,8 @@ pub struct Outcome {
     pub collisions: u64,
     /// Flits of passing messages in one PE's user memory, at most.
     pub peak_buffered_flits: u64,
+    /// Frames of earlier rounds that were dropped, in all rounds.
+    pub late_frames: u64,
 }
 
 /// Flits that had to wait for a busy port in a round.
@@ -121,6 +124,14 @@ pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
 fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
     let since = clock.on_the_other(at_ns) - i128::from(started_ns);
     u64::try_from(since.max(0)).unwrap_or(u64::MAX)
+}
+
+/// How many times longer than predicted a round takes, or took, if that is worth a word.
+pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
+    const WORTH_A_WORD: f64 = 2.0;
+    const SHORTEST: Duration = Duration::from_secs(1);
+    let times = elapsed.as_nanos() as f64 / predicted_ns.max(1) as f64;
+    (times >= WORTH_A_WORD && elapsed >= SHORTEST).then_some(times)
 }
 
 impl Outcome {
@@ -183,9 +194,17 @@ impl Outcome {
                 .map(|round| round_collisions(round))
                 .max()
                 .unwrap_or(0),
+            late_frames: reports().map(|r| r.late_frames).sum(),
             peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
             rounds,
         }
+    }
+
+    /// How many times longer it took than was predicted; `None` where it did not, or was
+    /// too short to tell what a machine's own pauses do to it.
+    pub fn slowdown(&self) -> Option<f64> {
+        let measured_ns = self.measured?.median;
+        slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
     }
 
     /// How far the prediction is from what was measured, in percent of the latter.
@@ -206,19 +225,77 @@ pub struct Lacking {
     pub received: Option<u64>,
 }
 
+/// What was being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Processes are started and register.
+    Launch,
+    /// The PEs read their input and connect.
+    Connect,
+    /// Edges are measured, one after the other.
+    Probe,
+    /// The PEs are told what the rounds need.
+    Prepare,
+    /// A round is under way.
+    Round {
+        /// Bytes that P0 has sent or received.
+        moved: u64,
+        /// Of so many.
+        of: u64,
+    },
+    /// P0 is done, and the others tell how it was.
+    Report,
+}
+
+impl Phase {
+    /// For programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Launch => "launch",
+            Phase::Connect => "connect",
+            Phase::Probe => "probe",
+            Phase::Prepare => "prepare",
+            Phase::Round { .. } => "round",
+            Phase::Report => "report",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Phase::Launch => f.write_str("starting the processes"),
+            Phase::Connect => f.write_str("reading the input and connecting"),
+            Phase::Probe => f.write_str("measuring the edges"),
+            Phase::Prepare => f.write_str("preparing the rounds"),
+            Phase::Round { moved: 0, .. } => f.write_str("before the first data at P0"),
+            Phase::Round { moved, of } => {
+                write!(f, "{} of {} moved at P0", Bytes(moved), Bytes(of))
+            }
+            Phase::Report => f.write_str("reporting the round"),
+        }
+    }
+}
+
 /// A run that failed.
 #[derive(Debug)]
 pub struct Failure {
     /// What failed first.
     pub cause: String,
+    /// What was being done.
+    pub phase: Phase,
     /// With whom.
     pub pe: Option<PeId>,
+    /// Where it listens, as far as is known.
+    pub address: Option<String>,
     /// Its process.
     pub pid: Option<u32>,
     /// Its host's name, in a cluster that has such.
     pub host: Option<String>,
     /// Its parent in the tree.
     pub parent: Option<PeId>,
+    /// Who stands below it, and so was cut off.
+    pub below: Vec<PeId>,
     /// In which round; `None` before the first.
     pub round: Option<RoundId>,
     /// Whether it was a scatter.
@@ -232,6 +309,26 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Of a cluster that did not come up.
+    pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
+        let pe = error.pe();
+        Failure {
+            cause: format!("the cluster did not come up: {error}"),
+            phase: Phase::Launch,
+            pe,
+            address: None,
+            pid: None,
+            host: pe.and_then(|pe| request.placement.places[pe.index()].name.clone()),
+            parent: pe.and_then(|pe| request.tree.parent(pe)),
+            below: Vec::new(),
+            round: None,
+            scatter: request.operation.is_scatter(),
+            keeps_files: false,
+            delivered: Vec::new(),
+            lacking: Vec::new(),
+        }
+    }
+
     /// The messages of which no byte came.
     fn nothing_of(&self) -> impl Iterator<Item = &Lacking> {
         self.lacking
@@ -245,17 +342,29 @@ impl fmt::Display for Failure {
         write!(f, "{}", self.cause)?;
         if let (Some(pe), Some(pid)) = (self.pe, self.pid) {
             write!(f, "\n  where: {pe}, process {pid}")?;
+            if let Some(address) = &self.address {
+                write!(f, " at {address}")?;
+            }
             if let Some(host) = &self.host {
                 write!(f, " on {host}")?;
             }
             if let Some(parent) = self.parent {
                 write!(f, ", child of {parent}")?;
             }
+            if !self.below.is_empty() {
+                write!(f, "\n  cut off with it: {}", names(&self.below))?;
+            }
         }
+        let phase = self.phase;
         let operation = if self.scatter { "scatter" } else { "gather" };
         match self.round {
-            Some(round) => write!(f, "\n  when: round {round} of the {operation}")?,
-            None => return write!(f, "\n  when: before the first round; nothing was sent"),
+            Some(round) => write!(f, "\n  when: round {round} of the {operation}, {phase}")?,
+            None => {
+                return write!(
+                    f,
+                    "\n  when: {phase}, before the first round; nothing was sent"
+                );
+            }
         }
         match self.delivered.is_empty() {
             true => write!(f, "\n  delivered: nothing")?,

@@ -153,6 +153,17 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         let side = if error < 0.0 { "low" } else { "high" };
         out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
     }
+    if let Some(times) = outcome.slowdown() {
+        out.push_str(&format!("; slow, x {times:.1} against the prediction"));
+    }
+    if outcome.late_frames > 0 {
+        let frames = counted(
+            outcome.late_frames,
+            "frame of an earlier round was dropped",
+            "frames of earlier rounds were dropped",
+        );
+        out.push_str(&format!("\n  late         {frames}"));
+    }
     out.push_str(&format!(
         "\n  goodput      {}\n  collisions   {}\n  buffered     at most {} of a passing message in a PE\n",
         Rate { bytes: outcome.bytes, nanos: measured.median },
@@ -292,6 +303,8 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "predicted_us": micros(outcome.predicted_ns),
             "measured_us": spread(outcome.measured),
             "error_pct": outcome.error_pct(),
+            "slowdown": outcome.slowdown(),
+            "late_frames": outcome.late_frames,
             "goodput_bytes_per_s": goodput,
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,
@@ -311,10 +324,13 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>) -> String {
     let mut result = json!({
         "error": {
             "message": failure.cause,
+            "phase": failure.phase.name(),
             "pe": failure.pe.map(|pe| pe.0),
+            "address": failure.address,
             "pid": failure.pid,
             "host": failure.host,
             "parent": failure.parent.map(|parent| parent.0),
+            "below": failure.below.iter().map(|pe| pe.0).collect::<Vec<_>>(),
             "round": failure.round.map(|round| round.0),
             "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
             "left_without": lacking.collect::<Vec<_>>(),

@@ -7,6 +7,7 @@ mod messages;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flitcast_node::limits::Timeouts;
 use flitcast_node::payload::PayloadError;
 use flitcast_proto::cost::Edge;
 use flitcast_proto::pe::{Operation, Violation};
@@ -28,6 +29,7 @@ use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::pictures::{PictureError, Pictures};
 use crate::placement::Placement;
 use crate::profile::{Profile, ProfileError};
+use crate::timeouts::{self, TimeoutFault};
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
 use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
 use crate::workload::{DealError, LengthsError};
@@ -73,6 +75,8 @@ pub struct Request {
     pub flit_bytes: u32,
     /// What the links to their parents are to be like, by PE index; `None`: as they are.
     pub links: Vec<Option<EdgeSpec>>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
     /// How many rounds.
     pub rounds: u64,
     /// What is known of the cluster beforehand.
@@ -195,6 +199,9 @@ pub enum RequestError {
     /// A link that cannot be had.
     #[error("--link: {0}")]
     Link(#[from] LinkFault),
+    /// Timeouts that make no sense.
+    #[error("--timeouts: {0}")]
+    Timeouts(#[from] TimeoutFault),
     /// The lengths do not fit the tree.
     #[error("{option}: {source}")]
     Lengths {
@@ -310,6 +317,11 @@ impl Request {
             .map(LinkSpec::parse)
             .transpose();
         let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
+        let timeouts = args.transfer.timeouts.as_deref().map(timeouts::parse);
+        let timeouts = timeouts
+            .transpose()
+            .map_err(|found| faults.extend(found.into_iter().map(RequestError::from)))
+            .ok();
         let asked = Asked::of(&args, spread)
             .map_err(|all| faults.extend(all))
             .ok();
@@ -369,13 +381,16 @@ impl Request {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
         }
-        match (topology, operation, flit_bytes, payload, link, pictures) {
+        match (
+            topology, operation, flit_bytes, payload, link, timeouts, pictures,
+        ) {
             (
                 Some(topology),
                 Some(operation),
                 Some(flit_bytes),
                 Some((payload, bytes)),
                 Ok(link),
+                Some(timeouts),
                 Some(pictures),
             ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
@@ -394,6 +409,7 @@ impl Request {
                     pacing: None,
                     payload,
                     flit_bytes,
+                    timeouts: timeouts.unwrap_or_default(),
                     rounds: args.rounds,
                     profile: profile.map(Arc::new),
                     format: args.format,

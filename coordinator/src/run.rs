@@ -25,8 +25,8 @@ const LAST_LAUNCH: Duration = Duration::from_secs(3);
 pub enum Ended<T> {
     /// All went well.
     Done(T),
-    /// Something failed.
-    Failed(Failure),
+    /// The cluster did not come up, or something failed.
+    Failed(Box<Failure>),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
 }
@@ -61,7 +61,7 @@ impl Interrupts {
 ///
 /// # Errors
 ///
-/// The cluster did not come up, or what was half written could not be removed.
+/// What was half written could not be removed.
 pub async fn run(
     request: &Request,
     logs: &LogArgs,
@@ -107,6 +107,7 @@ async fn on_a_cluster<T>(
         &program,
         &request.placement,
         logs,
+        &request.timeouts,
         &console
     ));
     let launched = tokio::select! {
@@ -126,7 +127,10 @@ async fn on_a_cluster<T>(
             return Ok(Ended::Interrupted);
         }
     };
-    let mut cluster = launched.context("the cluster did not come up")?;
+    let mut cluster = match launched {
+        Ok(cluster) => cluster,
+        Err(error) => return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error)))),
+    };
     let launching = began.elapsed();
     tracing::info!(pes, ?launching, "launched");
     let id = cluster.id();
@@ -147,6 +151,6 @@ async fn on_a_cluster<T>(
     Ok(match conducted {
         None => Ended::Interrupted,
         Some(Ok(done)) => Ended::Done(done),
-        Some(Err(failure)) => Ended::Failed(failure),
+        Some(Err(failure)) => Ended::Failed(Box::new(failure)),
     })
 }

@@ -72,7 +72,8 @@ async fn connect_to_parent(
         addr: addr.to_owned(),
         source,
     };
-    let stream = timeout(limits::CONNECT, TcpStream::connect(addr)).await;
+    let attempt = config.timeouts.within(config.timeouts.connect);
+    let stream = timeout(attempt, TcpStream::connect(addr)).await;
     let stream = stream
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;
@@ -104,14 +105,15 @@ async fn accept_children(
     let mut missing = children.to_vec();
     let mut links = Vec::with_capacity(children.len());
     let mut greeting = JoinSet::new();
-    let deadline = tokio::time::Instant::now() + limits::NEIGHBOURS;
+    let limit = limits::NEIGHBOURS.max(2 * config.timeouts.connect);
+    let deadline = tokio::time::Instant::now() + limit;
     while !missing.is_empty() {
         tokio::select! {
             accepted = listener.accept(), if greeting.len() < limits::GREETINGS => match accepted {
                 Ok((stream, addr)) => {
                     let config = config.clone();
                     greeting.spawn(async move {
-                        let greeted = timeout(limits::HANDSHAKE, greet(&config, stream, flit_bytes));
+                        let greeted = timeout(config.timeouts.handshake, greet(&config, stream, flit_bytes));
                         greeted.await.unwrap_or_else(|_| Err("it said nothing".to_owned()))
                             .map_err(|why| (addr, why))
                     });

@@ -4,15 +4,19 @@
 //! rounds. It asks the state machine of `flitcast-proto` what to do and moves the
 //! bytes; it knows nothing of algorithms.
 
+mod briefing;
 pub mod channel;
 mod clock;
 mod connect;
+mod coordinator;
 pub mod limits;
 mod link;
+pub mod lively;
 mod neighbours;
 pub mod payload;
 mod probe;
 mod process;
+mod pulse;
 mod recorder;
 mod round;
 mod session;

@@ -12,15 +12,18 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use flitcast_proto::PeId;
+use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError, frame_length};
 use thiserror::Error;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::pulse::Pulse;
 use crate::shape::Shape;
 
 /// What is read before a frame's length is known: enough for most control frames,
@@ -74,6 +77,18 @@ pub enum LinkError {
     },
 }
 
+impl LinkError {
+    /// The neighbour.
+    pub fn peer(&self) -> PeId {
+        match self {
+            LinkError::Closed { peer, .. }
+            | LinkError::Truncated { peer, .. }
+            | LinkError::Io { peer, .. }
+            | LinkError::Wire { peer, .. } => *peer,
+        }
+    }
+}
+
 /// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {
@@ -85,6 +100,7 @@ pub struct Link {
     scratch: Vec<u8>,
     /// Boxed: few links have one, and all are moved about.
     shape: Option<Box<Shape>>,
+    pulse: Arc<Pulse>,
 }
 
 impl Link {
@@ -98,7 +114,16 @@ impl Link {
             reader: Reader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
             scratch: Vec::new(),
             shape: None,
+            pulse: Arc::default(),
         })
+    }
+
+    /// Tells `pulse` what it does, from now on.
+    pub fn watch(&mut self, pulse: Arc<Pulse>) {
+        if let Ok(local) = self.stream.local_addr() {
+            pulse.has_edge(self.peer, local, self.addr);
+        }
+        self.pulse = pulse;
     }
 
     /// Gives the link a shape, from the next frame on, in both directions. Its other
@@ -144,6 +169,7 @@ impl Link {
             return Poll::Ready(Ok(()));
         };
         let arrival = shape.poll_arrival(cx, self.reader.frame().len());
+        self.pulse.on_clock(arrival.is_pending());
         arrival.map_err(|e| self.failed(e))
     }
 
@@ -177,7 +203,10 @@ impl Link {
             let n = space.filled().len();
             match ready!(read) {
                 Ok(()) if n == 0 => return Poll::Ready(Err(self.closed())),
-                Ok(()) => self.reader.filled(n),
+                Ok(()) => {
+                    self.reader.filled(n);
+                    self.pulse.moved();
+                }
                 Err(error) => return Poll::Ready(Err(self.failed(error))),
             }
         }
@@ -250,26 +279,19 @@ impl Link {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         frame.put(&mut scratch);
-        let Link { stream, shape, .. } = self;
-        let sent = match shape {
-            None => stream.write_all(&scratch).await,
-            Some(shape) => {
-                let stamp = shape.slip_in(scratch.len());
-                write_all_vectored(stream, &mut [stamp, &scratch].map(IoSlice::new)).await
-            }
-        };
+        if let Some(shape) = &mut self.shape {
+            // A few bytes wait for no port.
+            let stamp = shape.slip_in(scratch.len());
+            scratch.splice(..0, stamp.iter().copied());
+        }
+        let sent = self.write_parts([&[], &scratch, &[]]).await;
         self.scratch = scratch;
         sent.map_err(|e| self.failed(e))
     }
 
     /// Sends bytes that are a frame already.
     pub async fn send_frame(&mut self, frame: &[u8]) -> Result<(), LinkError> {
-        let Link { stream, shape, .. } = self;
-        let sent = match shape {
-            None => stream.write_all(frame).await,
-            Some(shape) => send_stamped(stream, shape, frame, &[]).await,
-        };
-        sent.map_err(|e| self.failed(e))
+        self.send_flit(frame, &[]).await
     }
 
     /// Sends bytes that are frames already, one behind the other.
@@ -289,35 +311,37 @@ impl Link {
 
     /// Sends a flit: its prefix, and its payload from where it lies.
     pub async fn send_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
-        let Link { stream, shape, .. } = self;
-        let sent = match shape {
-            None => write_all_vectored(stream, &mut [prefix, payload].map(IoSlice::new)).await,
-            Some(shape) => send_stamped(stream, shape, prefix, payload).await,
-        };
+        let sent = self.write(prefix, payload).await;
         sent.map_err(|e| self.failed(e))
     }
-}
 
-/// Sends a frame, in two parts, over a shaped link: its stamp goes with it.
-async fn send_stamped(
-    stream: &mut TcpStream,
-    shape: &mut Shape,
-    prefix: &[u8],
-    payload: &[u8],
-) -> io::Result<()> {
-    let stamp = shape.depart(prefix.len() + payload.len()).await?;
-    write_all_vectored(stream, &mut [stamp, prefix, payload].map(IoSlice::new)).await
-}
-
-async fn write_all_vectored(
-    stream: &mut TcpStream,
-    mut rest: &mut [IoSlice<'_>],
-) -> io::Result<()> {
-    while !rest.is_empty() {
-        let sent = stream.write_vectored(rest).await?;
-        IoSlice::advance_slices(&mut rest, sent);
+    async fn write(&mut self, prefix: &[u8], payload: &[u8]) -> io::Result<()> {
+        // On a shaped link, a frame's stamp goes with it.
+        let mut stamp = Vec::new();
+        if let Some(shape) = &mut self.shape {
+            let written = shape.depart(prefix.len() + payload.len()).await?;
+            stamp.extend_from_slice(written);
+        }
+        self.write_parts([&stamp, prefix, payload]).await
     }
-    Ok(())
+
+    async fn write_parts(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
+        let stream = &mut self.stream;
+        let _waiting = self.pulse.doing(Doing::Sending(self.peer));
+        let mut parts = parts.map(IoSlice::new);
+        let mut rest = &mut parts[..];
+        // What is empty at the front is left out.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let sent = stream.write_vectored(rest).await?;
+            if sent == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.pulse.moved();
+            IoSlice::advance_slices(&mut rest, sent);
+        }
+        Ok(())
+    }
 }
 
 /// One frame and the length prefix of the next.

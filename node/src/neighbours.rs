@@ -1,11 +1,13 @@
 //! A PE's connections: to its parent, and to its children in index order.
 
 use std::io;
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use flitcast_proto::cost::Edge;
 
 use crate::link::Link;
+use crate::pulse::Pulse;
 use crate::shape::{Ports, Shape};
 
 /// All connections of a PE along the tree.
@@ -49,6 +51,13 @@ impl Neighbours {
             }
         }
         Ok(())
+    }
+
+    /// From now on, `pulse` tells what the connections do.
+    pub fn watch(&mut self, pulse: &Arc<Pulse>) {
+        for link in self.all_mut() {
+            link.watch(pulse.clone());
+        }
     }
 
     /// All connections, the parent's first.

@@ -3,6 +3,8 @@
 //! One thing at a time: an item goes out whole, a message comes in whole, before
 //! the next is looked at. What overlaps, overlaps in the sockets' buffers.
 
+mod error;
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::task::Poll;
@@ -10,11 +12,10 @@ use std::task::Poll;
 use flitcast_proto::pe::{Message, Pe, Route, Transmit, Violation};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
-use flitcast_proto::wire::control::{Arrival, OwnStart, Report};
+use flitcast_proto::wire::control::{Arrival, Doing, OwnStart, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::{self, Flit};
 use flitcast_proto::{PeId, RoundId, Time};
-use thiserror::Error;
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -23,73 +24,10 @@ use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
 use crate::payload::{PayloadError, Sink};
+use crate::pulse::Pulse;
 use crate::recorder::{Moment, Recorder};
 use crate::store::{Outbox, Store};
-
-/// Why a round cannot go on.
-#[derive(Debug, Error)]
-pub enum RoundError {
-    /// A neighbour is gone, or speaks nonsense.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// A neighbour broke the protocol.
-    #[error(transparent)]
-    Violation(#[from] Violation),
-    /// Files cannot be read or written.
-    #[error("{source} (the message of {})", message.pe())]
-    Payload {
-        /// Of which message.
-        message: Message,
-        /// Why.
-        source: PayloadError,
-    },
-    /// A message is not what its source sent.
-    #[error("the message of {} is damaged: {what}", message.pe())]
-    Damaged {
-        /// Which message.
-        message: Message,
-        /// How that shows.
-        what: String,
-    },
-    /// A frame that has no place in this round.
-    #[error("{from} sent {what} in round {round}")]
-    OutOfPlace {
-        /// The neighbour.
-        from: PeId,
-        /// What it sent.
-        what: String,
-        /// The round.
-        round: RoundId,
-    },
-    /// A neighbour gave the round up.
-    #[error("{from} gave the round up: {reason}")]
-    Aborted {
-        /// The neighbour.
-        from: PeId,
-        /// Its reason.
-        reason: String,
-    },
-    /// The clock failed.
-    #[error("the alarm clock failed: {0}")]
-    Alarm(#[from] std::io::Error),
-}
-
-impl RoundError {
-    /// The neighbour at fault, where there is one.
-    pub fn peer(&self) -> Option<PeId> {
-        match self {
-            RoundError::Link(
-                LinkError::Closed { peer, .. }
-                | LinkError::Truncated { peer, .. }
-                | LinkError::Io { peer, .. }
-                | LinkError::Wire { peer, .. },
-            ) => Some(*peer),
-            RoundError::Violation(violation) => Some(violation.peer()),
-            RoundError::OutOfPlace { from, .. } | RoundError::Aborted { from, .. } => Some(*from),
-            _ => None,
-        }
-    }
-}
+pub use error::RoundError;
 
 /// One round of one PE.
 pub struct Round<'a> {
@@ -111,6 +49,8 @@ pub struct Round<'a> {
     pub held: Vec<(Message, Vec<u8>)>,
     /// The alarm for what time alone brings.
     pub alarm: &'a mut Alarm,
+    /// Where it is told what the PE is doing.
+    pub pulse: &'a Pulse,
     /// Bytes moved so far, for whoever shows progress.
     pub progress: Rc<Cell<u64>>,
     /// What the ports do.
@@ -124,6 +64,7 @@ pub struct Round<'a> {
 impl Round<'_> {
     /// Plays the round to its end. P0 begins when this is called.
     pub async fn play(&mut self) -> Result<(), RoundError> {
+        let _working = self.pulse.doing(Doing::Working);
         if self.pe.id() == PeId::ROOT {
             let now = clock::now();
             self.report.started_ns = now.0;
@@ -138,6 +79,8 @@ impl Round<'_> {
                 return Ok(());
             }
             let due = self.pe.poll_timeout();
+            let depends_on_others = due.is_none() && self.commits.is_empty();
+            let _listening = depends_on_others.then(|| self.pulse.doing(Doing::Listening));
             tokio::select! {
                 biased;
                 from = next_frame(&self.pe, self.neighbours) => self.take(from?).await?,
@@ -241,7 +184,11 @@ impl Round<'_> {
                 self.recorder.received(begin, from, item);
                 Ok(self.pe.handle_control(clock::now(), from, item)?)
             }
-            EdgeFrame::Abort { reason, .. } => Err(RoundError::Aborted { from, reason }),
+            EdgeFrame::Control { round, item } if is_earlier(round, self.id) => {
+                tracing::warn!(%from, %round, ?item, "dropped: it is late");
+                self.report.late_frames += 1;
+                Ok(())
+            }
             other => Err(self.out_of_place(from, &other)),
         }
     }
@@ -264,6 +211,10 @@ impl Round<'_> {
     ) -> Result<(), RoundError> {
         let message = match first.head {
             Some((round, message)) if round == self.id => message,
+            Some((round, message)) if is_earlier(round, self.id) => {
+                tracing::warn!(%from, %round, of = %message.pe(), "dropped: it is late");
+                return self.drop_late(from, message, first).await;
+            }
             Some((round, _)) => {
                 return Err(self.out_of_place(from, &format_args!("a message of round {round}")));
             }
@@ -289,6 +240,27 @@ impl Round<'_> {
         }
         self.count_collisions(Some(from));
         Ok(())
+    }
+
+    /// Drops a message of an earlier round, frame by frame.
+    async fn drop_late(
+        &mut self,
+        from: PeId,
+        message: Message,
+        first: Flit,
+    ) -> Result<(), RoundError> {
+        let link = self.neighbours.get(from);
+        let mut flit = first;
+        let mut left = message.bytes;
+        loop {
+            left = flit.rest(link.peer(), message, left)?;
+            link.consume();
+            self.report.late_frames += 1;
+            if left == 0 {
+                return Ok(());
+            }
+            flit = next_flit(self.pulse, link).await?;
+        }
     }
 
     /// Passes a message on, frame by frame, each as it came.
@@ -326,13 +298,10 @@ impl Round<'_> {
     async fn next_flit(&mut self, from: PeId) -> Result<Flit, RoundError> {
         loop {
             let due = self.pe.interjection_timeout();
-            let link = self.neighbours.get(from);
+            let flit = next_flit(self.pulse, self.neighbours.get(from));
             tokio::select! {
                 biased;
-                frame = link.next_frame() => {
-                    frame?;
-                    return body_flit(link);
-                }
+                flit = flit => return flit,
                 rung = self.alarm.wait(due), if due.is_some() => rung?,
             }
             self.interject().await?;
@@ -352,8 +321,7 @@ impl Round<'_> {
             if left == 0 {
                 break;
             }
-            link.next_frame().await?;
-            flit = body_flit(link)?;
+            flit = next_flit(self.pulse, link).await?;
         }
         self.held.push((message, frames));
         let flits = |(message, _): &(Message, _)| flits_of(message.bytes, self.flit_bytes);
@@ -491,8 +459,15 @@ async fn next_frame(pe: &Pe, neighbours: &mut Neighbours) -> Result<PeId, LinkEr
     .await
 }
 
-/// The frame that is there, as a flit in the middle of a message.
-fn body_flit(link: &Link) -> Result<Flit, RoundError> {
+/// Whether a frame of round `round` comes late in round `now`; there is no round 0.
+fn is_earlier(round: RoundId, now: RoundId) -> bool {
+    RoundId(0) < round && round < now
+}
+
+/// Waits for the next flit of a message.
+async fn next_flit(pulse: &Pulse, link: &mut Link) -> Result<Flit, RoundError> {
+    let _waiting = pulse.doing(Doing::Receiving(link.peer()));
+    link.next_frame().await?;
     let flit = flit::parse(link.body()).map_err(|e| link.wire(e))?;
     match flit.head {
         None => Ok(flit),
@@ -515,6 +490,7 @@ pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
         peak_buffered_flits: 0,
         peak_resident_bytes: 0,
         own_start: None,
+        late_frames: 0,
         spans: Vec::new(),
     }
 }

@@ -6,21 +6,23 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use flitcast_proto::pe::{Brief, Message, Operation, Pe};
-use flitcast_proto::wire::control::{Arrival, Assignment, FromPe, Prepare, Register, Report, ToPe};
+use flitcast_proto::pe::Pe;
+use flitcast_proto::wire::control::{Assignment, FromPe, Prepare, Register, Report, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::codec::Framed;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::channel::{ChannelError, PeCodec};
+use crate::briefing::{brief, expected, is_order};
+use crate::channel::ChannelError;
 use crate::clock::Alarm;
 use crate::connect::connect;
+use crate::coordinator::Coordinator;
+use crate::limits::Timeouts;
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::payload::PayloadError;
@@ -38,6 +40,8 @@ pub struct NodeConfig {
     pub coordinator: SocketAddr,
     /// Names the cluster; who does not know it is turned away.
     pub cluster: u64,
+    /// How long it waits for what.
+    pub timeouts: Timeouts,
 }
 
 /// Why a PE ended before it was told to.
@@ -126,13 +130,13 @@ impl NodeError {
         match self {
             NodeError::Round(error) => error.peer(),
             NodeError::Parent { parent, .. } => Some(*parent),
+            NodeError::SilentChild { child } => Some(*child),
+            NodeError::Link(error) => Some(error.peer()),
             NodeError::MissingChildren { missing } => missing.first().copied(),
             _ => None,
         }
     }
 }
-
-type Channel = Framed<TcpStream, PeCodec>;
 
 /// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
 /// cancelled. Children connect to `listener`.
@@ -151,15 +155,27 @@ pub async fn run(
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
-    let mut channel = register(&config, &listener).await?;
-    let assignment = match next_word(&mut channel).await? {
+    let mut channel = Coordinator::connect(config.coordinator, &config.timeouts).await?;
+    let lived = serve(&config, &listener, &mut channel).await;
+    channel.finish().await;
+    lived
+}
+
+async fn serve(
+    config: &NodeConfig,
+    listener: &TcpListener,
+    channel: &mut Coordinator,
+) -> Result<(), NodeError> {
+    register(config, listener, channel).await?;
+    let assignment = match channel.next_word().await? {
         ToPe::Assignment(assignment) => assignment,
         ToPe::Stop => return Ok(()),
         other => return Err(unexpected(&other, "before an assignment")),
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
     let mut round = RoundId(0);
-    let Err(error) = work(&config, &listener, &mut channel, assignment, &mut round).await else {
+    let worked = work(config, listener, channel, assignment, &mut round).await;
+    let Err(error) = worked else {
         return Ok(());
     };
     if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
@@ -173,9 +189,9 @@ async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError
         peer: error.peer(),
         reason: error.to_string(),
     };
-    if say(&mut channel, fault).await.is_ok() {
+    if channel.say(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
-            while !matches!(next_word(&mut channel).await, Ok(ToPe::Stop) | Err(_)) {}
+            while !matches!(channel.next_word().await, Ok(ToPe::Stop) | Err(_)) {}
         });
         if told.await.is_ok() {
             return Ok(());
@@ -184,15 +200,11 @@ async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError
     Err(error)
 }
 
-async fn register(config: &NodeConfig, listener: &TcpListener) -> Result<Channel, NodeError> {
-    let addr = config.coordinator;
-    let failed = |source| NodeError::Coordinator { addr, source };
-    let stream = timeout(limits::CONNECT, TcpStream::connect(addr)).await;
-    let stream = stream
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    let mut channel = Framed::new(stream, PeCodec::default());
+async fn register(
+    config: &NodeConfig,
+    listener: &TcpListener,
+    channel: &mut Coordinator,
+) -> Result<(), NodeError> {
     let listen = listener.local_addr().map_err(|source| NodeError::Io {
         what: "the listening address",
         source,
@@ -206,21 +218,7 @@ async fn register(config: &NodeConfig, listener: &TcpListener) -> Result<Channel
         pid: std::process::id(),
         clock: process::clock(),
     };
-    say(&mut channel, FromPe::Register(register)).await?;
-    Ok(channel)
-}
-
-async fn say(channel: &mut Channel, word: FromPe) -> Result<(), NodeError> {
-    use futures_util::SinkExt as _;
-    Ok(channel.send(word).await?)
-}
-
-async fn next_word(channel: &mut Channel) -> Result<ToPe, NodeError> {
-    use futures_util::StreamExt as _;
-    match channel.next().await {
-        Some(word) => Ok(word?),
-        None => Err(NodeError::Abandoned),
-    }
+    channel.say(FromPe::Register(register)).await
 }
 
 fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
@@ -233,21 +231,29 @@ fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
 async fn work(
     config: &NodeConfig,
     listener: &TcpListener,
-    channel: &mut Channel,
+    channel: &mut Coordinator,
     assignment: Assignment,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
-    let (store, sizes) = Store::open(config, &assignment)
-        .await
-        .map_err(NodeError::Payload)?;
-    let mut neighbours = connect(config, listener, &assignment).await?;
-    say(
-        channel,
-        FromPe::Ready {
-            message_bytes: sizes,
+    // At the same time: neighbours are not kept waiting for a large input to be read.
+    let opening = async {
+        let opened = Store::open(config, &assignment).await;
+        opened.map_err(NodeError::Payload)
+    };
+    let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
+    let ((store, sizes), mut neighbours) = tokio::select! {
+        opened = opening => opened?,
+        word = channel.next_word() => match word? {
+            ToPe::Stop | ToPe::Abort { .. } => return Ok(()),
+            other => return Err(unexpected(&other, "before the PE was ready")),
         },
-    )
-    .await?;
+    };
+    neighbours.watch(channel.pulse());
+    channel
+        .say(FromPe::Ready {
+            message_bytes: sizes,
+        })
+        .await?;
     let Some(prepare) = prepare(channel, &mut neighbours, assignment.flit_bytes).await? else {
         return Ok(());
     };
@@ -263,7 +269,7 @@ async fn work(
     {
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
     }
-    say(channel, FromPe::Prepared).await?;
+    channel.say(FromPe::Prepared).await?;
     play_rounds(
         config.pe,
         channel,
@@ -285,7 +291,7 @@ fn alarm() -> Result<Alarm, NodeError> {
 
 async fn play_rounds(
     pe: PeId,
-    channel: &mut Channel,
+    channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     store: &Store,
     assignment: &Assignment,
@@ -293,12 +299,13 @@ async fn play_rounds(
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let mut alarm = alarm()?;
+    let pulse = channel.pulse().clone();
     for id in (1..=prepare.rounds).map(RoundId) {
         *under_way = id;
         let brief = brief(pe, assignment, prepare);
         let outbox = Outbox::new(store, brief.sends.clone(), assignment.flit_bytes);
         if pe == PeId::ROOT {
-            match next_word(channel).await? {
+            match channel.next_word().await? {
                 ToPe::Trigger { round } if round == id => {}
                 ToPe::Stop => return Ok(()),
                 ToPe::Abort { .. } => break,
@@ -315,6 +322,7 @@ async fn play_rounds(
             held: Vec::new(),
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
+            pulse: &pulse,
             progress: Rc::new(Cell::new(0)),
             recorder: Recorder::new(assignment.record_spans),
             report: blank_report(id, expected(pe, assignment.operation, prepare)),
@@ -333,19 +341,17 @@ async fn play_rounds(
         };
         match over {
             Ok(Over::Stopped) => return Ok(()),
-            Ok(Over::Played | Over::Aborted) => say(channel, FromPe::Report(report)).await?,
+            Ok(Over::Played | Over::Aborted) => channel.say(FromPe::Report(report)).await?,
             Err(error) => {
                 let (peer, reason) = (error.peer(), error.to_string());
-                say(
-                    channel,
-                    FromPe::Fault {
+                channel
+                    .say(FromPe::Fault {
                         round: id,
                         peer,
                         reason,
-                    },
-                )
-                .await?;
-                say(channel, FromPe::Report(report)).await?;
+                    })
+                    .await?;
+                channel.say(FromPe::Report(report)).await?;
                 tracing::debug!(%error, "the round failed");
             }
         }
@@ -354,7 +360,7 @@ async fn play_rounds(
         }
     }
     loop {
-        match next_word(channel).await? {
+        match channel.next_word().await? {
             ToPe::Stop => return Ok(()),
             // Said to all, whether they had given up themselves or not.
             ToPe::Abort { .. } => {}
@@ -373,7 +379,11 @@ enum Over {
     Stopped,
 }
 
-async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<Over, NodeError> {
+async fn play(
+    channel: &mut Coordinator,
+    round: &mut Round<'_>,
+    pe: PeId,
+) -> Result<Over, NodeError> {
     let id = round.id;
     let is_root = pe == PeId::ROOT;
     let progress = round.progress.clone();
@@ -389,7 +399,7 @@ async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<
                 result?;
                 played = true;
             }
-            word = next_word(channel) => match word? {
+            word = channel.next_word() => match word? {
                 ToPe::Collect { round } if round == id => collect = true,
                 ToPe::Stop => return Ok(Over::Stopped),
                 ToPe::Abort { .. } => return Ok(Over::Aborted),
@@ -398,7 +408,7 @@ async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<
             _ = tick.tick(), if is_root => {
                 if progress.get() != shown {
                     shown = progress.get();
-                    say(channel, FromPe::Progress { round: id, bytes: shown }).await?;
+                    channel.say(FromPe::Progress { round: id, bytes: shown }).await?;
                 }
             }
         }
@@ -406,80 +416,10 @@ async fn play(channel: &mut Channel, round: &mut Round<'_>, pe: PeId) -> Result<
     Ok(Over::Played)
 }
 
-fn brief(pe: PeId, assignment: &Assignment, prepare: &Prepare) -> Brief {
-    let operation = assignment.operation;
-    let message = |of: PeId, bytes| Message {
-        source: if operation.is_scatter() {
-            PeId::ROOT
-        } else {
-            of
-        },
-        destination: if operation.is_scatter() {
-            of
-        } else {
-            PeId::ROOT
-        },
-        bytes,
-    };
-    let sends = match (operation.is_scatter(), pe == PeId::ROOT) {
-        (true, true) => {
-            let order = prepare.order.iter();
-            order
-                .map(|&to| message(to, prepare.lengths[to.index() - 1]))
-                .collect()
-        }
-        (false, false) if prepare.own_bytes > 0 => vec![message(pe, prepare.own_bytes)],
-        _ => Vec::new(),
-    };
-    Brief {
-        operation,
-        flit_bytes: assignment.flit_bytes,
-        pace: prepare.pace.clone(),
-        sends,
-        subtree_messages: prepare.subtree_messages,
-        child_messages: prepare.child_messages.clone(),
-    }
-}
-
-/// Whether the order names each nonnull message at most once, and nothing else.
-fn is_order(prepare: &Prepare) -> bool {
-    let mut named = vec![false; prepare.lengths.len() + 1];
-    prepare.order.iter().all(|pe| {
-        let place = named.get_mut(pe.index()).filter(|_| *pe != PeId::ROOT);
-        let new = place.is_some_and(|named| !std::mem::replace(named, true));
-        new && prepare.lengths[pe.index() - 1] > 0
-    })
-}
-
-/// The messages that will come to this PE.
-fn expected(pe: PeId, operation: Operation, prepare: &Prepare) -> Vec<Arrival> {
-    let arrival = |(source, destination), bytes_total| Arrival {
-        source,
-        destination,
-        bytes_received: 0,
-        bytes_total,
-        delivered: false,
-        at_ns: 0,
-    };
-    let all = match (operation.is_scatter(), pe == PeId::ROOT) {
-        (true, false) => vec![arrival((PeId::ROOT, pe), prepare.own_bytes)],
-        (false, true) => {
-            let sources = (1..).map(PeId).zip(&prepare.lengths);
-            sources
-                .map(|(source, &bytes)| arrival((source, PeId::ROOT), bytes))
-                .collect()
-        }
-        _ => Vec::new(),
-    };
-    all.into_iter()
-        .filter(|arrival| arrival.bytes_total > 0)
-        .collect()
-}
-
 /// Until the rounds can begin: measures and answers measurements. `None` if the
 /// coordinator wants the PE to leave.
 async fn prepare(
-    channel: &mut Channel,
+    channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     flit_bytes: u32,
 ) -> Result<Option<Prepare>, NodeError> {
@@ -495,7 +435,7 @@ async fn prepare(
             }
         };
         tokio::select! {
-            word = next_word(channel) => match word? {
+            word = channel.next_word() => match word? {
                 ToPe::ProbeEdge { child, budget_ns } => {
                     let link = neighbours.child(child).ok_or(NodeError::MissingChildren {
                         missing: vec![child],
@@ -505,7 +445,7 @@ async fn prepare(
                     let limit = limits::PROBE + Duration::from_nanos(budget_ns);
                     let measured = timeout(limit, measure).await;
                     let exchanges = measured.map_err(|_| NodeError::SilentChild { child })??;
-                    say(channel, FromPe::ProbeResult { child, exchanges }).await?;
+                    channel.say(FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop | ToPe::Abort { .. } => return Ok(None),

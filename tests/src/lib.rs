@@ -1,12 +1,13 @@
 //! What the tests of the whole share: the `flitcast` binary, its runs and their
-//! reports, its processes, trees of files, the network lab, and clusters in virtual time.
-//! No test lives here.
+//! reports, its processes, trees of files, PEs that misbehave, the network lab, and clusters
+//! in virtual time. No test lives here.
 
 pub mod binary;
 pub mod command;
 pub mod every;
 pub mod files;
 pub mod fuzz;
+pub mod impostor;
 pub mod lab;
 pub mod processes;
 pub mod random;

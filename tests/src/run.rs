@@ -130,6 +130,18 @@ impl Running {
         self.finished(code)
     }
 
+    /// Waits for the end of the coordinator, whoever is left then.
+    #[track_caller]
+    pub fn coordinator_ends(&mut self) -> Finished {
+        let code = self.end().code();
+        self.finished(code)
+    }
+
+    /// All processes of the run.
+    pub fn processes(&self) -> Vec<Process> {
+        marked(&self.mark)
+    }
+
     /// Kills the coordinator, which can do nothing about it, and waits until its
     /// processes are gone as well.
     #[track_caller]

@@ -103,7 +103,7 @@ pub enum Ended {
     /// All rounds of all algorithms are over: one entry for each.
     Done(Vec<Figures>),
     /// A round of an algorithm failed.
-    Failed(&'static str, Failure),
+    Failed(&'static str, Box<Failure>),
     /// Ctrl-C, or SIGTERM.
     Interrupted,
 }
@@ -112,7 +112,7 @@ pub enum Ended {
 ///
 /// # Errors
 ///
-/// A cluster did not come up, or a sample could not be kept.
+/// A sample could not be kept, or what was half written not removed.
 pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
     let mut interrupts = Interrupts::new()?;
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); bench.contestants.len()];

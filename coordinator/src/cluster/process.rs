@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
+use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Heard, LogArgs};
 use crate::console::Console;
 use crate::placement::Place;
+use crate::timeouts;
 
 /// The environment variable that carries the cluster's name: unlike an argument,
 /// other users cannot read it.
@@ -42,11 +44,13 @@ pub fn play(
     place: &Place,
     coordinator: SocketAddr,
     cluster: u64,
+    limits: &Timeouts,
 ) -> io::Result<Child> {
     command
         .args(["node", "--pe", &pe.0.to_string()])
         .args(["--coordinator", &coordinator.to_string()])
         .args(["--listen", &SocketAddr::new(place.listen, 0).to_string()])
+        .args(["--timeouts", &timeouts::written(limits)])
         .env(CLUSTER_VARIABLE, format!("{cluster:016x}"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -19,7 +19,9 @@ async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> Laun
     for place in &mut placement.places {
         place.run = run.clone();
     }
-    let launched = Cluster::launch(Path::new(program), &placement, logs, &Console::new()).await;
+    let (timeouts, console) = (Timeouts::default(), Console::new());
+    let program = Path::new(program);
+    let launched = Cluster::launch(program, &placement, logs, &timeouts, &console).await;
     launched.unwrap_err()
 }
 
@@ -76,7 +78,8 @@ async fn an_address_that_is_not_this_machines_is_told() {
         json: false,
     };
     let (program, console) = (Path::new("/bin/true"), Console::new());
-    let launched = Cluster::launch(program, &placement, &logs, &console).await;
+    let launched =
+        Cluster::launch(program, &placement, &logs, &Timeouts::default(), &console).await;
     let error = launched.unwrap_err();
     let expected = "cannot listen on 192.0.2.1 for the PEs: ";
     assert!(error.to_string().starts_with(expected), "{error}");

@@ -203,6 +203,7 @@ mod tests {
             peak_buffered_flits: 0,
             peak_resident_bytes: 0,
             own_start: None,
+            late_frames: 0,
             spans: vec![span; 10],
         };
         vec![report(100, Vec::new()), report(0, vec![arrival])]

@@ -44,7 +44,8 @@ pub enum EdgeFrame {
         /// The item.
         item: Control,
     },
-    /// The sender gives the round up.
+    /// The sender gives the round up. The node has this said by the coordinator; it is for
+    /// whoever has none.
     Abort {
         /// The round.
         round: RoundId,

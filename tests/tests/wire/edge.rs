@@ -165,10 +165,3 @@ fn a_frame_cut_anywhere_is_refused() {
         }
     }
 }
-
-#[test]
-fn text_that_is_no_text_is_refused() {
-    let later = Reference::later(|text| text.replace("string reason = 2;", "bytes reason = 2;"));
-    let abort = later.encode("Frame", r#"abort { round: 1 reason: "\377" }"#);
-    assert!(EdgeFrame::parse(&abort).is_err());
-}

@@ -3,7 +3,7 @@
 use prost::Message as _;
 
 use super::span::{parse_spans, put_spans};
-use super::{Arrival, FromPe, OwnStart, Register, Report, missing};
+use super::{Arrival, Doing, FromPe, OwnStart, Pong, Register, Report, missing};
 use crate::calibration::Exchange;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
@@ -40,6 +40,7 @@ impl FromPe {
                     due_ns: start.due_ns,
                     began_ns: start.began_ns,
                 }),
+                late_frames: report.late_frames,
                 spans: put_spans(&report.spans),
             }),
             FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
@@ -55,6 +56,7 @@ impl FromPe {
                 peer: peer.map(|pe| pe.0),
                 reason,
             }),
+            FromPe::Pong(pong) => Kind::Pong(put_pong(pong)),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -94,6 +96,7 @@ impl FromPe {
                     due_ns: start.due_ns,
                     began_ns: start.began_ns,
                 }),
+                late_frames: report.late_frames,
                 spans: parse_spans(&report.spans)?,
             }),
             Kind::Progress(progress) => FromPe::Progress {
@@ -105,6 +108,7 @@ impl FromPe {
                 peer: fault.peer.map(PeId),
                 reason: fault.reason,
             },
+            Kind::Pong(pong) => FromPe::Pong(parse_pong(pong)?),
             _ => return Err(WireError::malformed("a coordinator's message from a PE")),
         })
     }
@@ -130,6 +134,44 @@ fn parse_exchange(exchange: &pb::Exchange) -> Exchange {
         answered_ns: exchange.answered_ns,
         returned_ns: exchange.returned_ns,
     }
+}
+
+fn put_pong(pong: Pong) -> pb::Pong {
+    use pb::pong::Doing as Code;
+    let (doing, peer) = match pong.doing {
+        Doing::Idle => (Code::Idle, PeId::ROOT),
+        Doing::Working => (Code::Working, PeId::ROOT),
+        Doing::Sending(to) => (Code::Sending, to),
+        Doing::Receiving(from) => (Code::Receiving, from),
+        Doing::Listening => (Code::Listening, PeId::ROOT),
+    };
+    pb::Pong {
+        quiet_ms: pong.quiet_ms,
+        doing: doing as i32,
+        peer: peer.0,
+        unreached: pong.unreached.into_iter().map(|pe| pe.0).collect(),
+    }
+}
+
+fn parse_pong(pong: pb::Pong) -> Result<Pong, WireError> {
+    use pb::pong::Doing as Code;
+    let peer = PeId(pong.peer);
+    let doing = match Code::try_from(pong.doing) {
+        Ok(Code::Idle) => Doing::Idle,
+        Ok(Code::Working) => Doing::Working,
+        Ok(Code::Sending) => Doing::Sending(peer),
+        Ok(Code::Receiving) => Doing::Receiving(peer),
+        Ok(Code::Listening) => Doing::Listening,
+        Err(_) => {
+            let code = pong.doing;
+            return Err(WireError::malformed(format!("{code} is nothing a PE does")));
+        }
+    };
+    Ok(Pong {
+        quiet_ms: pong.quiet_ms,
+        doing,
+        unreached: pong.unreached.into_iter().map(PeId).collect(),
+    })
 }
 
 fn put_arrival(arrival: &Arrival) -> pb::Arrival {

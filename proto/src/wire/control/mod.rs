@@ -55,6 +55,8 @@ pub enum FromPe {
         /// Why.
         reason: String,
     },
+    /// The answer to a [`ToPe::Ping`].
+    Pong(Pong),
 }
 
 /// What the coordinator says to a PE.
@@ -90,6 +92,38 @@ pub enum ToPe {
         /// Why.
         reason: String,
     },
+    /// Say at once that you live, and what you are doing.
+    Ping {
+        /// Nothing has moved for a while: look whether the neighbours can be reached.
+        look: bool,
+    },
+}
+
+/// That a PE lives, and what it is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pong {
+    /// Since it last read a byte from an edge, or wrote one to it.
+    pub quiet_ms: u64,
+    /// What it is doing.
+    pub doing: Doing,
+    /// Neighbours whose hosts do not acknowledge what was sent, and sent again; empty
+    /// if nobody asked.
+    pub unreached: Vec<PeId>,
+}
+
+/// What a PE is doing, as far as others can have to do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Nothing: no round, or its part in one is over.
+    Idle,
+    /// At work, or waiting for its disk or the clock.
+    Working,
+    /// Waiting until this neighbour takes bytes.
+    Sending(PeId),
+    /// Waiting for the rest of a message of this neighbour.
+    Receiving(PeId),
+    /// Between messages, waiting for whoever is next.
+    Listening,
 }
 
 /// A PE's first word.
@@ -193,6 +227,8 @@ pub struct Report {
     /// When the PE's own message started; `None` where no schedule says when it is to,
     /// and before it has.
     pub own_start: Option<OwnStart>,
+    /// Frames of earlier rounds, which were dropped.
+    pub late_frames: u64,
     /// What its ports did, if the assignment asks for it: the first
     /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
     pub spans: Vec<Span>,

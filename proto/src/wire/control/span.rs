@@ -104,6 +104,7 @@ mod tests {
             peak_buffered_flits: 0,
             peak_resident_bytes: 0,
             own_start: None,
+            late_frames: 0,
             spans: longest(MAX_REPORT_SPANS),
         };
         let mut frame = Vec::new();

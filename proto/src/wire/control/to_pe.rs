@@ -43,6 +43,7 @@ impl ToPe {
                 round: round.0,
                 reason,
             }),
+            ToPe::Ping { look } => Kind::Ping(pb::Ping { look }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -78,6 +79,7 @@ impl ToPe {
                 round: RoundId(abort.round),
                 reason: abort.reason,
             },
+            Kind::Ping(pb::Ping { look }) => ToPe::Ping { look },
             _ => return Err(WireError::malformed("a PE's message from the coordinator")),
         })
     }

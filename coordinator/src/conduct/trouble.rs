@@ -1,0 +1,87 @@
+//! What can go wrong while rounds are conducted, and with whom.
+
+use std::time::Duration;
+
+use flitcast_node::lively::Lifeless;
+use flitcast_proto::PeId;
+use flitcast_proto::calibration::fit::FitError;
+use flitcast_proto::wire::WireError;
+use flitcast_proto::wire::control::FromPe;
+use thiserror::Error;
+
+use crate::cluster::{how, names};
+
+/// What went wrong first, and with whom.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    #[error("{0} {1}{2}")]
+    Died(PeId, String, String),
+    #[error("{witness}: {reason}")]
+    Fault {
+        /// Who says so.
+        witness: PeId,
+        /// The neighbour that it blames.
+        blamed: Option<PeId>,
+        reason: String,
+    },
+    #[error("{0} {1}")]
+    Vanished(PeId, String),
+    #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
+    Silent {
+        silent: Vec<PeId>,
+        limit: Duration,
+        doing: &'static str,
+    },
+    #[error("{0} has been {1}")]
+    Lifeless(PeId, Lifeless),
+    #[error("{1}")]
+    Stalled(Option<PeId>, String),
+    #[error("{0}: {1}")]
+    Incompatible(PeId, WireError),
+    #[error("the schedule contradicts itself: {0}")]
+    Schedule(#[from] flitcast_proto::pe::Violation),
+    #[error("{0} said {1} out of turn")]
+    OutOfTurn(PeId, String),
+    #[error("{0} says it listens on `{1}`, which is no address and port")]
+    NoPort(PeId, String),
+    #[error("the edge to {0} could not be measured: {1}")]
+    Unmeasured(PeId, FitError),
+    #[error("the clock of {0} could not be compared with its parent's")]
+    Timeless(PeId),
+}
+
+impl Trouble {
+    /// Who is to blame, where somebody is.
+    pub fn pe(&self) -> Option<PeId> {
+        match self {
+            Trouble::Died(pe, ..)
+            | Trouble::Vanished(pe, _)
+            | Trouble::Lifeless(pe, _)
+            | Trouble::Incompatible(pe, _)
+            | Trouble::OutOfTurn(pe, _)
+            | Trouble::NoPort(pe, _)
+            | Trouble::Unmeasured(pe, _)
+            | Trouble::Timeless(pe) => Some(*pe),
+            Trouble::Fault {
+                witness, blamed, ..
+            } => Some(blamed.unwrap_or(*witness)),
+            Trouble::Silent { silent, .. } => silent.first().copied(),
+            Trouble::Stalled(pe, _) => *pe,
+            Trouble::Schedule(_) => None,
+        }
+    }
+}
+
+/// The process of a PE has ended, having said this last.
+pub fn died(pe: PeId, status: std::process::ExitStatus, last_words: Vec<String>) -> Trouble {
+    let said = match last_words.is_empty() {
+        true => String::new(),
+        false => format!("; its last words: {}", last_words.join(" / ")),
+    };
+    Trouble::Died(pe, how(status), said)
+}
+
+/// A word that has no place now.
+pub fn out_of_turn(pe: PeId, word: &FromPe) -> Trouble {
+    Trouble::OutOfTurn(pe, format!("{word:?}").chars().take(100).collect())
+}

@@ -1,0 +1,134 @@
+//! The PE's end of its channel to the coordinator: words out, words in, and an answer to
+//! each ping, whatever else the PE is waiting for.
+//!
+//! One task does it, on the thread that does all of the PE's work: while pings are
+//! answered, that thread is not stuck.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use flitcast_proto::wire::control::{FromPe, ToPe};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use crate::channel::{ChannelError, PeCodec};
+use crate::limits::{FIRST_WORD, Timeouts, WORDS};
+use crate::lively::{Lively, Patience};
+use crate::pulse::Pulse;
+use crate::session::NodeError;
+
+/// The coordinator, as a PE knows it.
+#[derive(Debug)]
+pub struct Coordinator {
+    words: mpsc::Receiver<Result<ToPe, ChannelError>>,
+    queue: mpsc::Sender<FromPe>,
+    correspondent: JoinHandle<()>,
+    pulse: Arc<Pulse>,
+}
+
+impl Coordinator {
+    /// Calls it.
+    pub async fn connect(addr: SocketAddr, timeouts: &Timeouts) -> Result<Coordinator, NodeError> {
+        let failed = |source| NodeError::Coordinator { addr, source };
+        let stream = timeout(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
+        let stream = stream
+            .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
+            .map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        let patience = Patience {
+            first: FIRST_WORD.max(timeouts.silence),
+            silence: timeouts.silence,
+            write: timeouts.write,
+        };
+        let stream = Lively::new(stream, patience);
+        let pulse = Arc::new(Pulse::default());
+        let (say, words) = mpsc::channel(WORDS);
+        let (queue, queued) = mpsc::channel(WORDS);
+        Ok(Coordinator {
+            words,
+            queue,
+            correspondent: tokio::spawn(correspond(stream, pulse.clone(), say, queued)),
+            pulse,
+        })
+    }
+
+    /// Where pings find what the PE is doing.
+    pub fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
+    /// Says something, or rather has it said soon.
+    pub async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
+        let said = self.queue.send(word).await;
+        said.map_err(|_| NodeError::Abandoned)
+    }
+
+    /// What it says next.
+    pub async fn next_word(&mut self) -> Result<ToPe, NodeError> {
+        match self.words.recv().await {
+            Some(word) => Ok(word?),
+            None => Err(NodeError::Abandoned),
+        }
+    }
+
+    /// Waits until all that was said has gone out, or cannot.
+    pub async fn finish(self) {
+        drop(self.queue);
+        let _ = self.correspondent.await;
+    }
+}
+
+async fn correspond(
+    stream: Lively<impl AsyncRead + AsyncWrite + Unpin>,
+    pulse: Arc<Pulse>,
+    say: mpsc::Sender<Result<ToPe, ChannelError>>,
+    mut queued: mpsc::Receiver<FromPe>,
+) {
+    let (read, write) = tokio::io::split(stream);
+    let mut reader = FramedRead::new(read, PeCodec::default());
+    let mut writer = FramedWrite::new(write, PeCodec::default());
+    // One answer waits at most: that it comes is what counts.
+    let (answer, mut answers) = mpsc::channel(1);
+    let reading = async {
+        while let Some(word) = reader.next().await {
+            match word {
+                Ok(ToPe::Ping { look }) => {
+                    let _ = answer.try_send(FromPe::Pong(pulse.pong(look)));
+                }
+                // Nobody listens any more when the PE is about to leave.
+                word => {
+                    let is_last = word.is_err();
+                    let _ = say.send(word).await;
+                    if is_last {
+                        return;
+                    }
+                }
+            }
+        }
+    };
+    let writing = async {
+        loop {
+            let word = tokio::select! {
+                biased;
+                Some(answer) = answers.recv() => answer,
+                word = queued.recv() => match word {
+                    Some(word) => word,
+                    None => return Ok(()),
+                },
+            };
+            writer.send(word).await?;
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        written = writing => if let Err(error) = written {
+            let _ = say.send(Err(error)).await;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Rows 1, 2, 9 and 10: processes that end.
+
+use std::time::Instant;
+
+use flitcast_tests::{Report, run, scratch, start};
+use rustix::process::Signal;
+
+use crate::{endless, failing, measured, says, words};
+
+const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
+const SCATTER: &str = "scatter --tree kary:2:7 --size 400GiB --format json";
+
+#[test]
+fn row_01_a_leaf_is_killed() {
+    for (line, case) in [(GATHER, "mid-gather"), (SCATTER, "mid-scatter")] {
+        let case = format!("SIGKILL a leaf, {case}");
+        let finished = failing("1", &case, Some(1.0), endless(words(line)), |running| {
+            running.pe(3).signal(Signal::KILL);
+        });
+        says(
+            &finished,
+            &["error: P3 was killed by signal 9", "child of P1", "400 GiB"],
+        );
+        let report = finished.report();
+        assert_eq!(report.number("/error/pe"), 3);
+        assert_eq!(report.value("/error/phase"), "round");
+        assert!(report.list("/error/below").is_empty());
+        assert_address(&report);
+    }
+}
+
+#[track_caller]
+fn assert_address(report: &Report) {
+    let address = report.value("/error/address").as_str().expect("it is told");
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+}
+
+#[test]
+fn row_02_an_interior_pe_is_killed() {
+    for line in [GATHER, SCATTER] {
+        let case = format!("SIGKILL an interior PE, {}", &line[..7].trim());
+        let finished = failing("2", &case, Some(1.0), endless(words(line)), |running| {
+            running.pe(1).signal(Signal::KILL);
+        });
+        let cut_off = "cut off with it: P3, P4\n";
+        says(
+            &finished,
+            &["error: P1 was killed by signal 9", cut_off, "child of P0"],
+        );
+        let report = finished.report();
+        assert_eq!(report.list("/error/below"), [3, 4]);
+        assert_eq!(report.number("/error/parent"), 0);
+        assert_address(&report);
+    }
+}
+
+#[test]
+fn row_09_the_coordinator_is_killed() {
+    let running = endless(words(GATHER));
+    let began = Instant::now();
+    running.kill();
+    measured(
+        "9",
+        "SIGKILL the coordinator, all PEs gone",
+        Some(4.0),
+        began.elapsed(),
+    );
+}
+
+#[test]
+fn row_10_a_child_ends_by_itself() {
+    let dir = scratch();
+    let file = dir.path().join("cluster.toml");
+    let text = "name = \"two\"\ncoordinator = \"127.0.0.1\"\n\
+        [[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n\
+        [[pe]]\nname = \"b\"\naddress = \"127.0.2.1\"\nparent = \"a\"\n\
+        run = [\"sh\", \"-c\", \"echo no such library >&2; exit 127\"]\n";
+    std::fs::write(&file, text).expect("it can be written");
+    let line = format!(
+        "scatter --size 1KiB --format json --cluster {}",
+        file.display()
+    );
+    let began = Instant::now();
+    let finished = run(words(&line));
+    measured("10", "a child exits 127", Some(1.0), began.elapsed());
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    says(
+        &finished,
+        &["P1 ended with exit status 127", "no such library"],
+    );
+    let report = finished.report();
+    assert_eq!(report.value("/error/phase"), "launch");
+    assert_eq!(report.number("/error/pe"), 1);
+    assert_eq!(report.value("/error/host"), "b");
+
+    // As the system does it when memory runs out.
+    let case = "a child is killed, and has said something";
+    let finished = failing("10", case, Some(1.0), endless(words(GATHER)), |running| {
+        running.pe(4).signal(Signal::KILL);
+    });
+    says(
+        &finished,
+        &["P4 was killed by signal 9 (SIGKILL); its last words: "],
+    );
+}
+
+#[test]
+fn row_x_ctrl_c_twice_ends_it_at_once() {
+    let mut running = start(words(GATHER).into_iter().chain(["-v".to_owned()]));
+    running.wait_for(&["triggered"]);
+    running.pe(2).signal(Signal::STOP);
+    let began = Instant::now();
+    // The first one waits for P2, which does not hear it.
+    running.signal(Signal::INT);
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    measured(
+        "-",
+        "Ctrl-C twice, a PE stopped",
+        Some(4.0),
+        began.elapsed(),
+    );
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+}

@@ -1,0 +1,260 @@
+//! Rows 14 to 17, 19 and 22: what a peer can send that no PE sends.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use flitcast_proto::pe::Control;
+use flitcast_proto::wire::edge::{EdgeFrame, Hello};
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_VERSION, MIN_VERSION, flit};
+use flitcast_proto::{PeId, RoundId};
+use flitcast_tests::impostor::{Stage, is_flit, written};
+use flitcast_tests::{Finished, start};
+
+use crate::{measured, says};
+
+/// P0 - P1 - P2, of which P1 passes on what it gets from P2 as `on_up` wills, in a gather
+/// of a message of P2.
+#[track_caller]
+pub fn gather_through(
+    line: &str,
+    on_up: impl FnMut(Vec<u8>) -> Option<Vec<u8>> + Send + 'static,
+) -> (Finished, Duration) {
+    let stage = Stage::path(3, 1);
+    let line = format!("gather --algorithm shoulder-tap {line} --format json -v");
+    let mut running = start(stage.arguments(&line));
+    let impostor = stage.enter();
+    let assignment = impostor.assignment();
+    let mut parent = impostor.call_parent(&assignment);
+    let child = impostor.hear_child();
+    impostor.get_ready(&mut parent, vec![0]);
+    impostor.relay(&parent, &child, on_up);
+    running.wait_for(&["triggered"]);
+    let began = Instant::now();
+    let impostor = std::thread::spawn(move || impostor.serve());
+    let finished = running.finish();
+    let took = began.elapsed();
+    impostor.join().expect("it can be played");
+    (finished, took)
+}
+
+/// The message in frames of 4 KiB: the first flit has the head, the last the digest.
+pub const FLITS: &str = "--lengths 0,10000 --flit-size 4000B";
+
+/// Changes the first frame that is a flit.
+pub fn on_first_flit(
+    mut change: impl FnMut(&mut Vec<u8>) -> bool + Send,
+) -> impl FnMut(Vec<u8>) -> Option<Vec<u8>> + Send {
+    let mut done = false;
+    let mut ended = false;
+    move |mut frame| {
+        if ended {
+            return None;
+        }
+        if !done && is_flit(&frame) {
+            done = true;
+            ended = !change(&mut frame);
+        }
+        Some(frame)
+    }
+}
+
+#[test]
+fn row_14_one_bit_is_flipped() {
+    // In the payload of the first flit, and everywhere in what stands ahead of it but in
+    // the length, which is row 15's and 16's.
+    let mut prefix = Vec::new();
+    let message = flitcast_proto::pe::Message {
+        source: PeId(2),
+        destination: PeId::ROOT,
+        bytes: 10000,
+    };
+    flit::put_prefix(Some((RoundId(1), message)), None, 4000, &mut prefix);
+    let header = prefix.len();
+    let mut slowest = [Duration::ZERO; 2];
+    for (bit, is_payload) in (LENGTH_BYTES * 8..header * 8)
+        .map(|bit| (bit, false))
+        .chain([0, 1, 12_345, 31_999].map(|bit| (header * 8 + bit, true)))
+    {
+        let (finished, took) = gather_through(
+            FLITS,
+            on_first_flit(move |frame| {
+                frame[bit / 8] ^= 1 << (bit % 8);
+                true
+            }),
+        );
+        assert_eq!(finished.code, Some(1), "bit {bit}: {}", finished.stdout);
+        says(
+            &finished,
+            &["error: P0: ", "not gathered: P2, ", "delivered: nothing"],
+        );
+        if is_payload {
+            says(&finished, &["the message of P2 is damaged"]);
+        }
+        let slowest = &mut slowest[usize::from(is_payload)];
+        *slowest = took.max(*slowest);
+    }
+    measured(
+        "14",
+        "a flipped bit, any of the header",
+        Some(1.0),
+        slowest[0],
+    );
+    measured("14", "a flipped bit in the payload", Some(1.0), slowest[1]);
+}
+
+#[test]
+fn row_15_a_frame_is_cut_off() {
+    let (finished, took) = gather_through(
+        FLITS,
+        on_first_flit(|frame| {
+            frame.truncate(512);
+            false
+        }),
+    );
+    measured("15", "a truncated frame, then FIN", Some(1.0), took);
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    let told = [
+        "error: P0: P1 at 127.",
+        "closed the connection inside a frame, 512 of 40",
+        "delivered: nothing",
+    ];
+    says(&finished, &told);
+}
+
+#[test]
+fn row_16_a_frame_declares_four_gibibytes() {
+    let (finished, took) = gather_through(
+        FLITS,
+        on_first_flit(|frame| {
+            frame[..LENGTH_BYTES].fill(0xFF);
+            true
+        }),
+    );
+    measured("16", "a length of 0xFFFFFFFF", Some(1.0), took);
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    says(
+        &finished,
+        &["a frame of 4294967295 bytes is announced, at most "],
+    );
+}
+
+/// In the second round, everything of the first comes once more.
+#[test]
+fn row_22_frames_of_an_old_round_are_dropped() {
+    let mut first = Vec::new();
+    let mut replayed = false;
+    let (finished, took) = gather_through(
+        "--lengths 0,10000 --flit-size 4000B --rounds 2",
+        move |frame| {
+            if first.len() < 3 && is_flit(&frame) {
+                first.push(frame.clone());
+                return Some(frame);
+            }
+            if !is_flit(&frame) || std::mem::replace(&mut replayed, true) {
+                return Some(frame);
+            }
+            let (round, item) = (RoundId(1), Control::Receipt);
+            let receipt = written(&EdgeFrame::Control { round, item });
+            Some([receipt, first.concat(), frame].concat())
+        },
+    );
+    measured("22", "frames of an old round, then done", None, took);
+    let report = finished.ok().report();
+    report.assert_all_arrived();
+    assert_eq!(report.number("/round/late_frames"), 4);
+}
+
+/// Strangers at the door of P0, which waits for P1.
+#[track_caller]
+fn with_strangers(row: &str, case: &str, bound: Option<f64>, visit: impl FnOnce(&str, i32)) {
+    let stage = Stage::path(2, 1);
+    let running = start(stage.arguments("gather --algorithm shoulder-tap --size 0 --format json"));
+    let impostor = stage.enter();
+    let assignment = impostor.assignment();
+    let address = assignment.parent_listen.clone().expect("it has a parent");
+    let began = Instant::now();
+    visit(&address, running.pe(0).pid);
+    measured(row, case, bound, began.elapsed());
+    // And then those who belong here are let in.
+    let mut edge = impostor.call_parent(&assignment);
+    impostor.get_ready(&mut edge, vec![0]);
+    let impostor = std::thread::spawn(move || impostor.serve());
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    impostor.join().expect("it can be played");
+}
+
+/// Waits until the other end has hung up.
+#[track_caller]
+fn hung_up(stream: &mut TcpStream) {
+    let read = stream.read(&mut [0; 100]);
+    assert!(matches!(read, Ok(0) | Err(_)), "it was answered");
+}
+
+#[test]
+fn row_17_a_thousand_declare_the_maximum() {
+    with_strangers(
+        "17",
+        "1,000 connections declare the maximum",
+        Some(2.5),
+        |address, pid| {
+            let strangers: Vec<TcpStream> = (0..1000)
+                .map(|_| {
+                    let mut stranger = TcpStream::connect(address).expect("it listens");
+                    stranger
+                        .write_all(&[0xFF; LENGTH_BYTES])
+                        .expect("it is open");
+                    stranger
+                })
+                .collect();
+            for mut stranger in strangers {
+                hung_up(&mut stranger);
+            }
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kib = peak.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+            assert!(kib.is_some_and(|kib| kib < 24 << 10), "{kib:?} KiB");
+        },
+    );
+}
+
+#[test]
+fn row_19_a_handshake_takes_forever() {
+    with_strangers("19", "a byte a second", Some(2.5), |address, _| {
+        let mut stranger = TcpStream::connect(address).expect("it listens");
+        let mut drip = stranger.try_clone().expect("it can be");
+        let drip = std::thread::spawn(move || {
+            // The length of a Hello, and then the Hello.
+            for byte in [0, 0, 0, 20, 10, 18] {
+                if drip.write_all(&[byte]).is_err() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        });
+        hung_up(&mut stranger);
+        drop(stranger);
+        drop(drip);
+    });
+    with_strangers("19", "a flood of empty frames", Some(2.0), |address, _| {
+        let mut stranger = TcpStream::connect(address).expect("it listens");
+        let _ = stranger.write_all(&[0; 400_000]);
+        hung_up(&mut stranger);
+    });
+}
+
+#[test]
+fn row_22_another_cluster_is_turned_away() {
+    with_strangers("22", "a PE of another cluster", None, |address, _| {
+        let mut stranger = TcpStream::connect(address).expect("it listens");
+        let hello = written(&EdgeFrame::Hello(Hello {
+            cluster: 1,
+            pe: PeId(1),
+            min_version: MIN_VERSION,
+            max_version: MAX_VERSION,
+        }));
+        stranger.write_all(&hello).expect("it is open");
+        hung_up(&mut stranger);
+    });
+}

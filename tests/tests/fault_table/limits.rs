@@ -1,0 +1,114 @@
+//! Rows 12 and 18: descriptors, and fields that no version knows.
+
+use std::io::Read as _;
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use flitcast_proto::wire::LENGTH_BYTES;
+use flitcast_tests::flitcast;
+use flitcast_tests::impostor::Stage;
+use flitcast_tests::lab::said;
+use flitcast_tests::start;
+
+use crate::hostile::{FLITS, gather_through, on_first_flit};
+use crate::{measured, says};
+
+#[test]
+fn row_12_too_few_descriptors() {
+    let began = Instant::now();
+    let script = "ulimit -Sn 60; ulimit -Hn 60; exec \"$@\"";
+    let line = ["-c", script, "sh"].map(str::to_owned);
+    let mut command = Command::new("bash");
+    command.args(line).arg(flitcast());
+    let said = said(command.args(["scatter", "--tree", "star:30", "--size", "1KiB"]));
+    measured("12", "too few descriptors", Some(1.0), began.elapsed());
+    assert_eq!(said.code, Some(2), "{said:?}");
+    let told = "122 file descriptors are needed for 30 PEs, the limit is 60";
+    assert!(said.stderr.contains(told), "{said:?}");
+}
+
+/// P0 may open few more than it has, and strangers take them all: it goes on accepting.
+#[test]
+fn row_12_an_accept_loop_out_of_descriptors_survives() {
+    let stage = Stage::limited(2, 1, 0, "ulimit -n 24");
+    let mut running = start(stage.arguments("gather --size 0 -v"));
+    let impostor = stage.enter();
+    let assignment = impostor.assignment();
+    let address = assignment.parent_listen.clone().expect("it has a parent");
+    let began = Instant::now();
+    let strangers: Vec<TcpStream> = (0..20)
+        .map(|_| TcpStream::connect(&address).expect("the system takes it"))
+        .collect();
+    running.wait_for(&["P0| ", "cannot accept a connection"]);
+    for mut stranger in strangers {
+        stranger
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("it can be set");
+        let read = stranger.read(&mut [0]);
+        assert!(matches!(read, Ok(0)), "cut off, and not {read:?}");
+    }
+    let mut edge = impostor.call_parent(&assignment);
+    measured(
+        "12",
+        "out of descriptors, then a child joins",
+        None,
+        began.elapsed(),
+    );
+    impostor.get_ready(&mut edge, vec![0]);
+    let impostor = std::thread::spawn(move || impostor.serve());
+    running.finish().ok();
+    impostor.join().expect("it can be played");
+}
+
+/// A flit's frame with these bytes ahead of its fields.
+fn with_fields(frame: &[u8], fields: &[u8]) -> Vec<u8> {
+    let body = &frame[LENGTH_BYTES..];
+    // The key of the flit, and its length: below 16 KiB, two bytes.
+    let inner = [fields, &body[3..]].concat();
+    let length = inner.len();
+    let mut flit = vec![body[0], (length & 0x7F) as u8 | 0x80, (length >> 7) as u8];
+    flit.extend_from_slice(&inner);
+    [&(flit.len() as u32).to_be_bytes()[..], &flit].concat()
+}
+
+#[test]
+fn row_18_fields_that_no_version_knows() {
+    // Field 20: a number, and bytes. Field 1, the head, once more behind the first: it
+    // is the last that counts.
+    for (case, fields) in [
+        (
+            "unknown fields",
+            &[0xA0, 0x01, 0x07, 0xA2, 0x01, 0x02, 1, 2][..],
+        ),
+        ("a repeated head", &[0x0A, 0x02, 0x08, 0x01]),
+    ] {
+        let (finished, took) = gather_through(
+            FLITS,
+            on_first_flit(move |frame| {
+                *frame = with_fields(frame, fields);
+                true
+            }),
+        );
+        measured("18", &format!("{case}, skipped"), Some(1.0), took);
+        finished.ok().report().assert_all_arrived();
+    }
+    // Groups within groups, and a number of eleven bytes.
+    let nested = [0xA3, 0x01].repeat(30);
+    let overlong = [&[0xA0, 0x01][..], &[0xFF; 11], &[0x01]].concat();
+    for (case, fields) in [("nested groups", nested), ("an overlong number", overlong)] {
+        let (finished, took) = gather_through(
+            FLITS,
+            on_first_flit(move |frame| {
+                *frame = with_fields(frame, &fields);
+                true
+            }),
+        );
+        measured("18", &format!("{case}, refused"), Some(1.0), took);
+        assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+        says(
+            &finished,
+            &["error: P0: from P1 at 127.", "cannot be decoded"],
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! The table of faults: what happens, what the user is told, and how soon. Each row is a
+//! test with real processes, named after its number, and prints what it measured:
+//!
+//!     cargo test -p flitcast-tests --release --test fault_table -- --nocapture --test-threads 1
+//!
+//! A bound here is a promise, so it is asserted, noise or not. Rows 4 to 7 need the
+//! network lab, and 13 a file system of its own: these need root. Which rows are tested
+//! elsewhere, `tests/README.md` says.
+
+mod deaths;
+mod disks;
+mod hostile;
+mod limits;
+mod network;
+mod random_kills;
+mod silence;
+
+use std::time::{Duration, Instant};
+
+use flitcast_tests::{Finished, Running, start};
+
+/// A run whose message does not end in a day, in mid-round.
+#[track_caller]
+fn endless(arguments: impl IntoIterator<Item = String>) -> Running {
+    let mut running = start(arguments.into_iter().chain(["-vv".to_owned()]));
+    running.wait_for(&["P0| ", "message"]);
+    running
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Does something to a run, and waits for its end: with exit status 1, and in time.
+#[track_caller]
+fn failing(
+    row: &str,
+    case: &str,
+    bound: Option<f64>,
+    running: Running,
+    fault: impl FnOnce(&Running),
+) -> Finished {
+    let began = Instant::now();
+    fault(&running);
+    let finished = running.finish();
+    measured(row, case, bound, began.elapsed());
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    finished
+}
+
+/// Prints a line of the table.
+#[track_caller]
+fn measured(row: &str, case: &str, bound: Option<f64>, took: Duration) {
+    let took = took.as_secs_f64();
+    match bound {
+        Some(bound) => {
+            println!("| {row} | {case} | {took:.2} s | {bound} s |");
+            assert!(took <= bound, "{case}: {took:.2} s, and not {bound} s");
+        }
+        None => println!("| {row} | {case} | {took:.2} s | - |"),
+    }
+}
+
+/// That the user is told all of this.
+#[track_caller]
+fn says(finished: &Finished, parts: &[&str]) {
+    for part in parts {
+        let stderr = &finished.stderr;
+        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
+    }
+}

@@ -1,0 +1,149 @@
+//! Rows 4 to 7, in the network lab: hosts that vanish, ways that close, slow links.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use flitcast_tests::lab::{Lab, said};
+use flitcast_tests::start;
+
+use crate::{endless, failing, measured, says, words};
+
+/// Runs `ip` or `tc` in a host of the lab.
+#[track_caller]
+fn within(host: &str, tool: &str, line: &str) {
+    let mut command = Command::new(tool);
+    command.args([if tool == "ip" { "-n" } else { "-netns" }, host]);
+    let said = said(command.args(words(line)));
+    assert_eq!(said.code, Some(0), "{tool} {host} {line}: {said:?}");
+}
+
+/// P0 - P1 - P2 - P3: P2 on fc2 has links to fc1 and to fc3, and one to the coordinator.
+#[test]
+fn row_04_a_host_vanishes() {
+    for line in ["gather --size 400GiB", "scatter --size 400GiB"] {
+        let lab = Lab::up("--tree path:4 --rate 100mbit");
+        let case = format!("host vanishes, {}", &line[..7].trim());
+        let running = endless(lab.arguments(line));
+        let finished = failing("4", &case, Some(4.0), running, |_| {
+            for interface in ["mgmt", "fc1", "fc3"] {
+                within("fc2", "ip", &format!("link set dev {interface} down"));
+            }
+        });
+        says(
+            &finished,
+            &["error: P2 ", " for 3.", "on fc2", "cut off with it: P3"],
+        );
+    }
+}
+
+/// What one host sends to the other goes to nobody: the address behind the wire is wrong.
+#[test]
+fn row_05_a_link_carries_one_direction_only() {
+    let lab = Lab::up("--tree path:3 --rate 100mbit");
+    // Edge 2 is the network of 198.18.0.4, P1, and 198.18.0.5, P2.
+    for (from, interface, to) in [("fc1", "fc2", "198.18.0.5"), ("fc2", "fc1", "198.18.0.4")] {
+        for line in ["gather --lengths 0,400GiB", "scatter --lengths 0,400GiB"] {
+            let case = format!("{from} to {interface} is lost, {}", &line[..7].trim());
+            let running = endless(lab.arguments(line));
+            let finished = failing("5", &case, Some(4.0), running, |_| {
+                let astray = format!(
+                    "neigh replace {to} lladdr 02:00:00:00:00:99 dev {interface} nud permanent"
+                );
+                within(from, "ip", &astray);
+            });
+            within(from, "ip", &format!("neigh del {to} dev {interface}"));
+            let causes = finished
+                .stderr
+                .lines()
+                .filter(|line| line.starts_with("error: "));
+            assert_eq!(causes.count(), 1, "{}", finished.stderr);
+            says(
+                &finished,
+                &[
+                    " cannot be reached from ",
+                    "it acknowledges nothing",
+                    "nothing has moved for 3.",
+                ],
+            );
+        }
+    }
+}
+
+#[test]
+fn row_06_links_stop_and_come_back() {
+    let lab = Lab::up("--tree path:4 --rate 100mbit");
+    let line = "gather --size 4MiB --format json";
+    let running = endless(lab.arguments(line));
+    let began = Instant::now();
+    let edges = [("fc1", "fc0"), ("fc2", "fc1"), ("fc3", "fc2")];
+    for (host, interface) in edges {
+        within(host, "ip", &format!("link set dev {interface} down"));
+    }
+    std::thread::sleep(Duration::from_millis(700));
+    for place in [1, 2, 0] {
+        let (host, interface) = edges[place];
+        within(host, "ip", &format!("link set dev {interface} up"));
+    }
+    let finished = running.finish().ok();
+    finished.report().assert_all_arrived();
+    measured(
+        "6",
+        "links down for 0.7 s, then done",
+        None,
+        began.elapsed(),
+    );
+
+    let finished = failing(
+        "6",
+        "links down for good",
+        None,
+        endless(lab.arguments(line)),
+        |_| {
+            for (host, interface) in edges {
+                within(host, "ip", &format!("link set dev {interface} down"));
+            }
+        },
+    );
+    let causes = finished
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("error: "));
+    assert_eq!(causes.count(), 1, "{}", finished.stderr);
+}
+
+/// The edges were measured when they were faster.
+#[test]
+fn row_07_an_edge_is_slow() {
+    let lab = Lab::up("--tree path:3 --rate 100mbit");
+    for operation in ["gather", "scatter"] {
+        let line = format!("{operation} --lengths 0,1500KiB --format json -vv");
+        let mut running = start(lab.arguments(&line));
+        running.wait_for(&["triggered"]);
+        let began = Instant::now();
+        for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
+            // A queue of 25 kB takes 200 ms to leave.
+            let slow =
+                format!("qdisc replace dev {interface} root tbf rate 1mbit burst 3200 limit 25000");
+            within(host, "tc", &slow);
+        }
+        let finished = running.finish().ok();
+        let case = format!("1 Mbit/s and 200 ms, {operation} done");
+        measured("7", &case, None, began.elapsed());
+        finished.report().assert_all_arrived();
+        let slowdown = finished.report().float("/round/slowdown");
+        assert!(slowdown > 2.0, "{slowdown}");
+        says(
+            &finished,
+            &["round 1 is slow, x ", "against the prediction so far"],
+        );
+        for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
+            within(
+                host,
+                "tc",
+                &format!(
+                    "qdisc replace dev {interface} root tbf rate 100mbit burst 3200 limit 1mb"
+                ),
+            );
+        }
+    }
+}

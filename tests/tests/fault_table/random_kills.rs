@@ -1,0 +1,102 @@
+//! Any PE, at any moment of rounds of 64 MiB of files: no wrong byte, no hang, no process
+//! and no temporary file left. `FLITCAST_KILLS=100` makes it 100 runs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use flitcast_tests::files::{Tree, assert_same, fill, names, snapshot};
+use flitcast_tests::{run, scratch, start};
+use rustix::process::Signal;
+
+use crate::words;
+
+const PES: u64 = 7;
+const MIB: usize = 1 << 20;
+
+/// The next of a sequence that looks random and is the same each time.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed ^ (mixed >> 27)
+}
+
+fn line(operation: &str, from: &Path, to: &Path) -> Vec<String> {
+    let (from, to) = (from.display(), to.display());
+    words(&format!(
+        "{operation} --tree kary:2:{PES} -v --input {from} --output {to}"
+    ))
+}
+
+#[test]
+fn random_kills_leave_whole_messages_and_nothing_else() {
+    let runs = std::env::var("FLITCAST_KILLS");
+    let runs: u64 = runs.map_or(6, |runs| runs.parse().expect("FLITCAST_KILLS is a number"));
+    let dir = scratch();
+    let input = dir.path().join("input");
+    // 64 MiB in all.
+    for (pe, mib) in (1..PES).zip([20, 4, 10, 10, 16, 4]) {
+        fill(&input.join(format!("p{pe}/one")), mib * MIB - 70_000);
+        fill(&input.join(format!("p{pe}/folder/two")), 70_000);
+    }
+    let began = Instant::now();
+    let whole = dir.path().join("whole");
+    run(line("scatter", &input, &whole)).ok();
+    let usual = began.elapsed();
+    let expected = snapshot(&input);
+
+    let mut seed = 5;
+    let (mut survived, mut delivered, mut slowest) = (0, 0, Duration::ZERO);
+    for number in 0..runs {
+        let operation = ["scatter", "gather"][number as usize % 2];
+        let victim = next(&mut seed) % PES;
+        let moment = usual.mul_f64((next(&mut seed) % 1000) as f64 / 1000.0);
+        let output = dir.path().join("output");
+        let mut running = start(line(operation, &input, &output));
+        running.wait_for(&["triggered"]);
+        let triggered = Instant::now();
+        while triggered.elapsed() < moment {
+            std::hint::spin_loop();
+        }
+        // It may be over by then.
+        let process = running
+            .pes()
+            .into_iter()
+            .find(|pe| pe.pe() == Some(victim as u32));
+        let killed = Instant::now();
+        if let Some(process) = process {
+            process.signal(Signal::KILL);
+        }
+        // Asserts that no process is left, and that it ends at all.
+        let finished = running.finish();
+        slowest = slowest.max(killed.elapsed());
+        match finished.code {
+            Some(0) => survived += 1,
+            Some(1) => {
+                let cause = format!("error: P{victim} was killed by signal 9");
+                assert!(finished.stderr.contains(&cause), "{}", finished.stderr);
+            }
+            other => panic!("{other:?}: {}", finished.stderr),
+        }
+        let there = names(&output);
+        delivered += there.len();
+        for name in &there {
+            assert!(name.starts_with('p'), "run {number} has left {name}");
+        }
+        let of = |tree: &Tree, name: &str| -> Tree {
+            let all = tree.iter().filter(|(path, _)| path.starts_with(name));
+            all.map(|(path, node)| (path.clone(), node.clone()))
+                .collect()
+        };
+        let arrived = snapshot(&output);
+        for name in &there {
+            assert_same(&of(&expected, name), &of(&arrived, name));
+        }
+        std::fs::remove_dir_all(&output).expect("it is ours");
+    }
+    println!(
+        "{runs} runs with a random kill: {survived} were over before it, {delivered} of {} messages \
+         delivered whole; the slowest ended {:.2} s after the kill",
+        runs * (PES - 1),
+        slowest.as_secs_f64(),
+    );
+}

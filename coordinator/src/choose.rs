@@ -4,6 +4,7 @@
 //! Nothing is run here. What the links and hosts are like comes from the profile, or
 //! from the links that are asked for.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +24,11 @@ use crate::units::{Bytes, Nanos};
 /// Payloads of a flit that are tried where none is asked for: a short one fills the
 /// pipe of a deep tree sooner, a long one costs less software.
 pub const FLITS: [u32; 3] = [16 << 10, 64 << 10, 256 << 10];
+
+/// Predictions that are no further apart are no reason to prefer one: of those, the
+/// shallowest tree and the longest flits are taken, which cost least of what predictions
+/// do not know.
+const ALIKE: f64 = 1.02;
 
 /// What was chosen, and what it was chosen from.
 #[derive(Clone, Debug)]
@@ -63,11 +69,14 @@ impl fmt::Display for Choice {
             runner_up,
         } = self;
         let time = Nanos(chosen.predicted_ns);
-        write!(f, "{chosen}: {time}, the least of {ways} predictions")?;
+        write!(
+            f,
+            "{chosen}: {time}, of {ways} predictions none is less by 2 %"
+        )?;
         if let Some(next) = runner_up {
             let more = next.predicted_ns as f64 / chosen.predicted_ns.max(1) as f64 - 1.0;
             let time = Nanos(next.predicted_ns);
-            write!(f, "; next {next}: {time} (+{:.1} %)", more * 100.0)?;
+            write!(f, "; next {next}: {time} ({:+.1} %)", more * 100.0)?;
         }
         Ok(())
     }
@@ -90,8 +99,7 @@ pub struct Offer<'a> {
     pub bytes: &'a [u64],
 }
 
-/// The request, done in the way that is predicted to take the least time; of equals, the
-/// first.
+/// The request, done in the way that is predicted to take the least time.
 ///
 /// # Errors
 ///
@@ -131,13 +139,22 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> 
     }
     ways.sort_by_key(|(way, _)| way.predicted_ns);
     let count = ways.len();
-    let mut ways = ways.into_iter();
-    let Some((chosen, best)) = ways.next() else {
+    let Some(least) = ways.first().map(|(way, _)| way.predicted_ns) else {
         return Ok(request);
     };
+    let alike = (least as f64 * ALIKE) as u64;
+    let costs = |(way, request): &(Way, Request)| {
+        let tree = &request.tree;
+        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
+        (depth, Reverse(way.flit_bytes))
+    };
+    let alike = ways.iter().take_while(|(way, _)| way.predicted_ns <= alike);
+    let place = alike.enumerate().min_by_key(|(_, way)| costs(way));
+    let (chosen, best) = ways.remove(place.map_or(0, |(place, _)| place));
+    let mut ways = ways.into_iter();
     // Another flit size of the same way is no other way.
     let differs = |way: &Way| (way.algorithm, &way.tree) != (chosen.algorithm, &chosen.tree);
-    let runner_up = ways.map(|(way, _)| way).find(differs);
+    let runner_up = ways.by_ref().map(|(way, _)| way).find(differs);
     Ok(Request {
         choice: Some(Choice {
             ways: count,

@@ -20,7 +20,7 @@ fn what_is_chosen_is_what_runs() {
         let (best, next) = (&choice["chosen"], &choice["runner_up"]);
         assert!(choice["ways"].as_u64() > Some(5), "{choice:#}");
         let time = |way: &Value| way["predicted_us"].as_f64().expect("a time");
-        assert!(time(best) <= time(next), "{choice:#}");
+        assert!(time(best) <= 1.02 * time(next), "{choice:#}");
         assert_ne!(
             (&best["algorithm"], &best["tree"]),
             (&next["algorithm"], &next["tree"])
@@ -59,7 +59,10 @@ fn one_line_says_why() {
         .lines()
         .find(|line| line.starts_with("  chosen: "))
         .expect("a line");
-    assert!(line.contains(" predictions; next fdf on "), "{line}");
+    assert!(
+        line.contains(" predictions none is less by 2 %; next fdf on "),
+        "{line}"
+    );
 }
 
 #[test]

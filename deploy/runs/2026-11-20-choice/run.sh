@@ -32,7 +32,7 @@ for workload in $(seq 30); do
     done
     # The tree of the network, breadth first, is the star.
     chosen=$("$flitcast" "$operation" --algorithm auto --tree auto --network "complete:$n" --link "$link" \
-        --lengths "$lengths" --profile "$profiles/star" | sed -n 's/^  chosen: \(.*\) on \(.*\), flits of \([0-9]*\) KiB: .* the least.*/\2 \1 \3/p' |
+        --lengths "$lengths" --profile "$profiles/star" | sed -n 's/^  chosen: \(.*\) on \(.*\), flits of \([0-9]*\) KiB: .* predictions .*/\2 \1 \3/p' |
         sed "s/^complete:$n root 0 [a-z]*/star:$n/")
     read -r tree algorithm flit <<< "$chosen"
     for shape in star path kary:2 kary:4 binomial; do

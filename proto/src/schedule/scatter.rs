@@ -16,7 +16,8 @@ pub fn farthest_first(tree: &Tree, flits: &[u64]) -> Vec<PeId> {
 /// Farthest first where edges differ (spec, section 7): by decreasing tail, ties by
 /// index. A message's tail is the time from its last byte in P0's port until that is
 /// at its destination: latencies, a flit's time on each later edge, and what the
-/// slowest edge on its way adds to the first one. In lock step it is the depth.
+/// slowest edge on its way adds to the first one. In lock step it is the depth, and
+/// where edges are alike it gives the same order.
 pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId> {
     // Per PE, for all messages through it: ticks from P0's port to here with a last
     // flit of no bytes, ticks per byte of that flit, and the slowest edge so far.
@@ -38,13 +39,27 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
             slowest.max(edge.ticks_per_byte),
         );
     }
+    // What was measured is off by more than a few percent at times: edges that are alike
+    // should give farthest-first, so tails are told apart by the latency of an edge.
+    let mut latencies: Vec<u64> = tree
+        .pes()
+        .skip(1)
+        .map(|pe| timing.down(pe).latency)
+        .collect();
+    latencies.sort_unstable();
+    let quantum = latencies
+        .get(latencies.len() / 2)
+        .copied()
+        .unwrap_or(0)
+        .max(1);
     let tail = |pe: PeId| {
         let (latency, per_byte, slowest) = ways[pe.index()];
         let bytes = bytes[pe.index()];
         let flit = bytes.min(timing.flit_bytes().into()) as f64;
         let first = tree.child_toward(PeId::ROOT, pe).unwrap_or(pe);
         let adds = (slowest - timing.down(first).ticks_per_byte) * bytes as f64;
-        latency.saturating_add((per_byte * flit + adds).round() as u64)
+        let tail = latency.saturating_add((per_byte * flit + adds).round() as u64);
+        tail.saturating_add(quantum / 2) / quantum
     };
     let mut order: Vec<PeId> = tree.pes().filter(|pe| bytes[pe.index()] > 0).collect();
     order.sort_by_cached_key(|&pe| (std::cmp::Reverse(tail(pe)), pe));

@@ -78,7 +78,13 @@ fn a_gather_is_recorded_item_by_item() {
         data["rounds_us"],
         json!([report.value("/round/measured_us/median")])
     );
-    assert_eq!(data["fit"], json!([]));
+    // Both directions of six edges, with the points that they were fitted to.
+    let fits = data["fit"].as_array().expect("a list");
+    assert_eq!(fits.len(), 12);
+    for fit in fits {
+        let points = fit["points"].as_array().expect("a list");
+        assert!(points.iter().any(|point| point["used"] == true), "{fit}");
+    }
     let command = data["command"].as_str().expect("a text");
     assert!(
         command.starts_with("flitcast gather --tree kary:2:7 --lengths 300KiB,"),

@@ -122,7 +122,7 @@ pub struct Skipped {
 pub struct Bench {
     /// `scatter` or `gather`.
     pub operation: &'static str,
-    /// The tree or network, as typed.
+    /// The tree or network, as typed; of a cluster, its name.
     pub tree: String,
     /// `--lengths`, as typed.
     pub lengths: String,
@@ -179,6 +179,8 @@ impl Bench {
                 Some(_) => faults.extend(unfit.into_iter().map(BenchError::Unfit)),
             }
         }
+        let named_tree = trees.as_ref().map(|trees| trees.schedules.name.clone());
+        let named_tree = named_tree.unwrap_or_default();
         let (mut contestants, mut bytes) = (Vec::new(), Vec::new());
         match (request, trees) {
             (Ok(request), Ok(trees)) => {
@@ -214,7 +216,7 @@ impl Bench {
         } = args.transfer;
         Ok(Bench {
             operation,
-            tree: tree.tree.or(tree.network).unwrap_or_default(),
+            tree: tree.tree.or(tree.network).unwrap_or(named_tree),
             lengths: lengths
                 .or(size.map(|size| format!("equal:{size}")))
                 .unwrap_or_default(),

@@ -38,6 +38,15 @@ fn a_run_is_its_seed_bit_for_bit() {
     assert_eq!(different.len(), first.len(), "no two seeds are one run");
 }
 
+/// Seeds that were findings once: an order went, in the prediction alone, while a write
+/// waited for room.
+#[test]
+fn what_was_found_does_not_come_back() {
+    for seed in [24_767, 74_397, 88_948, 156_754, 234_929, 422_759] {
+        assert_eq!(storm::run(seed, None, false).findings, [], "seed {seed}");
+    }
+}
+
 /// On the same links and by the same machines the driver here and the prediction's come
 /// to the same, to the nanosecond.
 #[test]

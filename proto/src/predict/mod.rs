@@ -58,6 +58,7 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         job: Job::Idle,
         action: None,
         asleep: id != PeId::ROOT,
+        writes: false,
         began: 0,
         send: Port::default(),
         receive: Port::default(),
@@ -98,6 +99,8 @@ struct Station {
     action: Option<Action>,
     /// It waits for something to happen.
     asleep: bool,
+    /// It waits for a wire to have room, in the middle of a write.
+    writes: bool,
     /// When the action's work was asked for.
     began: u64,
     /// The ports, where all edges share them.
@@ -240,6 +243,7 @@ impl World<'_> {
             let moves = matches!(station.job, Job::Send { .. } | Job::Receive { .. });
             if self.gathers
                 && moves
+                && !station.writes
                 && let Some((to, item)) = station.pe.poll_interjection(Time(now))
             {
                 let interjected = true;
@@ -409,9 +413,12 @@ impl World<'_> {
         } = *self.model;
         let shared = self.stations[at.index()].send;
         let (wire, _) = self.wire(at, to);
-        if wire.unread > 0 && wire.unread.saturating_add(bytes) > buffer_bytes {
+        let has_room = wire.unread == 0 || wire.unread.saturating_add(bytes) <= buffer_bytes;
+        self.stations[at.index()].writes = !has_room;
+        if !has_room {
             return Next::Sleep(None);
         }
+        let (wire, _) = self.wire(at, to);
         let port = if ports == Ports::Single {
             &shared
         } else {

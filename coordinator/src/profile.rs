@@ -11,8 +11,6 @@ mod read;
 mod reader;
 mod write;
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use flitcast_proto::calibration::MeasuredEdge;
@@ -22,14 +20,21 @@ use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
-pub use fault::{LineFault, ProfileError};
+pub use fault::Fault;
+
+use crate::toml_file::{self, FileError, FileKind, LineFault};
 
 /// The version of the file's format.
 pub const VERSION: u32 = 1;
 
-/// The longest file that is read: 1 KiB for each edge of the largest local cluster,
-/// half as much again as it needs.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
+const FILE: FileKind = FileKind {
+    name: "profile",
+    // 1 KiB for each edge of the largest local cluster, half as much again as it needs.
+    max_bytes: 1024 * 1024,
+};
+
+/// Why a file gives no profile.
+pub type ProfileError = FileError<Fault>;
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,26 +97,11 @@ impl Profile {
     ///
     /// That the file cannot be read, or all that is wrong in it.
     pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, ProfileError> {
-        let unreadable = |error| ProfileError::Unreadable {
-            path: path.to_owned(),
-            error,
-        };
-        let file = File::open(path).map_err(unreadable)?;
-        let mut text = String::new();
-        let mut bounded = file.take(MAX_FILE_BYTES + 1);
-        bounded.read_to_string(&mut text).map_err(unreadable)?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            let path = path.to_owned();
-            return Err(ProfileError::TooLong { path });
-        }
-        Profile::parse(&text, tree).map_err(|faults| ProfileError::Faults {
-            path: path.to_owned(),
-            faults,
-        })
+        toml_file::load(FILE, path, |text| Profile::parse(text, tree))
     }
 
     /// Reads the profile in `text`; otherwise, at least one fault, in order of lines.
-    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault>> {
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault<Fault>>> {
         read::profile(text, tree)
     }
 

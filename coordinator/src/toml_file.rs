@@ -74,15 +74,15 @@ pub enum Misread {
         /// The key.
         key: String,
         /// Those that mean something in its place.
-        known: &'static str,
+        known: String,
     },
     /// A value of the wrong type.
     #[error("{key} must be {expected}, not {found}")]
     WrongType {
         /// Whose value.
-        key: &'static str,
+        key: String,
         /// What is expected.
-        expected: &'static str,
+        expected: String,
         /// What stands there.
         found: String,
     },
@@ -181,21 +181,25 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
     }
 
     /// Reports a value that is not what is expected there.
-    pub fn wrong_type(&mut self, key: &'static str, expected: &'static str, value: &Value<'_>) {
-        let found = self.found(value);
+    pub fn wrong_type(
+        &mut self,
+        key: impl Into<String>,
+        expected: impl Into<String>,
+        value: &Value<'_>,
+    ) {
         let misread = Misread::WrongType {
-            key,
-            expected,
-            found,
+            key: key.into(),
+            expected: expected.into(),
+            found: self.found(value),
         };
         self.fault(self.line_of(value), misread.into());
     }
 
     /// Reports a key that is none of the `known` ones.
-    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: &'static str) {
+    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: impl Into<String>) {
         let misread = Misread::UnknownKey {
             key: key.get_ref().as_ref().to_owned(),
-            known,
+            known: known.into(),
         };
         self.fault(self.line_of(key), misread.into());
     }

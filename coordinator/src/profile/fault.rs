@@ -1,55 +1,18 @@
 //! What can be wrong with a profile, and how it is said.
 
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 
-use super::{MAX_FILE_BYTES, VERSION};
-
-/// Why a file gives no profile.
-#[derive(Debug, thiserror::Error)]
-pub enum ProfileError {
-    /// The system does not give it to us, or it is not text.
-    #[error("cannot read the profile {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// Not a profile, in all likelihood.
-    #[error("the profile {} has more than {MAX_FILE_BYTES} bytes", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It can be read, and is wrong.
-    #[error("{}", Listed { path, faults })]
-    Faults {
-        /// The file.
-        path: PathBuf,
-        /// All that is wrong, by line.
-        faults: Vec<LineFault>,
-    },
-}
-
-/// A fault and its line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LineFault {
-    /// Counted from 1; `None` if it is the file as a whole.
-    pub line: Option<usize>,
-    /// What is wrong there.
-    pub fault: Fault,
-}
+use super::VERSION;
+use crate::toml_file::Misread;
 
 /// What is wrong in one place of a profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
-    /// Not TOML; a key that is given twice is reported as this, too.
-    #[error("{0}")]
-    Syntax(String),
+    /// As can be wrong with any file.
+    #[error(transparent)]
+    Misread(#[from] Misread),
     /// Nothing says what the rest means.
     #[error("there is no version: this is no profile of `flitcast calibrate`")]
     NoVersion,
@@ -59,14 +22,6 @@ pub enum Fault {
         /// As the file writes it.
         found: String,
     },
-    /// A key that means nothing.
-    #[error("unknown key `{key}`; known here: {known}")]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// Those that mean something in its place.
-        known: String,
-    },
     /// A key that has to be there.
     #[error("`{key}` is missing{}", In(.table))]
     Missing {
@@ -74,16 +29,6 @@ pub enum Fault {
         key: &'static str,
         /// Where.
         table: String,
-    },
-    /// A value of the wrong type, or out of its range.
-    #[error("{key} must be {expected}, not {found}")]
-    Nonsense {
-        /// Whose value.
-        key: String,
-        /// What would make sense.
-        expected: String,
-        /// What stands there.
-        found: String,
     },
     /// An interval that does not hold its value.
     #[error("{key}: {value} does not lie between {low} and {high}; write [value, low, high]")]
@@ -166,25 +111,5 @@ impl fmt::Display for Others {
             1 => f.write_str(", and one more differs"),
             others => write!(f, ", and {others} more differ"),
         }
-    }
-}
-
-/// One fault a line, each as compilers print it: `profile.toml:7: ...`.
-struct Listed<'a> {
-    path: &'a Path,
-    faults: &'a [LineFault],
-}
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, LineFault { line, fault }) in self.faults.iter().enumerate() {
-            let break_before = if i == 0 { "" } else { "\n" };
-            write!(f, "{break_before}{}:", self.path.display())?;
-            if let Some(line) = line {
-                write!(f, "{line}:")?;
-            }
-            write!(f, " {fault}")?;
-        }
-        Ok(())
     }
 }

@@ -12,10 +12,11 @@ use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 use toml::de::DeTable;
 
-use super::fault::{Fault, LineFault};
+use super::fault::Fault;
 use super::reader::{Range, Reader, Section};
 use super::{Fit, Profile, Relay, VERSION, parents};
 use crate::request::MAX_LOCAL_PES;
+use crate::toml_file::{self, LineFault};
 
 /// A minute, in microseconds: no link is slower than that and of use.
 const LATENCY_US: Range = 0.0..=60e6;
@@ -34,29 +35,14 @@ const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
 /// Reads a profile; otherwise, at least one fault, in order of lines.
-pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault>> {
-    let mut reader = Reader {
-        text,
-        faults: Vec::new(),
-    };
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let at = error.span().map(|span| span.start);
-        reader.fault(at, Fault::Syntax(error.message().to_owned()));
-    }
-    // After a syntax error, or in another version, it is anybody's guess what the rest
-    // means.
-    let read = match errors.is_empty() && reader.is_of_this_version(document.get_ref()) {
-        true => reader.document(document.get_ref(), tree),
-        false => None,
-    };
-    match read {
-        Some(profile) if reader.faults.is_empty() => Ok(profile),
-        _ => {
-            reader.faults.sort_by_key(|fault| fault.line);
-            Err(reader.faults)
+pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault<Fault>>> {
+    toml_file::parse(text, |reader, document| {
+        // In another version it is anybody's guess what the rest means.
+        match reader.is_of_this_version(document) {
+            true => reader.document(document, tree),
+            false => None,
         }
-    }
+    })
 }
 
 impl Reader<'_> {
@@ -70,7 +56,7 @@ impl Reader<'_> {
             return true;
         }
         let found = self.found(value);
-        self.fault(Some(value.span().start), Fault::OtherVersion { found });
+        self.fault(self.line_of(value), Fault::OtherVersion { found });
         false
     }
 
@@ -78,7 +64,7 @@ impl Reader<'_> {
         let top = &Section {
             table: document,
             name: String::new(),
-            at: None,
+            line: None,
         };
         let tables = ["host", "relay", "fit", "edge"];
         let values = [
@@ -135,7 +121,7 @@ impl Reader<'_> {
         match value.get_ref().as_datetime() {
             Some(time) if time.date.is_some() => Some(time.to_string()),
             _ => {
-                self.nonsense("measured", "a date and time", value);
+                self.wrong_type("measured", "a date and time", value);
                 None
             }
         }
@@ -179,8 +165,8 @@ impl Reader<'_> {
         } else {
             return;
         };
-        let at = top.table.get("parents").map(|value| value.span().start);
-        self.fault(at, fault);
+        let line = top.table.get("parents").map(|value| self.line_of(value));
+        self.fault(line, fault);
     }
 
     fn host(&mut self, host: &Section<'_, '_>) -> Option<(Host, Ports, u64)> {
@@ -234,7 +220,7 @@ impl Reader<'_> {
             Some("eager") => Some(Pacing::Eager),
             _ => {
                 let expected = "\"scheduled\", \"turns\" or \"eager\"";
-                self.nonsense("pacing", expected, value);
+                self.wrong_type("pacing", expected, value);
                 None
             }
         }
@@ -246,7 +232,7 @@ impl Reader<'_> {
             Some("single") => Some(Ports::Single),
             Some("per-edge") => Some(Ports::PerEdge),
             _ => {
-                self.nonsense("ports", "\"single\" or \"per-edge\"", value);
+                self.wrong_type("ports", "\"single\" or \"per-edge\"", value);
                 None
             }
         }
@@ -275,7 +261,7 @@ impl Reader<'_> {
             .map(|value| {
                 let text = value.get_ref().as_str();
                 if text.is_none() {
-                    self.nonsense("a workload", "a text", value);
+                    self.wrong_type("a workload", "a text", value);
                 }
                 text.map(str::to_owned)
             })
@@ -302,14 +288,14 @@ impl Reader<'_> {
             BTreeMap::new();
         for value in tables {
             let Some(table) = value.get_ref().as_table() else {
-                self.nonsense("edge", "a table", value);
+                self.wrong_type("edge", "a table", value);
                 continue;
             };
-            let at = value.span().start;
+            let line = self.line_of(value);
             let mut edge = Section {
                 table,
                 name: "this [[edge]]".to_owned(),
-                at: Some(at),
+                line: Some(line),
             };
             let last = MAX_LOCAL_PES as f64;
             let Some(child) = self.number(&edge, "child", 1.0..=last, true) else {
@@ -321,12 +307,12 @@ impl Reader<'_> {
             let read = self.edge(&edge);
             if let Some((first_line, _)) = edges.get(&child) {
                 let first_line = *first_line;
-                self.fault(Some(at), Fault::EdgeTwice { pe, first_line });
+                self.fault(line, Fault::EdgeTwice { pe, first_line });
             } else {
                 if let Some(pes) = pes.filter(|&pes| pe.index() >= pes) {
-                    self.fault(Some(at), Fault::NoSuchEdge { pe, last: pes - 1 });
+                    self.fault(line, Fault::NoSuchEdge { pe, last: pes - 1 });
                 }
-                edges.insert(child, (self.line(at), read));
+                edges.insert(child, (line, read));
             }
         }
         let pes = pes?;
@@ -395,10 +381,10 @@ impl Reader<'_> {
         let name = format!("{key} in {}", link.name);
         let [value, low, high] = list else {
             let value = self.value(link, key)?;
-            self.nonsense(&name, "three numbers, [value, low, high]", value);
+            self.wrong_type(&name, "three numbers, [value, low, high]", value);
             return None;
         };
-        let at = value.span().start;
+        let line = self.line_of(value);
         // An interval may begin at nothing, and end anywhere.
         let wide = 0.0..=1e15;
         let ranges = [range, wide.clone(), wide];
@@ -416,7 +402,7 @@ impl Reader<'_> {
                 low,
                 high,
             };
-            self.fault(Some(at), fault);
+            self.fault(line, fault);
             return None;
         }
         Some(Estimate { value, low, high })

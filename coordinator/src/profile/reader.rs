@@ -4,23 +4,16 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::{Fault, LineFault};
+use super::fault::Fault;
+use crate::toml_file::{self, Value};
 
 /// What a number may be.
 pub type Range = RangeInclusive<f64>;
-/// A value and where it stands.
-pub type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Collects faults on the way from text to profile.
-pub struct Reader<'t> {
-    /// All of it.
-    pub text: &'t str,
-    /// What was found so far.
-    pub faults: Vec<LineFault>,
-}
+pub type Reader<'t> = toml_file::Reader<'t, Fault>;
 
 /// A table of the file and what it is called in messages.
 pub struct Section<'a, 't> {
@@ -28,48 +21,16 @@ pub struct Section<'a, 't> {
     pub table: &'a DeTable<'t>,
     /// Empty for the file as a whole.
     pub name: String,
-    /// Where it begins; `None` for the file as a whole.
-    pub at: Option<usize>,
+    /// The line in which it begins; `None` for the file as a whole.
+    pub line: Option<usize>,
 }
 
 impl Reader<'_> {
-    /// The line, from 1, that holds the byte at `offset`.
-    pub fn line(&self, offset: usize) -> usize {
-        1 + self.text[..offset].matches('\n').count()
-    }
-
-    /// Notes a fault, and the line of the byte at `at`.
-    pub fn fault(&mut self, at: Option<usize>, fault: Fault) {
-        let line = at.map(|at| self.line(at));
-        self.faults.push(LineFault { line, fault });
-    }
-
-    /// A value as the file writes it, for messages.
-    pub fn found(&self, value: &Value<'_>) -> String {
-        let text = self.text.get(value.span()).unwrap_or_default();
-        let first_line = text.lines().next().unwrap_or_default();
-        format!("`{}`", first_line.chars().take(24).collect::<String>())
-    }
-
-    /// Notes that a value is not what it should be.
-    pub fn nonsense(&mut self, key: &str, expected: impl Into<String>, value: &Value<'_>) {
-        let fault = Fault::Nonsense {
-            key: key.to_owned(),
-            expected: expected.into(),
-            found: self.found(value),
-        };
-        self.fault(Some(value.span().start), fault);
-    }
-
     /// Notes every key that is not one of these.
     pub fn known(&mut self, section: &Section<'_, '_>, known: &[&str]) {
         for key in section.table.keys() {
             if !known.contains(&key.get_ref().as_ref()) {
-                let fault = Fault::UnknownKey {
-                    key: key.get_ref().to_string(),
-                    known: known.join(", "),
-                };
-                self.fault(Some(key.span().start), fault);
+                self.unknown_key(key, known.join(", "));
             }
         }
     }
@@ -83,7 +44,7 @@ impl Reader<'_> {
         let value = section.table.get(key);
         if value.is_none() {
             let table = section.name.clone();
-            self.fault(section.at, Fault::Missing { key, table });
+            self.fault(section.line, Fault::Missing { key, table });
         }
         value
     }
@@ -113,10 +74,10 @@ impl Reader<'_> {
                     "" => key.to_owned(),
                     outer => format!("{key} of {outer}"),
                 },
-                at: Some(value.span().start),
+                line: Some(self.line_of(value)),
             }),
             None => {
-                self.nonsense(key, "a table", value);
+                self.wrong_type(key, "a table", value);
                 None
             }
         }
@@ -127,7 +88,7 @@ impl Reader<'_> {
         let value = self.value(section, key)?;
         let text = value.get_ref().as_str();
         if text.is_none() {
-            self.nonsense(key, "a text", value);
+            self.wrong_type(key, "a text", value);
         }
         text.map(str::to_owned)
     }
@@ -166,7 +127,7 @@ impl Reader<'_> {
         if number.is_none() {
             let kind = if whole { "whole number" } else { "number" };
             let expected = format!("a {kind} from {} to {}", range.start(), range.end());
-            self.nonsense(name, expected, value);
+            self.wrong_type(name, expected, value);
         }
         number
     }
@@ -180,7 +141,7 @@ impl Reader<'_> {
         let value = self.value(section, key)?;
         let list = value.get_ref().as_array();
         if list.is_none() {
-            self.nonsense(key, "a list", value);
+            self.wrong_type(key, "a list", value);
         }
         list.map(|list| list.as_ref())
     }
@@ -196,7 +157,7 @@ impl Reader<'_> {
         let number = integer.and_then(|integer| integer.as_str().parse().ok());
         if number.is_none() {
             let name = format!("{key} in {}", section.name);
-            self.nonsense(&name, "a whole number of nanoseconds", value);
+            self.wrong_type(&name, "a whole number of nanoseconds", value);
         }
         number
     }

@@ -367,8 +367,8 @@ fn a_file_that_cannot_be_read() {
     assert!(said("").contains("cannot read the profile"));
     std::fs::write(dir.path().join("binary"), [0xff, 0xfe, 0]).unwrap();
     assert!(said("binary").contains("UTF-8"));
-    let long = File::create(dir.path().join("long")).unwrap();
-    long.set_len(MAX_FILE_BYTES + 1).unwrap();
+    let long = std::fs::File::create(dir.path().join("long")).unwrap();
+    long.set_len(FILE.max_bytes + 1).unwrap();
     assert!(
         said("long").contains("has more than 1048576 bytes"),
         "{}",

@@ -9,19 +9,57 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use flitcast_node::limits::Timeouts;
 
 use crate::bench::BenchArgs;
+use crate::ca::CaArgs;
 use crate::calibrate::CalibrateArgs;
+use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
+use crate::guard::GuardArgs;
+use crate::kept::{DownArgs, KeepArgs, StatusArgs, UpArgs};
+use crate::leash::LeashArgs;
+use crate::manual::{CompletionsArgs, ManArgs};
+use crate::map::MapArgs;
 use crate::plan::PlanArgs;
 use crate::timeouts;
 use crate::topology::TreeArgs;
 use crate::tree::PrintTreeArgs;
+use crate::view::WatchArgs;
+
+/// What `flitcast` returns, for the help and the pages of the manual.
+pub const EXIT_STATUS: &[(&str, &str)] = &[
+    (
+        "0",
+        "all went well: every message was delivered and verified",
+    ),
+    (
+        "1",
+        "a run failed: the message names the PE, the round and what arrived",
+    ),
+    (
+        "2",
+        "the command line or a file is wrong, all faults listed; nothing was started",
+    ),
+    ("130", "Ctrl-C: every process was stopped"),
+];
+
+fn after_help() -> String {
+    let mut text = format!("{EXAMPLES}\n\nExit status:\n");
+    for (code, meaning) in EXIT_STATUS {
+        text.push_str(&format!("  {code:>3}  {meaning}\n"));
+    }
+    text
+}
 
 const EXAMPLES: &str = "\
 Examples:
   flitcast scatter --tree kary:2:8 --input shards --output out/scattered
+  flitcast scatter --tree kary:2:8 --input shards --output out/scattered --retry 2
+  flitcast resume out/scattered/.flitcast-round-*.toml
   flitcast gather --tree kary:2:8 --input out/scattered --output out/gathered
+  flitcast map --tree kary:2:8 --input shards --output results -- wc -w
   flitcast gather --tree star:8 --size 1MiB --rounds 30 --report star.html
+  flitcast watch
   flitcast calibrate --tree kary:2:8 --output profile.toml
+  flitcast check cluster.toml
   flitcast plan gather --tree path:6 --lengths 2,3,0,2,1
   flitcast compare gather --network mesh:8x8 --lengths uniform:0..64:7
   flitcast bench gather --tree kary:2:8 --lengths ramp:64KiB --rounds 30";
@@ -29,7 +67,7 @@ Examples:
 /// Scatter different messages to many processes, and gather them back, over a
 /// tree of TCP links.
 #[derive(Debug, Parser)]
-#[command(name = "flitcast", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "flitcast", version, max_term_width = 100, after_help = after_help())]
 pub struct Cli {
     /// Say more on stderr; twice, still more. RUST_LOG overrides it.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Logging")]
@@ -64,6 +102,10 @@ pub enum Command {
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
+    /// Scatter shards, run a command on each where it arrives, and gather what it writes.
+    Map(MapArgs),
+    /// Go on with a scatter or gather that failed: what is missing, without the dead.
+    Resume(ResumeArgs),
     /// Measure a cluster, and keep what was found in a profile for --profile.
     Calibrate(CalibrateArgs),
     /// Work out a round step by step, without running it.
@@ -74,8 +116,51 @@ pub enum Command {
     Bench(BenchArgs),
     /// Print a tree, or the one that spans a network, with what its shape costs.
     Tree(PrintTreeArgs),
-    /// Play one PE of a cluster (the other commands start these themselves).
+    /// Watch a command that runs: the tree, what crosses its edges, how far each PE is.
+    Watch(WatchArgs),
+    /// Check a cluster file, and show the cluster that it describes.
+    Check(CheckArgs),
+    /// Start the PEs of a cluster file, and keep them for the commands that follow.
+    Up(UpArgs),
+    /// Say which clusters are up, and how the PEs of one fare.
+    Status(StatusArgs),
+    /// Stop a cluster that is up.
+    Down(DownArgs),
+    /// Keep a cluster: `flitcast up` runs this in the background.
+    #[command(hide = true)]
+    Keep(KeepArgs),
+    /// Print what a shell needs to complete command lines.
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual, one for each command.
+    Man(ManArgs),
+    /// Make the certificates by which the processes of a cluster know each other.
+    Ca(CaArgs),
+    /// Play one PE of a cluster: the other commands start these themselves, unless the
+    /// cluster file says that they join.
     Node(NodeArgs),
+    /// Print the hash of this program, for who has copied it to a host.
+    #[command(hide = true)]
+    SelfHash,
+    /// Tell whether a PE lives, by the file of its --health.
+    Health(HealthArgs),
+    /// Run a command for a PE, and end it with that.
+    #[command(hide = true)]
+    Leash(LeashArgs),
+}
+
+impl Command {
+    /// Where it tells what it counts, if it conducts rounds.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        match self {
+            Command::Scatter(args) => args.round.transfer.metrics,
+            Command::Gather(args) => args.round.transfer.metrics,
+            Command::Bench(args) => args.operation.transfer().metrics,
+            Command::Map(args) => args.metrics,
+            Command::Resume(args) => args.metrics,
+            Command::Calibrate(args) => args.metrics,
+            _ => None,
+        }
+    }
 }
 
 /// Arguments of `flitcast scatter`.
@@ -198,6 +283,13 @@ pub struct TransferArgs {
     /// the defaults.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     pub timeouts: Option<String>,
+    /// How connections are guarded.
+    #[command(flatten)]
+    pub guard: GuardArgs,
+    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
+    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Arguments that both operations share.
@@ -215,6 +307,10 @@ pub struct RoundArgs {
     /// Let the output hold files already, and replace those that arrive anew.
     #[arg(long)]
     pub force: bool,
+    /// When a PE fails, go on without it, N times at most (up to 16): those below it move to
+    /// another parent, and only what is missing is sent.
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub retry: Option<String>,
     /// How often to do it; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
@@ -224,6 +320,36 @@ pub struct RoundArgs {
     /// What is drawn of it.
     #[command(flatten)]
     pub pictures: PictureArgs,
+}
+
+/// Arguments of `flitcast resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The record that the failed round left in its output directory, as it said.
+    #[arg(value_name = "ROUND")]
+    pub record: PathBuf,
+    /// Try those again that were left out as dead: their hosts may be mended.
+    #[arg(long, help_heading = "Faults")]
+    pub revive: bool,
+    /// When a PE fails, go on without it, N times at most (up to 16).
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    pub retry: Option<String>,
+    /// How long to wait for what, as in `flitcast scatter --timeouts` [default: as it was].
+    #[arg(long, value_name = "TIMES", help_heading = "Faults")]
+    pub timeouts: Option<String>,
+    /// How connections are guarded: as they were, but for --insecure, which is typed anew.
+    #[command(flatten)]
+    pub guard: GuardArgs,
+    /// Replace what stands in the output where a message is missing.
+    #[arg(long)]
+    pub force: bool,
+    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
+    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
+    pub metrics: Option<SocketAddr>,
+    /// How the result is printed on stdout.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub format: OutputFormat,
 }
 
 /// Pictures of a run.
@@ -251,21 +377,81 @@ pub enum OutputFormat {
 /// Arguments of `flitcast node`.
 #[derive(Debug, Args)]
 pub struct NodeArgs {
-    /// Which PE to play.
-    #[arg(long, value_name = "I")]
-    pub pe: u32,
-    /// Where the coordinator listens.
-    #[arg(long, value_name = "ADDR")]
-    pub coordinator: SocketAddr,
-    /// Where the PE's children reach it.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
-    pub listen: SocketAddr,
-    /// Names the cluster; the launcher says it.
-    #[arg(long, env = "FLITCAST_CLUSTER", hide = true, value_parser = parse_cluster)]
-    pub cluster: u64,
-    /// How long to wait for what, as in `flitcast scatter --timeouts`.
-    #[arg(long, value_name = "TIMES", value_parser = parse_timeouts)]
+    /// Which PE to play; of a job of Slurm, SLURM_PROCID says it.
+    #[arg(long, value_name = "I", required_unless_present = "join")]
+    pub pe: Option<u32>,
+    /// Join the command that listens there, or will: the `coordinator` of a cluster file with
+    /// [launch] kind = "join". Or `slurm`, under srun: a command with --cluster slurm in the
+    /// script of the job (slurm:PORT, if both say so).
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        help_heading = "Joining",
+        conflicts_with_all = ["coordinator", "timeouts"]
+    )]
+    pub join: Option<String>,
+    /// How long to try until the coordinator is there [default: 60s].
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Joining",
+        requires = "join",
+        conflicts_with = "stay"
+    )]
+    pub wait: Option<String>,
+    /// Join the next command when one is over, until this is stopped.
+    #[arg(long, help_heading = "Joining", requires = "join")]
+    pub stay: bool,
+    /// Run the commands of `flitcast map`. Whoever may give them is then whoever has this
+    /// user's rights on this host; never done over --insecure connections to other hosts.
+    #[arg(long, help_heading = "Joining", requires = "join")]
+    pub commands: bool,
+    /// Show no certificate, and believe anybody; the command needs its --insecure as well.
+    #[arg(
+        long,
+        help_heading = "Joining",
+        requires = "join",
+        conflicts_with = "credentials"
+    )]
+    pub insecure: bool,
+    /// Who starts it keeps it: what makes it one of the cluster is on its standard input, and
+    /// when that ends, it leaves.
+    #[arg(long, hide = true, requires = "stay", conflicts_with = "insecure")]
+    pub kept: bool,
+    /// Say every second in this file what the PE does, for `flitcast health`.
+    #[arg(long, value_name = "FILE", help_heading = "Joining", requires = "join")]
+    pub health: Option<PathBuf>,
+    /// Where the PE's children reach it [default: the address that the cluster file gives,
+    /// and any port].
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
+    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
+    pub metrics: Option<SocketAddr>,
+    /// The folder with ca.pem and its certificate and key, p3.pem and p3.key for P3 (see
+    /// `flitcast ca`).
+    #[arg(long, value_name = "DIR")]
+    pub credentials: Option<PathBuf>,
+    /// Where the coordinator listens that has started this process.
+    #[arg(
+        long,
+        value_name = "ADDR",
+        hide = true,
+        required_unless_present = "join"
+    )]
+    pub coordinator: Option<SocketAddr>,
+    /// How long to wait for what, as in `flitcast scatter --timeouts`; who joins is told.
+    #[arg(long, value_name = "TIMES", hide = true, value_parser = parse_timeouts)]
     pub timeouts: Option<Timeouts>,
+}
+
+/// Arguments of `flitcast health`.
+#[derive(Debug, Args)]
+pub struct HealthArgs {
+    /// The file that a `flitcast node --join .. --health FILE` writes.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 fn parse_timeouts(text: &str) -> Result<Timeouts, String> {
@@ -273,8 +459,4 @@ fn parse_timeouts(text: &str) -> Result<Timeouts, String> {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         faults.join("; ")
     })
-}
-
-fn parse_cluster(text: &str) -> Result<u64, std::num::ParseIntError> {
-    u64::from_str_radix(text, 16)
 }

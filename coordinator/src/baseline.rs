@@ -7,7 +7,6 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::args::{GatherAlgorithm, ScatterAlgorithm};
 use crate::candidates::Unfit;
-use crate::placement::Placement;
 use crate::topology::Topology;
 
 /// Requests that the windowed gather keeps under way.
@@ -87,7 +86,11 @@ impl Baseline {
         let is_star = tree.children(PeId::ROOT).len() + 1 == tree.len();
         let stays = matches!(self, Baseline::Linear | Baseline::Window);
         let placement = topology.placement.as_ref();
-        match is_star && (stays || placement.is_none_or(Placement::has_any_edge)) {
+        let network = topology.network.as_ref();
+        let any_edge = placement.is_none_or(|placement| {
+            placement.has_any_edge() && network.is_none_or(|spanned| spanned.network.is_complete())
+        });
+        match is_star && (stays || any_edge) {
             true => Ok(()),
             false => Err(Unfit::NotComplete {
                 spec: topology.name.clone(),

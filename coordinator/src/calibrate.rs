@@ -6,6 +6,7 @@
 mod args;
 mod host_fit;
 mod report;
+mod rounded;
 mod workloads;
 
 use std::path::PathBuf;
@@ -13,8 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use flitcast_node::limits::Timeouts;
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_proto::calibration::fit::MeasuredLink;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Host, Model};
 use flitcast_proto::pe::Operation;
@@ -25,12 +25,13 @@ use futures_util::FutureExt as _;
 
 use crate::args::OutputFormat;
 use crate::cluster::LogArgs;
+use crate::guard::Guard;
 use crate::link_spec::LinkSpec;
 use crate::model::{BUFFER_BYTES, Measurement, foresee, local_host, ports};
 use crate::outcome::Outcome;
 use crate::pictures::Pictures;
-use crate::placement::Placement;
 use crate::profile::{Fit, Profile, Relay, parents};
+use crate::reach::Reach;
 use crate::report::pacing_name;
 use crate::request::{Request, gather_operation, links};
 use crate::run::{self, Ended, Interrupts};
@@ -69,6 +70,7 @@ pub struct Calibration {
     flit_bytes: u32,
     output: Option<PathBuf>,
     seconds: f64,
+    guard: Guard,
     /// How the result is printed.
     pub format: OutputFormat,
 }
@@ -86,6 +88,8 @@ pub struct Calibrated {
     pub announced: Duration,
     /// The same, as it was.
     pub took: Duration,
+    /// How connections were guarded.
+    pub guard: Guard,
     /// Where the profile is.
     pub written: Option<PathBuf>,
 }
@@ -198,6 +202,7 @@ impl Calibration {
             left_out,
             announced,
             took: began.elapsed(),
+            guard: self.guard.clone(),
             written: self.output.clone(),
         })))
     }
@@ -215,18 +220,25 @@ impl Calibration {
         profile: Option<Profile>,
     ) -> Request {
         let (algorithm, sync) = crate::report::algorithm_name(operation);
-        let placement = self.topology.placement.clone();
         Request {
             tree_name: self.topology.name.clone(),
             nodes: self.topology.nodes.clone(),
             tree: Arc::new(self.topology.tree.clone()),
-            placement: placement.unwrap_or_else(|| Placement::local(self.topology.tree.len())),
+            placement: self.topology.places(),
+            guard: self.guard.clone(),
             links: links(&self.topology, self.link),
+            cluster: None,
+            reach: Reach::of(&self.topology),
+            bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
+            left_out: Vec::new(),
+            retries: 0,
+            again: true,
+            commands: false,
             operation,
             pacing: operation.gives_orders().then_some(pacing),
             pictures: Pictures::default(),
             choice: None,
-            timeouts: Timeouts::default(),
+            timeouts: self.topology.settings.timeouts,
             algorithm,
             sync,
             payload: Payload::Synthetic { lengths },
@@ -240,13 +252,14 @@ impl Calibration {
     /// What is known once the edges are measured.
     fn profile(&self, measured: Measurement, request: &Request) -> Profile {
         let Measurement { edges, clocks, .. } = measured;
-        let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded_edge).collect();
+        let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded::edge).collect();
         let now = humantime::format_rfc3339_seconds(SystemTime::now());
         Profile {
             measured: now.to_string(),
             tree_name: self.topology.name.clone(),
             parents: parents(&self.topology.tree),
             links: request.links_name(),
+            encrypted: self.guard.is_encrypted(),
             pacing: Pacing::default(),
             flit_bytes: self.flit_bytes,
             host: local_host(),
@@ -293,15 +306,18 @@ impl Calibration {
         let time = announced.as_secs_f64() * (1.0 - EDGES_SHARE) * FIT_SHARE;
         let most = ((time / look) as usize).clamp(FIT_LEAST, FIT_MOST);
         let fit = fit_host(observations, start.host, &model, &predict, most);
-        profile.host = rounded_host(fit.host);
+        profile.host = rounded::host(fit.host);
         profile.relay = relay(tree, profile);
         let residuals = fit.residuals_pct(observations);
         let mut sizes: Vec<f64> = residuals.iter().map(|off| off.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         profile.fit = Fit {
             workloads: ran.iter().map(|(name, _)| name.clone()).collect(),
-            median_residual_pct: significant(sizes.get(sizes.len() / 2).copied().unwrap_or(0.0), 3),
-            worst_residual_pct: significant(sizes.last().copied().unwrap_or(0.0), 3),
+            median_residual_pct: rounded::significant(
+                sizes.get(sizes.len() / 2).copied().unwrap_or(0.0),
+                3,
+            ),
+            worst_residual_pct: rounded::significant(sizes.last().copied().unwrap_or(0.0), 3),
         };
         let all = ran
             .into_iter()
@@ -436,69 +452,6 @@ fn relay(tree: &Tree, profile: &Profile) -> Option<Relay> {
     overlaps.sort_by(f64::total_cmp);
     Some(Relay {
         added_latency_ns: (host.wake_ns + 2.0 * host.flit_ns).round(),
-        overlap: significant(*overlaps.get(overlaps.len() / 2)?, 3),
+        overlap: rounded::significant(*overlaps.get(overlaps.len() / 2)?, 3),
     })
-}
-
-/// So many significant digits: nobody measured more.
-fn significant(value: f64, digits: i32) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return 0.0;
-    }
-    let exponent = digits - 1 - value.abs().log10().floor() as i32;
-    match exponent >= 0 {
-        true => (value * 10f64.powi(exponent)).round() / 10f64.powi(exponent),
-        false => (value / 10f64.powi(-exponent)).round() * 10f64.powi(-exponent),
-    }
-}
-
-fn rounded_host(host: Host) -> Host {
-    Host {
-        shared_cores: host.shared_cores,
-        wake_ns: significant(host.wake_ns, 4),
-        control_ns: significant(host.control_ns, 4),
-        flit_ns: significant(host.flit_ns, 4),
-        send_ns_per_byte: significant(host.send_ns_per_byte, 4),
-        receive_ns_per_byte: significant(host.receive_ns_per_byte, 4),
-        end_ns_per_byte: significant(host.end_ns_per_byte, 4),
-        message_ns: significant(host.message_ns, 4),
-    }
-}
-
-fn rounded_edge(edge: MeasuredEdge) -> MeasuredEdge {
-    let each = |estimate: Estimate, round: &dyn Fn(f64) -> f64| Estimate {
-        value: round(estimate.value),
-        low: round(estimate.low),
-        high: round(estimate.high),
-    };
-    // No byte takes less than a thousandth of a nanosecond, whatever noise says.
-    let rate = |ns_per_byte: f64| significant(ns_per_byte, 5).max(1e-3);
-    let link = |link: MeasuredLink| MeasuredLink {
-        latency_ns: each(link.latency_ns, &f64::round),
-        ns_per_byte: each(link.ns_per_byte, &rate),
-        burst_bytes: each(link.burst_bytes, &f64::round),
-    };
-    MeasuredEdge {
-        down: link(edge.down),
-        up: link(edge.up),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_that_nobody_measured_are_dropped() {
-        for (value, digits, rounded) in [
-            (0.0, 3, 0.0),
-            (0.234_567, 3, 0.235),
-            (15_432.9, 4, 15_430.0),
-            (9_999.6, 4, 10_000.0),
-            (0.001_234_5, 2, 0.001_2),
-            (f64::NAN, 4, 0.0),
-        ] {
-            assert_eq!(significant(value, digits), rounded, "{value}");
-        }
-    }
 }

@@ -15,7 +15,6 @@ use flitcast_proto::schedule::pace::Pacing;
 use crate::candidates::Candidate;
 use crate::link_spec::{EdgeSpec, LinkSpec};
 use crate::model::{assumed_model, foresee};
-use crate::placement::Placement;
 use crate::report::algorithm_name;
 use crate::request::{Request, links};
 use crate::topology::Topology;
@@ -181,11 +180,10 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
     let tree = &topology.tree;
     let profile = request.profile.as_ref();
     let profile = profile.map(|profile| Arc::new(profile.for_tree(tree, &topology.name)));
-    let placement = topology.placement.clone();
     Request {
         tree_name: topology.name.clone(),
         nodes: topology.nodes.clone(),
-        placement: placement.unwrap_or_else(|| Placement::local(tree.len())),
+        placement: topology.places(),
         links: links(topology, link),
         tree: Arc::new(tree.clone()),
         profile,

@@ -5,7 +5,10 @@
 //! name = "two hosts"               # for reports; else the file's path
 //! coordinator = "198.19.255.254"   # where the coordinator listens; else 127.0.0.1
 //! [launch]
-//! kind = "local"                   # processes of this machine; the default
+//! kind = "local"                   # processes of this machine; the default. Or "join":
+//!                                  # others start them, and `coordinator` needs a port.
+//!                                  # Or "ssh"
+//! wait = "60s"                     # until all have joined; the default
 //! [[pe]]                           # the first is P0, the root
 //! name = "a"
 //! address = "198.18.0.1"           # where its children reach it
@@ -17,23 +20,40 @@
 //! parent_address = "198.18.0.5"    # if its parent has an address for this edge alone
 //! ```
 //!
-//! All faults are reported at once, each with its line, and one mistake is one fault.
-//! What a tree is, is [`Tree::from_parents`]'s business.
+//! Where PEs join, `tree = "kary:2:8"` can stand in place of all `[[pe]]`: each is then where
+//! it joins from.
+//!
+//! What else it can say: `ssh` has the keys of `[launch]` for hosts that ssh reaches; `network`
+//! has `[network]`, which takes the place of parents;
+//! `settings` has `[security]`, `[timeouts]` and `link`. `deploy/cluster.schema.json` says
+//! the same to editors.
+//!
+//! All faults are reported at once, each with its line and column, and one mistake is one
+//! fault. What a tree is, is [`Tree::from_parents`]'s business.
 
 mod fault;
+mod joined;
+mod launch;
+mod network;
+mod settings;
+mod ssh;
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::Path;
 
+use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::{PeId, Tree};
 use toml::de::DeTable;
 
-pub use fault::Fault;
+pub use fault::{Fault, across_hosts};
+pub use settings::{Credentials, Settings};
+pub use ssh::Named;
 
-use crate::placement::{Place, Placement, listen_on};
-use crate::toml_file::{self, FileError, FileKind, LineFault, Reader, Value};
+use crate::link_spec::{LinkSpec, Links};
+use crate::placement::{Launch, Place, Placement, listen_on};
+use crate::toml_file::{self, FileError, FileKind, Reader, Spot, SpotFault, Value};
 
 const FILE: FileKind = FileKind {
     name: "cluster file",
@@ -41,18 +61,41 @@ const FILE: FileKind = FileKind {
     max_bytes: 4 << 20,
 };
 
+/// Names stand in every message about a PE; a host's own is no longer.
+const LONGEST_NAME: usize = 255;
+
+/// What may stand at its top.
+const KEYS: &str = "name, coordinator, launch, network, security, timeouts, link, tree, pe";
+
+/// And in a `[[pe]]`.
+const PE_KEYS: &str = "name, address, parent, parent_address, run, ssh, link";
+
 /// Why a cluster file gives no cluster.
 pub type ClusterFileError = FileError<Fault>;
 
 /// What a cluster file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ClusterFile {
     /// What people call it.
     pub name: Option<String>,
-    /// Who is whose parent.
-    pub tree: Tree,
-    /// Where each PE runs.
+    /// Who is connected to whom.
+    pub edges: Edges,
+    /// Where each PE runs, in the order of the file.
     pub placement: Placement,
+    /// The links to the parents of certain PEs, by the order of the file.
+    pub links: Links,
+    /// What it says of the cluster as a whole.
+    pub settings: Settings,
+}
+
+/// Who is connected to whom.
+#[derive(Clone, Debug)]
+pub enum Edges {
+    /// By their parents.
+    Tree(Tree),
+    /// Who can reach whom, all of them connected; its nodes are the PEs in the order of
+    /// the file.
+    Network(Network),
 }
 
 /// Reads the cluster in the file at `path`.
@@ -61,17 +104,32 @@ pub struct ClusterFile {
 ///
 /// That the file cannot be read, or all that is wrong in it.
 pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
-    toml_file::load(FILE, path, parse)
+    let mut cluster = toml_file::load(FILE, path, parse)?;
+    let beside = path.parent().unwrap_or(Path::new(""));
+    if let Some(said) = &mut cluster.settings.credentials {
+        said.folder = beside.join(&said.folder);
+    }
+    for named in &mut cluster.settings.files {
+        named.path = beside.join(&named.path);
+        if let Launch::Ssh(ssh) = &mut cluster.placement.launch {
+            let path = Some(named.path.clone());
+            match named.key {
+                "config" => ssh.config = path,
+                _ => ssh.binary = path,
+            }
+        }
+    }
+    Ok(cluster)
 }
 
-/// Reads the cluster in `text`; otherwise, at least one fault, in order of lines.
-pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<LineFault<Fault>>> {
+/// Reads the cluster in `text`; otherwise, at least one fault, in the order of the file.
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<Fault>>> {
     toml_file::parse(text, |reader, document| reader.cluster(document))
 }
 
-/// What a key says, and in which line.
+/// What a key says, and where.
 struct At<T> {
-    line: usize,
+    spot: Spot,
     said: T,
 }
 
@@ -79,12 +137,16 @@ struct At<T> {
 /// reported, and is `Some` with nothing in it.
 #[derive(Default)]
 struct Entry {
-    line: usize,
+    spot: Spot,
     name: Option<String>,
     address: Option<Option<IpAddr>>,
     parent: Option<At<Option<String>>>,
     parent_address: Option<At<Option<IpAddr>>>,
     run: Vec<String>,
+    ssh: Option<At<Option<String>>>,
+    link: Option<At<Option<LinkSpec>>>,
+    /// Where `run` stands, if it does.
+    run_spot: Option<Spot>,
 }
 
 impl Entry {
@@ -96,42 +158,59 @@ impl Entry {
 
 impl Reader<'_, Fault> {
     fn cluster(&mut self, document: &DeTable<'_>) -> Option<ClusterFile> {
-        let (mut name, mut pes) = (None, None);
-        let mut coordinator = Some(Ipv4Addr::LOCALHOST.into());
+        let (mut name, mut pes, mut network, mut launch) = (None, None, None, None);
+        let mut settings = Settings::default();
+        let (mut link, mut coordinator, mut tree) = (None, None, None);
         for (key, value) in document {
             match key.get_ref().as_ref() {
                 "name" => name = self.name("name", value),
-                "coordinator" => coordinator = self.address("coordinator", value),
-                "launch" => self.launch(value),
+                "coordinator" => {
+                    let spot = self.spot_of(value);
+                    let said = self.endpoint("coordinator", value);
+                    coordinator = Some(At { spot, said });
+                }
+                "launch" => launch = self.launch(value),
                 "pe" => pes = Some(value),
-                _ => self.unknown_key(key, "name, coordinator, launch, pe"),
+                "network" => network = Some(value),
+                "security" => settings.credentials = self.security(value),
+                "timeouts" => settings.timeouts = self.timeouts(value),
+                "link" => link = Some(self.link(value)),
+                "tree" => tree = Some(value),
+                _ => self.unknown_key(key, KEYS),
             }
+        }
+        if let Some(tree) = tree {
+            let others = [("pe", pes), ("network", network)];
+            for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
+                self.fault(self.spot_of(tree), Fault::TwoTrees { key });
+            }
+            let link = link.map(|at| at.spot);
+            return self.joined(tree, launch, coordinator.as_ref(), link, (name, settings));
         }
         let Some(pes) = pes else {
             self.fault(None, Fault::NoPes);
             return None;
         };
         let entries = self.entries(pes)?;
-        let tree = self.tree(&entries);
-        let placement = self.placement(&entries, tree.as_ref(), coordinator);
+        let edges = match network {
+            Some(network) => self.network(network, &entries).map(Edges::Network),
+            None => self.tree(&entries).map(Edges::Tree),
+        };
+        settings.link = link.as_ref().and_then(|at| at.said);
+        let links = self.links(&entries, link.as_ref(), network.is_some());
+        let launched = self.launched(launch, coordinator.as_ref(), &entries);
+        let (launched, files) = launched
+            .map(|of| ((of.coordinator, of.launch), of.files))
+            .unzip();
+        settings.files = files.unwrap_or_default();
+        let placement = self.placement(&entries, edges.as_ref(), launched);
         Some(ClusterFile {
             name,
-            tree: tree?,
+            edges: edges?,
             placement: placement?,
+            links,
+            settings,
         })
-    }
-
-    fn launch(&mut self, value: &Value<'_>) {
-        let Some(table) = value.get_ref().as_table() else {
-            return self.wrong_type("launch", "a table, [launch]", value);
-        };
-        for (key, value) in table {
-            match (key.get_ref().as_ref(), value.get_ref().as_str()) {
-                ("kind", Some("local")) => {}
-                ("kind", _) => self.wrong_type("kind", "\"local\"", value),
-                _ => self.unknown_key(key, "kind"),
-            }
-        }
     }
 
     /// `[[pe]]`, at least one.
@@ -141,7 +220,7 @@ impl Reader<'_, Fault> {
             return None;
         };
         if tables.is_empty() {
-            self.fault(self.line_of(value), Fault::NoPes);
+            self.fault(self.spot_of(value), Fault::NoPes);
             return None;
         }
         Some(tables.iter().map(|value| self.entry(value)).collect())
@@ -149,7 +228,7 @@ impl Reader<'_, Fault> {
 
     fn entry(&mut self, value: &Value<'_>) -> Entry {
         let mut entry = Entry {
-            line: self.line_of(value),
+            spot: self.spot_of(value),
             ..Entry::default()
         };
         let Some(table) = value.get_ref().as_table() else {
@@ -158,7 +237,7 @@ impl Reader<'_, Fault> {
         };
         let mut named = false;
         for (key, value) in table {
-            let line = self.line_of(value);
+            let spot = self.spot_of(value);
             match key.get_ref().as_ref() {
                 "name" => {
                     named = true;
@@ -167,26 +246,32 @@ impl Reader<'_, Fault> {
                 "address" => entry.address = Some(self.address("address", value)),
                 "parent" => {
                     let said = self.name("parent", value);
-                    entry.parent = Some(At { line, said });
+                    entry.parent = Some(At { spot, said });
                 }
                 "parent_address" => {
                     let said = self.address("parent_address", value);
-                    entry.parent_address = Some(At { line, said });
+                    entry.parent_address = Some(At { spot, said });
                 }
-                "run" => entry.run = self.words("run", value),
-                _ => self.unknown_key(key, "name, address, parent, parent_address, run"),
+                "run" => {
+                    entry.run_spot = Some(spot);
+                    entry.run = self.words("run", value);
+                }
+                "ssh" => entry.ssh = Some(self.destination(value)),
+                "link" => entry.link = Some(self.link(value)),
+                _ => self.unknown_key(key, PE_KEYS),
             }
         }
         if !named {
-            self.fault(entry.line, Fault::NoName);
+            self.fault(entry.spot, Fault::NoName);
         }
         if entry.address.is_none() {
             let name = entry.name();
-            self.fault(entry.line, Fault::NoAddress { name });
+            self.fault(entry.spot, Fault::NoAddress { name });
         }
-        if let (Some(At { line, .. }), None) = (&entry.parent_address, &entry.parent) {
+        if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
             let name = entry.name();
-            self.fault(*line, Fault::EdgeWithoutParent { name });
+            let key = "parent_address";
+            self.fault(*spot, Fault::EdgeWithoutParent { name, key });
         }
         entry
     }
@@ -194,9 +279,11 @@ impl Reader<'_, Fault> {
     /// Something that people call something, on one line.
     fn name(&mut self, key: &'static str, value: &Value<'_>) -> Option<String> {
         let name = value.get_ref().as_str();
-        let name = name.filter(|name| !name.is_empty() && !name.contains(char::is_control));
+        let is_name = |name: &&str| (1..=LONGEST_NAME).contains(&name.len());
+        let name = name.filter(|name| is_name(name) && !name.contains(char::is_control));
         if name.is_none() {
-            self.wrong_type(key, "a name in quotes", value);
+            let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
+            self.wrong_type(key, expected, value);
         }
         name.map(str::to_owned)
     }
@@ -204,7 +291,7 @@ impl Reader<'_, Fault> {
     /// An address that something can be reached at.
     fn address(&mut self, key: &'static str, value: &Value<'_>) -> Option<IpAddr> {
         let address = value.get_ref().as_str().and_then(|text| text.parse().ok());
-        let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
+        let address = address.filter(|a: &IpAddr| launch::is_one_host(*a));
         if address.is_none() {
             self.wrong_type(key, "the IP address of one host, in quotes", value);
         }
@@ -231,41 +318,55 @@ impl Reader<'_, Fault> {
         }
     }
 
-    fn tree(&mut self, entries: &[Entry]) -> Option<Tree> {
+    /// Who is called what.
+    fn ids<'e>(&mut self, entries: &'e [Entry]) -> HashMap<&'e str, PeId> {
         let mut ids = HashMap::new();
         for (id, entry) in (0..).map(PeId).zip(entries) {
-            let Some(name) = &entry.name else { continue };
+            let Some(name) = entry.name.as_deref() else {
+                continue;
+            };
             if let Some(PeId(first)) = ids.insert(name, id) {
-                let (name, first_line) = (name.clone(), entries[first as usize].line);
-                self.fault(entry.line, Fault::DuplicateName { name, first_line });
+                let first_line = entries[first as usize].spot.line;
+                let name = name.to_owned();
+                self.fault(entry.spot, Fault::DuplicateName { name, first_line });
             }
         }
+        ids
+    }
+
+    fn tree(&mut self, entries: &[Entry]) -> Option<Tree> {
+        let ids = self.ids(entries);
         // Stands for a parent that was reported already.
         const NOBODY: PeId = PeId(u32::MAX);
         let parents = entries.iter().map(|entry| {
-            let At { line, said } = entry.parent.as_ref()?;
+            let At { spot, said } = entry.parent.as_ref()?;
             let Some(parent) = said else {
                 return Some(NOBODY);
             };
-            Some(ids.get(parent).copied().unwrap_or_else(|| {
+            Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {
                 let (name, parent) = (entry.name(), parent.clone());
-                self.fault(*line, Fault::UnknownParent { name, parent });
+                self.fault(*spot, Fault::UnknownParent { name, parent });
                 NOBODY
             }))
         });
-        let TreeFaults(faults) = match Tree::from_parents(parents.collect()) {
+        let mut parents: Vec<Option<PeId>> = parents.collect();
+        // That P0 should have none would be a second fault for one mistake.
+        if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
+            *root = None;
+        }
+        let TreeFaults(faults) = match Tree::from_parents(parents) {
             Ok(tree) => return Some(tree),
             Err(faults) => faults,
         };
         for fault in faults {
             let entry = fault.pe().map(|pe| &entries[pe.index()]);
-            let line = entry.map(|entry| {
-                let at_parent = entry.parent.as_ref().map(|parent| parent.line);
-                at_parent.unwrap_or(entry.line)
+            let spot = entry.map(|entry| {
+                let at_parent = entry.parent.as_ref().map(|parent| parent.spot);
+                at_parent.unwrap_or(entry.spot)
             });
             if !matches!(fault, TreeFault::UnknownParent { .. }) {
                 let name = entry.map(Entry::name).unwrap_or_default();
-                self.fault(line, Fault::Tree { name, fault });
+                self.fault(spot, Fault::Tree { name, fault });
             }
         }
         None
@@ -275,10 +376,11 @@ impl Reader<'_, Fault> {
     fn placement(
         &self,
         entries: &[Entry],
-        tree: Option<&Tree>,
-        coordinator: Option<IpAddr>,
+        edges: Option<&Edges>,
+        launched: Option<(IpAddr, Launch)>,
     ) -> Option<Placement> {
-        let tree = tree?;
+        let edges = edges?;
+        let (coordinator, launch) = launched?;
         let place = |entry: &Entry| {
             let address = entry.address??;
             let parent_address = match &entry.parent_address {
@@ -288,6 +390,7 @@ impl Reader<'_, Fault> {
             Some(Place {
                 name: Some(entry.name.clone()?),
                 run: entry.run.clone(),
+                ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
                 address,
                 parent_address,
                 listen: address,
@@ -295,8 +398,14 @@ impl Reader<'_, Fault> {
         };
         let places: Option<Vec<Place>> = entries.iter().map(place).collect();
         let mut placement = Placement {
-            coordinator: coordinator?,
+            coordinator,
+            launch,
+            kept: None,
             places: places?,
+        };
+        // In a network everybody is reached at one address.
+        let Edges::Tree(tree) = edges else {
+            return Some(placement);
         };
         for pe in tree.pes() {
             let children = tree.children(pe).iter();

@@ -3,14 +3,14 @@
 //! came of the messages.
 
 mod aftermath;
+mod hearing;
 mod measure;
 mod trouble;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant as Moment};
 
-use flitcast_node::channel::ChannelError;
-use flitcast_node::lively::Lifeless;
+use flitcast_node::blank_report;
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
@@ -19,14 +19,15 @@ use flitcast_proto::wire::negotiate;
 use flitcast_proto::{PeId, RoundId};
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, DEATH_NOTICE, Heard};
+use crate::cluster::Cluster;
 use crate::console::Console;
+use crate::live;
 use crate::model::{Measurement, foresee, measured_model};
-use crate::outcome::{Failure, Phase, slowdown};
+use crate::outcome::{Failure, Phase};
 use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
-use crate::watch::{Stall, Watch};
-use trouble::{Trouble, died, out_of_turn};
+use crate::watch::Watch;
+use trouble::{Trouble, out_of_turn};
 
 /// What measuring an edge takes before a round that was not calibrated for: a command
 /// should begin at once.
@@ -79,6 +80,7 @@ pub async fn measure(
     let mut conductor = Conductor::new(cluster, request, console);
     let measured = async {
         conductor.assign().await?;
+        conductor.enter(Phase::Probe);
         conductor.measure_well(budget).await
     };
     match measured.await {
@@ -125,9 +127,14 @@ impl<'a> Conductor<'a> {
         }
     }
 
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        live::NOW.enter(phase);
+    }
+
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
         self.bytes = self.assign().await?;
-        self.phase = Phase::Probe;
+        self.enter(Phase::Probe);
         let began = Instant::now();
         let (mut measured, model, probing) = match &self.request.profile {
             Some(profile) => {
@@ -143,7 +150,7 @@ impl<'a> Conductor<'a> {
                 (measured, profile.model(), None)
             }
             None => {
-                let edges = self.request.tree.len() as u32;
+                let edges = self.request.tree.count() as u32;
                 let measured = self.measure(SHORT_PROBE.min(SHORT_PROBES / edges)).await?;
                 let model = measured_model(&measured.edges, self.request);
                 (measured, model, Some(began.elapsed()))
@@ -164,7 +171,7 @@ impl<'a> Conductor<'a> {
         let bytes = &self.bytes;
         let foreseen = foresee(tree, *operation, pacing, bytes, *flit_bytes, &model);
         let (briefs, prediction) = foreseen?;
-        self.phase = Phase::Prepare;
+        self.enter(Phase::Prepare);
         self.prepare(briefs).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
@@ -192,6 +199,7 @@ impl<'a> Conductor<'a> {
 
     /// Tells every PE its place and what to do; the lengths of all messages.
     async fn assign(&mut self) -> Result<Vec<u64>, Trouble> {
+        self.enter(Phase::Connect);
         let tree = &self.request.tree;
         for pe in tree.pes() {
             let Some(register) = self.cluster.register(pe) else {
@@ -208,22 +216,33 @@ impl<'a> Conductor<'a> {
                 payload: self.request.payload.clone(),
                 links: self.request.links_of(pe),
                 record_spans: self.request.pictures.wanted(),
+                left_out: self.request.left_out.clone(),
             };
             self.cluster.say(pe, ToPe::Assignment(assignment)).await;
         }
         let mut bytes = vec![0; tree.len()];
         let scatter = self.request.operation.is_scatter();
         let n = bytes.len() - 1;
+        let (tree, left_out) = (tree.clone(), self.request.left_out.clone());
+        let is_null = |pe: PeId| !tree.contains(pe) || left_out.binary_search(&pe).is_ok();
+        let keeps_out = |pe, bytes: &u64| *bytes == 0 || !is_null(pe);
         self.each_says(
             self.request.timeouts.disk,
             "reading the input and connecting",
             |pe, word| match word {
                 FromPe::Ready { message_bytes } => {
                     match (scatter, pe == PeId::ROOT) {
-                        (true, true) if message_bytes.len() == n => {
+                        (true, true)
+                            if message_bytes.len() == n
+                                && (1..)
+                                    .zip(&message_bytes)
+                                    .all(|(i, b)| keeps_out(PeId(i), b)) =>
+                        {
                             bytes[1..].copy_from_slice(&message_bytes);
                         }
-                        (false, false) if message_bytes.len() == 1 => {
+                        (false, false)
+                            if message_bytes.len() == 1 && keeps_out(pe, &message_bytes[0]) =>
+                        {
                             bytes[pe.index()] = message_bytes[0];
                         }
                         _ if message_bytes.is_empty() => {}
@@ -252,7 +271,16 @@ impl<'a> Conductor<'a> {
             .parse()
             .map_err(|_| Trouble::NoPort(parent, register.listen.chars().take(100).collect()))?;
         let address = self.request.placement.parent_address(pe, parent);
+        let address = self.or_joined_from(address, parent);
         Ok(Some(SocketAddr::new(address, listen.port()).to_string()))
+    }
+
+    /// A PE's address; where nobody said which, the one that it has joined from.
+    fn or_joined_from(&self, address: IpAddr, pe: PeId) -> IpAddr {
+        match self.cluster.joined_from(pe) {
+            Some(from) if address.is_unspecified() => from.ip(),
+            _ => address,
+        }
     }
 
     /// Tells every PE what the rounds need to know: the very briefs that were predicted.
@@ -277,8 +305,10 @@ impl<'a> Conductor<'a> {
             },
             pace: brief.pace,
         };
-        let prepares: Vec<Prepare> = self.request.tree.pes().zip(briefs).map(prepare).collect();
-        for (pe, prepare) in self.request.tree.pes().zip(prepares) {
+        let tree = &self.request.tree;
+        let briefs = tree.ids().zip(briefs).filter(|(pe, _)| tree.contains(*pe));
+        let prepares: Vec<Prepare> = briefs.map(prepare).collect();
+        for (pe, prepare) in tree.pes().zip(prepares) {
             self.cluster.say(pe, ToPe::Prepare(prepare)).await;
         }
         self.each_says(ANSWER, "preparing the rounds", |_, word| match word {
@@ -306,8 +336,9 @@ impl<'a> Conductor<'a> {
         };
         let of = self.bytes.iter().sum();
         self.console.begin(name, of);
-        self.phase = Phase::Round { moved: 0, of };
+        self.enter(Phase::Round { moved: 0, of });
         let predicted_ns = prediction.round_ns();
+        live::NOW.round_begins(id, &self.bytes, predicted_ns);
         self.cluster
             .say(PeId::ROOT, ToPe::Trigger { round: id })
             .await;
@@ -324,7 +355,7 @@ impl<'a> Conductor<'a> {
         while self.last_reports[0].is_none() {
             match self.next_word(None).await? {
                 Some((PeId::ROOT, FromPe::Progress { bytes, .. })) => {
-                    self.phase = Phase::Round { moved: bytes, of };
+                    self.enter(Phase::Round { moved: bytes, of });
                     self.console.moved(bytes, began.elapsed(), predicted_ns);
                 }
                 Some((PeId::ROOT, FromPe::Report(_))) | None => {}
@@ -332,13 +363,18 @@ impl<'a> Conductor<'a> {
             }
         }
         self.under_way = None;
+        live::NOW.round_done();
         self.cluster.look(false);
-        self.phase = Phase::Report;
+        self.enter(Phase::Report);
         for pe in self.cluster.pes().skip(1) {
             self.cluster.say(pe, ToPe::Collect { round: id }).await;
         }
         let mut deadline = Instant::now() + ANSWER;
-        while self.last_reports.iter().any(Option::is_none) {
+        while self
+            .cluster
+            .pes()
+            .any(|pe| self.last_reports[pe.index()].is_none())
+        {
             match self.next_word(Some(deadline)).await? {
                 // Reports with spans are long.
                 Some((_, FromPe::Report(_))) => deadline = Instant::now() + ANSWER,
@@ -355,161 +391,11 @@ impl<'a> Conductor<'a> {
                 }
             }
         }
-        Ok(self.last_reports.iter().flatten().cloned().collect())
-    }
-
-    /// One word of a certain kind from every PE; `take` returns what it is not.
-    async fn each_says(
-        &mut self,
-        limit: Duration,
-        doing: &'static str,
-        mut take: impl FnMut(PeId, FromPe) -> Option<FromPe>,
-    ) -> Result<(), Trouble> {
-        let deadline = Instant::now() + limit;
-        let mut silent: Vec<PeId> = self.cluster.pes().collect();
-        while !silent.is_empty() {
-            let Some((pe, word)) = self.next_word(Some(deadline)).await? else {
-                return Err(Trouble::Silent {
-                    silent,
-                    limit,
-                    doing,
-                });
-            };
-            if let Some(other) = take(pe, word) {
-                return Err(out_of_turn(pe, &other));
-            }
-            silent.retain(|&waited_for| waited_for != pe);
-        }
-        Ok(())
-    }
-
-    /// The next word of any PE, `None` at the deadline; trouble if there is any.
-    async fn next_word(
-        &mut self,
-        deadline: Option<Instant>,
-    ) -> Result<Option<(PeId, FromPe)>, Trouble> {
-        loop {
-            // Pongs come all the time. Should they not, silence is noticed below.
-            let heard = self.cluster.hear(deadline).await;
-            self.look_after_round()?;
-            match heard {
-                None => return Ok(None),
-                Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
-                    if let Some(round) = &mut self.under_way {
-                        round.watch.heard(pe, &pong, Moment::now());
-                    }
-                }
-                Some((pe, Heard::Word(FromPe::Fault { reason, peer, .. }))) => {
-                    let fault = Trouble::Fault {
-                        witness: pe,
-                        blamed: peer.filter(|peer| self.request.tree.contains(*peer)),
-                        reason,
-                    };
-                    return Err(self.first_cause(fault, peer).await);
-                }
-                Some((pe, Heard::Word(word))) => {
-                    self.note(pe, &word);
-                    return Ok(Some((pe, word)));
-                }
-                Some((pe, Heard::ChannelEnded(end))) => return Err(self.ended(pe, end).await),
-                Some((pe, Heard::Exited(status, last_words))) => {
-                    return Err(died(pe, status, last_words));
-                }
-            }
-        }
-    }
-
-    /// Why the channel of a PE has ended.
-    async fn ended(&mut self, pe: PeId, end: Option<ChannelError>) -> Trouble {
-        let lifeless = match &end {
-            Some(ChannelError::Io(error)) => Lifeless::of(error),
-            _ => None,
-        };
-        if let Some(lifeless) = lifeless {
-            return Trouble::Lifeless(pe, lifeless);
-        }
-        let how = end.map_or("closed its channel without a word".to_owned(), |error| {
-            format!("cannot be understood any more: {error}")
-        });
-        self.first_cause(Trouble::Vanished(pe, how), Some(pe)).await
-    }
-
-    /// Says that a round is slow, and gives it up when it stands still.
-    fn look_after_round(&mut self) -> Result<(), Trouble> {
-        let Some(round) = &mut self.under_way else {
-            return Ok(());
-        };
-        let now = Moment::now();
-        // Said once, and again each time that it has doubled.
-        let slower = slowdown(now - round.began, round.predicted_ns);
-        if let Some(times) = slower.filter(|times| *times >= 2.0 * round.slow) {
-            round.slow = times;
-            self.console.slow(self.round, times, self.phase);
-        }
-        let watch = &round.watch;
-        self.cluster.look(watch.wants_look(now));
-        match watch.check(now) {
-            None => Ok(()),
-            Some(stall) => {
-                let seconds = watch.quiet(now).as_secs_f64();
-                let what = self.told_of(stall);
-                let text = format!("{what}; nothing has moved for {seconds:.1} s");
-                Err(Trouble::Stalled(stall.pe(), text))
-            }
-        }
-    }
-
-    fn told_of(&self, stall: Stall) -> String {
-        let at = |pe: PeId| match self.address(pe) {
-            Some(address) => format!("{pe} at {address}"),
-            None => pe.to_string(),
-        };
-        match stall {
-            Stall::Unreached { pe, from } => format!(
-                "{} cannot be reached from {}: it acknowledges nothing",
-                at(pe),
-                at(from)
-            ),
-            Stall::TakesNothing { pe, from } => {
-                format!("{} takes nothing from {}", at(pe), at(from))
-            }
-            Stall::SendsNothing { pe, to } => {
-                format!("{} owes {} the rest of a message", at(pe), at(to))
-            }
-            Stall::Busy { pe } => format!("{} does not get done with its files", at(pe)),
-            Stall::StandsStill => "every PE waits for another".to_owned(),
-        }
-    }
-
-    /// Where a PE is reached, as far as is known.
-    fn address(&self, pe: PeId) -> Option<String> {
-        let place = self.request.placement.places.get(pe.index())?;
-        let listen: SocketAddr = self.cluster.register(pe)?.listen.parse().ok()?;
-        Some(SocketAddr::new(place.address, listen.port()).to_string())
-    }
-
-    fn note(&mut self, pe: PeId, word: &FromPe) {
-        if let FromPe::Report(report) = word
-            && report.round == self.round
-        {
-            self.last_reports[pe.index()] = Some(report.clone());
-        }
-    }
-
-    /// A neighbour often notices a death before the operating system tells of it:
-    /// waits a moment for a better cause than `seen`.
-    async fn first_cause(&mut self, seen: Trouble, suspect: Option<PeId>) -> Trouble {
-        if suspect.is_none() {
-            return seen;
-        }
-        let deadline = Instant::now() + DEATH_NOTICE;
-        while let Some((pe, heard)) = self.cluster.hear(Some(deadline)).await {
-            match heard {
-                Heard::Exited(status, last_words) => return died(pe, status, last_words),
-                Heard::Word(word) => self.note(pe, &word),
-                Heard::ChannelEnded(_) => {}
-            }
-        }
-        seen
+        // Who is absent has nothing to tell.
+        let reports = self.last_reports.iter().cloned();
+        let nothing = || blank_report(id, Vec::new());
+        Ok(reports
+            .map(|report| report.unwrap_or_else(nothing))
+            .collect())
     }
 }

@@ -9,6 +9,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::outcome::Phase;
 use crate::units::{Bytes, Nanos};
 
+/// What is left of a round when so many bytes of all have moved, in nanoseconds: the
+/// prediction holds until the round itself tells better.
+pub fn left_ns(moved: u64, total: u64, elapsed: Duration, predicted_ns: u64) -> u64 {
+    let elapsed_ns = elapsed.as_nanos() as f64;
+    let (moved, total) = (moved as f64, total.max(1) as f64);
+    let by_rate = elapsed_ns * (total / moved.max(1.0));
+    let share = (moved / total).clamp(0.0, 1.0);
+    let whole = share * by_rate + (1.0 - share) * predicted_ns as f64;
+    (whole - elapsed_ns).max(0.0) as u64
+}
+
 /// Stderr, shared.
 #[derive(Clone, Debug)]
 pub struct Console {
@@ -51,12 +62,7 @@ impl Console {
     /// So many bytes have moved; the round is predicted to take so long in all.
     pub fn moved(&self, moved: u64, elapsed: Duration, predicted_ns: u64) {
         let total = self.bar.length().unwrap_or(1);
-        // The prediction holds until the round itself tells better.
-        let elapsed_ns = elapsed.as_nanos() as f64;
-        let by_rate = elapsed_ns * (total as f64 / moved.max(1) as f64);
-        let share = (moved as f64 / total as f64).clamp(0.0, 1.0);
-        let whole = share * by_rate + (1.0 - share) * predicted_ns as f64;
-        let left = (whole - elapsed_ns).max(0.0) as u64;
+        let left = left_ns(moved, total, elapsed, predicted_ns);
         self.bar.set_position(moved);
         self.bar.set_message(format!(
             "{} of {}, {} left",
@@ -64,6 +70,12 @@ impl Console {
             Bytes(total),
             Nanos(left)
         ));
+    }
+
+    /// Of the commands that are run, so many have ended well.
+    pub fn done(&self, done: usize, of: usize) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(format!("{done} of {of} done"));
     }
 
     /// A round takes so many times longer than predicted.

@@ -6,10 +6,13 @@
 //! Ctrl-C.
 
 mod args;
+mod authority;
 mod baseline;
 mod bench;
+mod ca;
 mod calibrate;
 mod candidates;
+mod check;
 mod choose;
 mod cluster;
 mod cluster_file;
@@ -17,8 +20,16 @@ mod compare;
 mod conduct;
 mod console;
 mod edge_file;
+mod guard;
+mod kept;
+mod leash;
 mod link_spec;
+mod live;
+mod manual;
+mod map;
+mod metrics;
 mod model;
+mod node;
 mod outcome;
 mod page;
 pub mod parsers;
@@ -27,37 +38,43 @@ mod placement;
 mod plan;
 mod printable;
 mod profile;
+mod reach;
 mod report;
 mod request;
+mod retry;
 mod run;
+mod runtime_dir;
+mod slurm;
+mod ssh;
 mod timeouts;
 mod toml_file;
 mod topology;
 mod tree;
 mod tree_file;
 mod units;
+mod view;
 mod watch;
 mod workload;
 
 use std::io::{IsTerminal as _, Write as _};
+use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use flitcast_node::NodeConfig;
-use flitcast_proto::PeId;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use args::{Cli, Command, LogFormat, NodeArgs, OutputFormat};
+use args::{Cli, Command, LogFormat, OutputFormat};
 use bench::{Bench, BenchArgs, BenchFormat};
 use calibrate::Calibration;
+use check::CheckArgs;
 use cluster::LogArgs;
+use live::publish::publish;
+use map::{Map, MapArgs};
+use metrics::Metrics;
 use printable::printable;
-use request::{Request, RequestError};
+use request::Request;
+use retry::{Story, Undertaking};
 use run::{Ended, Interrupts};
 
 /// A run failed.
@@ -67,9 +84,6 @@ const REFUSED: u8 = 2;
 /// Ctrl-C, as shells tell it.
 const INTERRUPTED: u8 = 130;
 
-/// For a PE's disk to finish what it is doing when the PE is told to end.
-const LAST_WRITES: Duration = Duration::from_secs(2);
-
 /// Does what the command line says.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -77,25 +91,57 @@ pub fn main() -> ExitCode {
         return refuse(&[fault]);
     }
     let logs = log_args(&cli);
+    let metrics = cli.command.metrics();
     let result = match cli.command {
-        Command::Node(args) => play_node(args),
-        Command::Bench(args) => time(args, &logs),
+        Command::Node(args) => node::play(args),
+        Command::SelfHash => node::self_hash(),
+        Command::Health(args) => node::health(&args),
+        Command::Bench(args) => time(args, &logs, metrics),
         Command::Calibrate(args) => match args.understand() {
-            Ok(calibration) => {
-                conducting().and_then(|r| r.block_on(calibrate_and_report(&calibration, &logs)))
-            }
+            Ok(calibration) => observed(metrics, calibrate_and_report(&calibration, &logs)),
             Err(faults) => Ok(refuse(&faults)),
         },
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
+        Command::Ca(args) => print_with(|out| ca::run(args, out)),
+        Command::Check(args) => looked_at(args),
+        Command::Up(args) => kept::up(args, &logs),
+        Command::Status(args) => kept::status(&args, &logs),
+        Command::Down(args) => kept::down(&args),
+        Command::Keep(args) => kept::keep(args, &logs),
+        Command::Completions(args) => print_with(|out| {
+            let printed: Result<_, Vec<String>> = Ok(manual::completions(&args, out));
+            printed
+        }),
+        Command::Man(args) => print_with(|out| manual::man(&args, out)),
+        Command::Watch(args) => print_with(|out| view::run(&args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
-        Command::Scatter(args) => understood(Request::scatter(args), logs),
-        Command::Gather(args) => understood(Request::gather(args), logs),
+        Command::Scatter(args) => {
+            understood(Request::scatter(args).map(Undertaking::new), logs, metrics)
+        }
+        Command::Gather(args) => {
+            understood(Request::gather(args).map(Undertaking::new), logs, metrics)
+        }
+        Command::Map(args) => mapped(args, &logs, metrics),
+        Command::Leash(args) => args.hold(),
+        Command::Resume(args) => understood(Undertaking::resume(args), logs, metrics),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {}", printable(format_args!("{error:#}")));
+        eprintln!("error: {}", printable(told(&error)));
         ExitCode::from(FAILED)
     })
+}
+
+/// An error and its causes, but for those that it tells itself.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.ends_with(&cause) {
+            told.push_str(if told.is_empty() { "" } else { ": " });
+            told.push_str(&cause);
+        }
+    }
+    told
 }
 
 fn start_logging(cli: &Cli) -> Result<(), String> {
@@ -148,6 +194,17 @@ fn print_with<E: std::fmt::Display>(
     }
 }
 
+/// `flitcast check`.
+fn looked_at(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let is_good = check::run(args, &mut out);
+    let is_good = is_good.and_then(|is_good| out.flush().map(|()| is_good));
+    Ok(match is_good.context("cannot print the result")? {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(REFUSED),
+    })
+}
+
 /// Says all that is wrong with a command line.
 fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
     for fault in faults {
@@ -156,12 +213,21 @@ fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
     ExitCode::from(REFUSED)
 }
 
-fn understood(
-    request: Result<Request, Vec<RequestError>>,
+fn understood<E: std::fmt::Display>(
+    undertaking: Result<Undertaking, Vec<E>>,
     logs: LogArgs,
+    metrics: Option<SocketAddr>,
 ) -> anyhow::Result<ExitCode> {
-    match request {
-        Ok(request) => conducting()?.block_on(run_and_report(&request, &logs)),
+    match undertaking {
+        Ok(undertaking) => observed(metrics, run_and_report(undertaking, &logs)),
+        Err(faults) => Ok(refuse(&faults)),
+    }
+}
+
+/// `flitcast map`.
+fn mapped(args: MapArgs, logs: &LogArgs, metrics: Option<SocketAddr>) -> anyhow::Result<ExitCode> {
+    match Map::understand(args) {
+        Ok(map) => observed(metrics, map::run(&map, logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }
@@ -177,30 +243,50 @@ fn conducting() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Of a PE: one thread does everything, so that a PE that answers pings is not stuck.
-fn playing() -> anyhow::Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
+/// Conducts, seen by `flitcast watch` and by who scrapes metrics meanwhile.
+fn observed(
+    metrics: Option<SocketAddr>,
+    what: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
+    let metrics = match Metrics::listen(metrics) {
+        Ok(metrics) => metrics,
+        Err(fault) => return Ok(refuse(&[fault])),
+    };
+    let runtime = conducting()?;
+    let _published = publish();
+    runtime.block_on(async {
+        if let Some(metrics) = metrics {
+            metrics.tell_conducted();
+        }
+        what.await
+    })
 }
 
-async fn run_and_report(request: &Request, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
-    let ended = run::run(request, logs, &mut interrupts).await?;
-    report_end(ended, request.format, |outcome| {
+    let concluded = retry::run(undertaking, logs, &mut interrupts).await?;
+    let retry::Concluded {
+        ended,
+        request,
+        story,
+        ..
+    } = concluded;
+    let request = &request;
+    report_end(ended, request.format, &story, |outcome| {
         let drawn = request.pictures.draw(request, outcome);
         let mut printed = match request.format {
-            OutputFormat::Table => report::table(request, outcome),
-            OutputFormat::Json => report::json(request, outcome),
+            OutputFormat::Table => report::table(request, outcome) + &story.lines(),
+            OutputFormat::Json => report::json(request, outcome, &story),
         };
         let code = match drawn {
             Ok(files) => {
                 if request.format == OutputFormat::Table {
                     printed.push_str(&report::pictures_line(&files));
                 }
-                ExitCode::SUCCESS
+                match story.undelivered.is_empty() {
+                    true => ExitCode::SUCCESS,
+                    false => ExitCode::from(FAILED),
+                }
             }
             Err(error) => {
                 eprintln!("error: {error}");
@@ -218,7 +304,7 @@ async fn calibrate_and_report(
     eprintln!("{}", calibration.announcement());
     let mut interrupts = Interrupts::new()?;
     let ended = calibration.run(logs, &mut interrupts).await?;
-    report_end(ended, calibration.format, |found| {
+    report_end(ended, calibration.format, &Story::default(), |found| {
         let printed = match calibration.format {
             OutputFormat::Table => calibrate::table(found),
             OutputFormat::Json => calibrate::json(found),
@@ -232,6 +318,7 @@ async fn calibrate_and_report(
 fn report_end<T>(
     ended: Ended<Box<T>>,
     format: OutputFormat,
+    story: &Story,
     print: impl FnOnce(&T) -> (String, ExitCode),
 ) -> anyhow::Result<ExitCode> {
     let (printed, code) = match ended {
@@ -241,16 +328,26 @@ fn report_end<T>(
             );
             (String::new(), ExitCode::from(INTERRUPTED))
         }
-        Ended::Done(done) => print(&done),
+        Ended::Done(done) => {
+            match story.undelivered.len() {
+                0 => {}
+                1 => eprintln!("error: a message was not delivered"),
+                left => eprintln!("error: {left} messages were not delivered"),
+            }
+            print(&done)
+        }
         Ended::Failed(failure) => {
             eprintln!("error: {}", printable(&failure));
             let printed = match format {
                 OutputFormat::Table => String::new(),
-                OutputFormat::Json => report::failure_json(&failure, None),
+                OutputFormat::Json => report::failure_json(&failure, None, story),
             };
             (printed, ExitCode::from(FAILED))
         }
     };
+    for line in story.last_words() {
+        eprintln!("{}", printable(line));
+    }
     write_out(printed.as_bytes())?;
     Ok(code)
 }
@@ -261,12 +358,15 @@ fn write_out(printed: &[u8]) -> anyhow::Result<()> {
 }
 
 /// `flitcast bench`.
-fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    let mut bench = match Bench::new(args) {
-        Ok(bench) => bench,
-        Err(faults) => return Ok(refuse(&faults)),
-    };
-    match conducting()?.block_on(bench::run(&mut bench, logs))? {
+fn time(args: BenchArgs, logs: &LogArgs, metrics: Option<SocketAddr>) -> anyhow::Result<ExitCode> {
+    match Bench::new(args) {
+        Ok(bench) => observed(metrics, time_and_report(bench, logs)),
+        Err(faults) => Ok(refuse(&faults)),
+    }
+}
+
+async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    match bench::run(&mut bench, logs).await? {
         bench::Ended::Done(figures) => {
             bench::print(&bench, figures).context("cannot print the result")?;
             Ok(ExitCode::SUCCESS)
@@ -274,7 +374,9 @@ fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         bench::Ended::Failed(algorithm, failure) => {
             eprintln!("error: {algorithm}: {}", printable(&failure));
             if bench.format == BenchFormat::Json {
-                write_out(report::failure_json(&failure, Some(algorithm)).as_bytes())?;
+                write_out(
+                    report::failure_json(&failure, Some(algorithm), &Story::default()).as_bytes(),
+                )?;
             }
             Ok(ExitCode::from(FAILED))
         }
@@ -286,32 +388,4 @@ fn time(args: BenchArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(INTERRUPTED))
         }
     }
-}
-
-fn play_node(args: NodeArgs) -> anyhow::Result<ExitCode> {
-    // If the launcher dies, even by SIGKILL, the end of its channel tells us; this
-    // tells us should that not come.
-    let signal_at_death = Some(rustix::process::Signal::TERM);
-    rustix::process::set_parent_process_death_signal(signal_at_death).context("prctl")?;
-    let runtime = playing()?;
-    let result = runtime.block_on(async {
-        let shutdown = CancellationToken::new();
-        let mut terminate = signal(SignalKind::terminate())?;
-        let cancel = shutdown.clone();
-        tokio::spawn(async move {
-            terminate.recv().await;
-            cancel.cancel();
-        });
-        let listener = TcpListener::bind(args.listen).await;
-        let listener = listener.with_context(|| format!("cannot listen on {}", args.listen))?;
-        let config = NodeConfig {
-            pe: PeId(args.pe),
-            coordinator: args.coordinator,
-            cluster: args.cluster,
-            timeouts: args.timeouts.unwrap_or_default(),
-        };
-        anyhow::Ok(flitcast_node::run(config, listener, shutdown).await?)
-    });
-    runtime.shutdown_timeout(LAST_WRITES);
-    result.map(|()| ExitCode::SUCCESS)
 }

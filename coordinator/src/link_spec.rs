@@ -131,6 +131,13 @@ impl LinkSpec {
         }
     }
 
+    /// As [`LinkSpec::parse`] reads it.
+    pub fn written(&self) -> String {
+        let rate = self.rate.map_or("unlimited".to_owned(), |r| r.to_string());
+        let latency = self.latency.map(|latency| format!(",latency={latency}"));
+        format!("rate={rate}{}", latency.unwrap_or_default())
+    }
+
     /// Whether rate and latency go together.
     pub fn check(&self) -> Result<(), LinkFault> {
         shape::check(&self.link()).map_err(|fault| LinkFault::Together { link: *self, fault })

@@ -11,6 +11,7 @@ use flitcast_proto::pe::{Brief, Operation, Violation};
 use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
+use flitcast_proto::wire::seal::SEAL_BYTES;
 
 use crate::page::EdgeFit;
 use crate::profile::Profile;
@@ -30,9 +31,8 @@ pub struct Measurement {
     pub fits: Vec<EdgeFit>,
 }
 
-/// What processes on this machine cost, where nobody has calibrated: medians over an
-/// idle machine of two cores at 2.5 GHz, rounded. Other machines are within a factor of
-/// three of it.
+/// What processes on this machine cost, where nobody has calibrated: about what
+/// `flitcast calibrate` finds on a machine of two cores, rounded.
 pub fn local_host() -> Host {
     let cores = std::thread::available_parallelism();
     Host {
@@ -45,6 +45,19 @@ pub fn local_host() -> Host {
         end_ns_per_byte: 0.05,
         message_ns: 20_000.0,
     }
+}
+
+/// What encrypting a byte costs, and decrypting it: `deploy/runs/2026-11-20-tls`.
+const CRYPTO_NS_PER_BYTE: f64 = 0.2;
+
+/// The same for the processes of a request, which may encrypt what they send.
+fn usual_host(request: &Request) -> Host {
+    let mut host = local_host();
+    if request.guard.is_encrypted() {
+        host.send_ns_per_byte += CRYPTO_NS_PER_BYTE;
+        host.receive_ns_per_byte += CRYPTO_NS_PER_BYTE;
+    }
+    host
 }
 
 /// Whether the edges of a request's PEs share ports: shaped links do, and the network
@@ -70,21 +83,23 @@ fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: 
             true => RUN_AHEAD_NS as f64,
             false => f64::INFINITY,
         },
-        control_bytes: 18,
-        receipt_bytes: 8,
-        prefix_bytes: 14,
+        control_bytes: SEAL_BYTES as u64 + 18,
+        receipt_bytes: SEAL_BYTES as u64 + 8,
+        prefix_bytes: SEAL_BYTES as u64 + 14,
     }
 }
 
 /// A model of a request's cluster by what was measured just now.
 pub fn measured_model(edges: &[MeasuredEdge], request: &Request) -> Model {
-    assumed_model(edges_from_measurements(edges, &local_host()), request)
+    let edges = edges_from_measurements(edges, &usual_host(request));
+    assumed_model(edges, request)
 }
 
 /// A model of a request's cluster, if these are its wires and its hosts are as usual.
 pub fn assumed_model(edges: Vec<Edge>, request: &Request) -> Model {
     let shaped = request.is_shaped();
-    model(edges, local_host(), ports(request), BUFFER_BYTES, shaped)
+    let host = usual_host(request);
+    model(edges, host, ports(request), BUFFER_BYTES, shaped)
 }
 
 impl Profile {

@@ -1,16 +1,18 @@
 //! What a run came to: figures over its rounds, or a failure.
 
-use std::fmt;
+mod failure;
+
 use std::time::Duration;
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{Arrival, Report};
-use flitcast_proto::{PeId, RoundId};
+use flitcast_proto::{PeId, Tree};
 
-use crate::cluster::{LaunchError, names};
 use crate::conduct::Rounds;
-use crate::request::Request;
-use crate::units::Bytes;
+
+#[cfg(test)]
+pub use failure::WHY_CHARS;
+pub use failure::{Failure, Lacking, Phase};
 
 /// The spread of one figure over the rounds, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,7 @@ pub struct Outcome {
     pub launching: Duration,
     /// All that was planned and measured.
     pub rounds: Rounds,
-    /// P0..Pn.
+    /// Those that there are, in index order.
     pub pes: Vec<PeOutcome>,
     /// Bytes of all messages.
     pub bytes: u64,
@@ -105,6 +107,8 @@ pub struct Outcome {
     pub peak_buffered_flits: u64,
     /// Frames of earlier rounds that were dropped, in all rounds.
     pub late_frames: u64,
+    /// Frames that came more than once and were dropped, in all rounds.
+    pub repeated_frames: u64,
 }
 
 /// Flits that had to wait for a busy port in a round.
@@ -136,7 +140,7 @@ pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
 
 impl Outcome {
     /// Works out the figures.
-    pub fn new(launching: Duration, rounds: Rounds) -> Outcome {
+    pub fn new(launching: Duration, tree: &Tree, rounds: Rounds) -> Outcome {
         let started = |round: usize| rounds.reports[round][0].started_ns;
         let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
             .map(|round| {
@@ -150,9 +154,10 @@ impl Outcome {
             })
             .collect();
         let reports = || rounds.reports.iter().flatten();
-        let pes = (0..rounds.bytes.len())
-            .map(|i| {
-                let pe = PeId(i as u32);
+        let pes = tree
+            .pes()
+            .map(|pe| {
+                let i = pe.index();
                 let own = |round: &Vec<(Arrival, u64)>| {
                     let own = round
                         .iter()
@@ -195,6 +200,7 @@ impl Outcome {
                 .max()
                 .unwrap_or(0),
             late_frames: reports().map(|r| r.late_frames).sum(),
+            repeated_frames: reports().map(|r| r.repeated_frames).sum(),
             peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
             rounds,
         }
@@ -211,213 +217,6 @@ impl Outcome {
     pub fn error_pct(&self) -> Option<f64> {
         let measured = self.measured.filter(|spread| spread.median > 0)?;
         Some(error_pct(self.predicted_ns, measured.median))
-    }
-}
-
-/// A message that did not arrive.
-#[derive(Clone, Debug)]
-pub struct Lacking {
-    /// M_i's PE.
-    pub pe: PeId,
-    /// Its length.
-    pub bytes: u64,
-    /// How much of it came; `None` if nobody can tell.
-    pub received: Option<u64>,
-}
-
-/// What was being done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Processes are started and register.
-    Launch,
-    /// The PEs read their input and connect.
-    Connect,
-    /// Edges are measured, one after the other.
-    Probe,
-    /// The PEs are told what the rounds need.
-    Prepare,
-    /// A round is under way.
-    Round {
-        /// Bytes that P0 has sent or received.
-        moved: u64,
-        /// Of so many.
-        of: u64,
-    },
-    /// P0 is done, and the others tell how it was.
-    Report,
-}
-
-impl Phase {
-    /// For programs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Launch => "launch",
-            Phase::Connect => "connect",
-            Phase::Probe => "probe",
-            Phase::Prepare => "prepare",
-            Phase::Round { .. } => "round",
-            Phase::Report => "report",
-        }
-    }
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Phase::Launch => f.write_str("starting the processes"),
-            Phase::Connect => f.write_str("reading the input and connecting"),
-            Phase::Probe => f.write_str("measuring the edges"),
-            Phase::Prepare => f.write_str("preparing the rounds"),
-            Phase::Round { moved: 0, .. } => f.write_str("before the first data at P0"),
-            Phase::Round { moved, of } => {
-                write!(f, "{} of {} moved at P0", Bytes(moved), Bytes(of))
-            }
-            Phase::Report => f.write_str("reporting the round"),
-        }
-    }
-}
-
-/// A run that failed.
-#[derive(Debug)]
-pub struct Failure {
-    /// What failed first.
-    pub cause: String,
-    /// What was being done.
-    pub phase: Phase,
-    /// With whom.
-    pub pe: Option<PeId>,
-    /// Where it listens, as far as is known.
-    pub address: Option<String>,
-    /// Its process.
-    pub pid: Option<u32>,
-    /// Its host's name, in a cluster that has such.
-    pub host: Option<String>,
-    /// Its parent in the tree.
-    pub parent: Option<PeId>,
-    /// Who stands below it, and so was cut off.
-    pub below: Vec<PeId>,
-    /// In which round; `None` before the first.
-    pub round: Option<RoundId>,
-    /// Whether it was a scatter.
-    pub scatter: bool,
-    /// Whether what was delivered is there to be seen.
-    pub keeps_files: bool,
-    /// Whose messages were delivered.
-    pub delivered: Vec<PeId>,
-    /// Whose were not.
-    pub lacking: Vec<Lacking>,
-}
-
-impl Failure {
-    /// Of a cluster that did not come up.
-    pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
-        let pe = error.pe();
-        Failure {
-            cause: format!("the cluster did not come up: {error}"),
-            phase: Phase::Launch,
-            pe,
-            address: None,
-            pid: None,
-            host: pe.and_then(|pe| request.placement.places[pe.index()].name.clone()),
-            parent: pe.and_then(|pe| request.tree.parent(pe)),
-            below: Vec::new(),
-            round: None,
-            scatter: request.operation.is_scatter(),
-            keeps_files: false,
-            delivered: Vec::new(),
-            lacking: Vec::new(),
-        }
-    }
-
-    /// The messages of which no byte came.
-    fn nothing_of(&self) -> impl Iterator<Item = &Lacking> {
-        self.lacking
-            .iter()
-            .filter(|lacking| lacking.received == Some(0))
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.cause)?;
-        if let (Some(pe), Some(pid)) = (self.pe, self.pid) {
-            write!(f, "\n  where: {pe}, process {pid}")?;
-            if let Some(address) = &self.address {
-                write!(f, " at {address}")?;
-            }
-            if let Some(host) = &self.host {
-                write!(f, " on {host}")?;
-            }
-            if let Some(parent) = self.parent {
-                write!(f, ", child of {parent}")?;
-            }
-            if !self.below.is_empty() {
-                write!(f, "\n  cut off with it: {}", names(&self.below))?;
-            }
-        }
-        let phase = self.phase;
-        let operation = if self.scatter { "scatter" } else { "gather" };
-        match self.round {
-            Some(round) => write!(f, "\n  when: round {round} of the {operation}, {phase}")?,
-            None => {
-                return write!(
-                    f,
-                    "\n  when: {phase}, before the first round; nothing was sent"
-                );
-            }
-        }
-        match self.delivered.is_empty() {
-            true => write!(f, "\n  delivered: nothing")?,
-            false => {
-                let kept = if self.keeps_files { ", and kept" } else { "" };
-                let messages = if self.delivered.len() == 1 {
-                    "message"
-                } else {
-                    "messages"
-                };
-                write!(
-                    f,
-                    "\n  delivered: {} {messages}{kept}: {}",
-                    self.delivered.len(),
-                    names(&self.delivered)
-                )?;
-            }
-        }
-        let which = if self.scatter {
-            "left without"
-        } else {
-            "not gathered"
-        };
-        let nothing: Vec<PeId> = self.nothing_of().map(|lacking| lacking.pe).collect();
-        for lacking in self
-            .lacking
-            .iter()
-            .filter(|lacking| lacking.received != Some(0))
-        {
-            let Lacking {
-                pe,
-                bytes,
-                received,
-            } = lacking;
-            write!(f, "\n  {which}: {pe}, ")?;
-            match received {
-                Some(received) if received == bytes => {
-                    write!(f, "all of {} arrived, but it is not visible", Bytes(*bytes))?
-                }
-                Some(received) => write!(f, "{} of {} arrived", Bytes(*received), Bytes(*bytes))?,
-                None => write!(f, "of {} an unknown part arrived", Bytes(*bytes))?,
-            }
-        }
-        if !nothing.is_empty() {
-            let bytes = self.nothing_of().map(|lacking| lacking.bytes).sum();
-            write!(
-                f,
-                "\n  {which}: {}, nothing of {} arrived",
-                names(&nothing),
-                Bytes(bytes)
-            )?;
-        }
-        Ok(())
     }
 }
 

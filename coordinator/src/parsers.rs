@@ -6,9 +6,9 @@ use std::fmt::{Debug, Display};
 
 use crate::link_spec::{LinkFault, LinkSpec};
 use crate::printable::printable;
-use crate::toml_file::LineFault;
+use crate::toml_file::SpotFault;
 use crate::workload::Lengths;
-use crate::{cluster_file, edge_file, tree_file};
+use crate::{cluster_file, edge_file, retry, tree_file};
 
 type Read = Result<String, Vec<String>>;
 
@@ -16,13 +16,18 @@ fn shown(read: impl Debug) -> String {
     format!("{read:?}")
 }
 
-fn listed<F: Display>(faults: Vec<LineFault<F>>) -> Vec<String> {
+fn listed<F: Display>(faults: Vec<SpotFault<F>>) -> Vec<String> {
     faults.iter().map(|fault| printable(&fault.fault)).collect()
 }
 
 /// `--tree FILE`.
 pub fn tree_file(text: &str) -> Read {
     tree_file::parse(text).map(shown).map_err(listed)
+}
+
+/// `flitcast resume ROUND`.
+pub fn record(text: &str) -> Read {
+    retry::parse_record(text).map(shown).map_err(listed)
 }
 
 /// `--cluster FILE`.

@@ -22,7 +22,7 @@ use flitcast_proto::{PeId, Tree};
 
 pub use fault::Fault;
 
-use crate::toml_file::{self, FileError, FileKind, LineFault};
+use crate::toml_file::{self, FileError, FileKind, SpotFault};
 
 /// The version of the file's format.
 pub const VERSION: u32 = 1;
@@ -47,6 +47,8 @@ pub struct Profile {
     pub parents: Vec<u32>,
     /// The links that were asked for, as typed, where they were shaped.
     pub links: Option<String>,
+    /// Whether what was sent was encrypted.
+    pub encrypted: bool,
     /// The quickest way to obey orders.
     pub pacing: Pacing,
     /// Payload bytes of a full flit.
@@ -100,8 +102,8 @@ impl Profile {
         toml_file::load(FILE, path, |text| Profile::parse(text, tree))
     }
 
-    /// Reads the profile in `text`; otherwise, at least one fault, in order of lines.
-    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault<Fault>>> {
+    /// Reads the profile in `text`; otherwise, at least one fault, in the order of the file.
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault<Fault>>> {
         read::profile(text, tree)
     }
 

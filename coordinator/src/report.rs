@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::choose::Way;
 use crate::outcome::{Failure, Outcome, PeOutcome, Spread};
 use crate::request::Request;
+use crate::retry::Story;
 use crate::units::{Bytes, Nanos, Rate};
 
 /// "scatter" or "gather".
@@ -101,7 +102,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
         "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
         operation_name(request.operation),
         request.tree_name,
-        counted(request.tree.len() as u64, "PE", "PEs"),
+        counted(request.tree.count() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
         Bytes(request.flit_bytes.into()),
@@ -125,7 +126,8 @@ fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
         spread(|s| s.median),
     ];
     if let Some(nodes) = &request.nodes {
-        row.insert(1, nodes[pe.pe.index()].to_string());
+        let name = request.placement.places[pe.pe.index()].name.clone();
+        row.insert(1, name.unwrap_or_else(|| nodes[pe.pe.index()].to_string()));
     }
     if rounds {
         row.extend([spread(|s| s.min), spread(|s| s.max)]);
@@ -156,13 +158,22 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     if let Some(times) = outcome.slowdown() {
         out.push_str(&format!("; slow, x {times:.1} against the prediction"));
     }
-    if outcome.late_frames > 0 {
-        let frames = counted(
+    let dropped = [
+        (
+            "late",
             outcome.late_frames,
             "frame of an earlier round was dropped",
             "frames of earlier rounds were dropped",
-        );
-        out.push_str(&format!("\n  late         {frames}"));
+        ),
+        (
+            "repeated",
+            outcome.repeated_frames,
+            "frame that had come before was dropped",
+            "frames that had come before were dropped",
+        ),
+    ];
+    for (label, frames, one, many) in dropped.into_iter().filter(|(_, frames, ..)| *frames > 0) {
+        out.push_str(&format!("\n  {label:<12} {}", counted(frames, one, many)));
     }
     out.push_str(&format!(
         "\n  goodput      {}\n  collisions   {}\n  buffered     at most {} of a passing message in a PE\n",
@@ -177,13 +188,16 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
     out.push_str(&format!(
         "  before it    {} up in {}, edges {}\n",
-        counted(request.tree.len() as u64, "process", "processes"),
+        counted(request.tree.count() as u64, "process", "processes"),
         Nanos(outcome.launching.as_nanos() as u64),
         match probing {
             Some(time) => format!("measured in {}", Nanos(time)),
             None => "as the profile has them".to_owned(),
         },
     ));
+    if let Some(told) = request.guard.told() {
+        out.push_str(&format!("  security     {told}\n"));
+    }
     if outcome.clock_uncertainty_ns > 0 {
         out.push_str(&format!(
             "  clocks       of several hosts, compared to within {}\n",
@@ -240,16 +254,19 @@ fn spread(spread: Option<Spread>) -> Value {
 }
 
 /// One JSON object, as it is printed.
-pub fn json(request: &Request, outcome: &Outcome) -> String {
-    format!("{:#}\n", json_value(request, outcome))
+pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
+    let mut result = json_value(request, outcome);
+    story.add_to(&mut result);
+    format!("{result:#}\n")
 }
 
 /// One JSON object.
 pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let tree = &request.tree;
     let (algorithm, sync) = (request.algorithm, request.sync);
+    // By PE index, so null for who is absent, too.
     let parents: Vec<_> = tree
-        .pes()
+        .ids()
         .map(|pe| tree.parent(pe).map(|parent| parent.0))
         .collect();
     let pes = outcome.pes.iter().map(|pe| {
@@ -294,6 +311,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "runner_up": choice.runner_up.as_ref().map(way),
         })),
         "flit_bytes": request.flit_bytes,
+        "security": request.guard.name(),
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
@@ -305,6 +323,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "error_pct": outcome.error_pct(),
             "slowdown": outcome.slowdown(),
             "late_frames": outcome.late_frames,
+            "repeated_frames": outcome.repeated_frames,
             "goodput_bytes_per_s": goodput,
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,
@@ -316,8 +335,9 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     })
 }
 
-/// A failure as one JSON object; of one algorithm among others, its name as well.
-pub fn failure_json(failure: &Failure, algorithm: Option<&str>) -> String {
+/// A failure as one JSON object, with what was done about it; of one algorithm among
+/// others, its name as well.
+pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -> String {
     let lacking = failure.lacking.iter().map(|lacking| {
         json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
     });
@@ -330,6 +350,7 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>) -> String {
             "pid": failure.pid,
             "host": failure.host,
             "parent": failure.parent.map(|parent| parent.0),
+            "security": failure.guard.name(),
             "below": failure.below.iter().map(|pe| pe.0).collect::<Vec<_>>(),
             "round": failure.round.map(|round| round.0),
             "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
@@ -339,5 +360,6 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>) -> String {
     if let Some(algorithm) = algorithm {
         result["error"]["algorithm"] = algorithm.into();
     }
+    story.add_to(&mut result);
     format!("{result:#}\n")
 }

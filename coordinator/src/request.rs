@@ -2,40 +2,50 @@
 //! wrong is known here, all of it at once, before a socket is bound, a process
 //! started or a byte written.
 
+mod fault;
+mod links;
 mod messages;
+mod resumed;
+mod ways;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
-use flitcast_node::payload::PayloadError;
-use flitcast_proto::cost::Edge;
-use flitcast_proto::pe::{Operation, Violation};
+use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
-use thiserror::Error;
 
 use crate::args::{
     GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs,
     SyncArg,
 };
 use crate::baseline::Baseline;
-use crate::candidates::{self, Candidate, Unfit};
+use crate::candidates;
 use crate::choose::{Choice, FLITS, Offer, choose};
-use crate::link_spec::{EdgeSpec, LinkFault, LinkSpec};
-use crate::pictures::{PictureError, Pictures};
+use crate::guard::Guard;
+use crate::link_spec::{EdgeSpec, LinkSpec};
+use crate::pictures::Pictures;
 use crate::placement::Placement;
-use crate::profile::{Profile, ProfileError};
-use crate::timeouts::{self, TimeoutFault};
-use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
-use crate::units::{Bytes, MAX_TOTAL_BYTES, UnitError, parse_bytes};
-use crate::workload::{DealError, LengthsError};
-use messages::{Asked, output_fault};
+use crate::profile::Profile;
+use crate::reach::Reach;
+use crate::retry;
+use crate::timeouts;
+use crate::topology::{SpanningArg, Topology, TreeArgs};
+use crate::units::parse_bytes;
+use messages::Asked;
+use ways::{Ways, choosing, ours};
 
-/// Processes on one machine. Each has some 6 MiB and a dozen descriptors; a
+pub use fault::{RequestError, guard_fault};
+pub use links::{link_over, links};
+pub use messages::output_fault;
+
+use links::links_name;
+
+/// Processes on one machine. Each has some 8 MiB and a dozen descriptors; a
 /// thousand is past what a machine does well and before what hurts it.
 pub const MAX_LOCAL_PES: usize = 1024;
 
@@ -59,6 +69,10 @@ pub struct Request {
     pub tree: Arc<Tree>,
     /// Where the PEs run.
     pub placement: Placement,
+    /// The file that says so, if one does.
+    pub cluster: Option<PathBuf>,
+    /// Who can be whose neighbour.
+    pub reach: Reach,
     /// What the rounds do.
     pub operation: Operation,
     /// The algorithm's name, and for certification how it synchronises.
@@ -71,10 +85,22 @@ pub struct Request {
     pub pacing: Option<Pacing>,
     /// What the messages are made of.
     pub payload: Payload,
+    /// Bytes of M_i, by PE index, as far as it is known here.
+    pub bytes: Vec<u64>,
+    /// Whose messages are not sent, since they were delivered before; in increasing order.
+    pub left_out: Vec<PeId>,
+    /// How often it goes on without a PE that fails.
+    pub retries: u32,
+    /// Whether another cluster may follow this one: to retry, or to measure more.
+    pub again: bool,
+    /// Whether the PEs are to run commands, in this cluster or one that follows.
+    pub commands: bool,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// What the links to their parents are to be like, by PE index; `None`: as they are.
     pub links: Vec<Option<EdgeSpec>>,
+    /// How connections are guarded.
+    pub guard: Guard,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// How many rounds.
@@ -85,148 +111,6 @@ pub struct Request {
     pub format: OutputFormat,
     /// Pictures of it.
     pub pictures: Pictures,
-}
-
-/// Something that is wrong with a command line.
-#[derive(Debug, Error)]
-pub enum RequestError {
-    /// There is no tree.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// More processes than a machine is good for.
-    #[error(
-        "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
-    )]
-    TooManyPes {
-        /// `--tree` or `--network`.
-        option: &'static str,
-        /// As typed.
-        spec: String,
-        /// How many it has.
-        pes: usize,
-    },
-    /// More descriptors than the process may have.
-    #[error(
-        "{needed} file descriptors are needed for {pes} PEs, the limit is {have}: raise it with `ulimit -n {needed}`"
-    )]
-    TooFewDescriptors {
-        /// How many PEs.
-        pes: usize,
-        /// How many descriptors they need.
-        needed: u64,
-        /// How many there may be.
-        have: u64,
-    },
-    /// An algorithm that is not for the tree.
-    #[error("--algorithm {algorithm} is {why}: use {}", why.instead())]
-    Unfit {
-        /// Which one.
-        algorithm: &'static str,
-        /// Why not.
-        why: Unfit,
-    },
-    /// `--sync` without certification.
-    #[error("--sync belongs to --algorithm certification")]
-    SyncWithoutCertification,
-    /// The profile is of another number of PEs.
-    #[error("--profile: it was measured on {measured} PEs, not on {asked}")]
-    ProfilePes {
-        /// What the profile says.
-        measured: usize,
-        /// What the command asks for.
-        asked: usize,
-    },
-    /// No prediction, and so no choice.
-    #[error("--algorithm auto: the schedule contradicts itself: {0}")]
-    Choice(Violation),
-    /// The profile is of other links.
-    #[error("--profile: it was measured on {measured}, not on {asked}")]
-    ProfileLinks {
-        /// What the command asks for.
-        asked: String,
-        /// What the profile says.
-        measured: String,
-    },
-    /// `--pacing` with an algorithm that gives no orders.
-    #[error("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")]
-    PacingWithoutOrders,
-    /// Nothing says what the messages are.
-    #[error(
-        "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
-    )]
-    NoPayload,
-    /// Files and synthetic messages, or two kinds of synthetic ones.
-    #[error("{0} says what the messages are, and so does {1}: choose one")]
-    TwoPayloads(&'static str, &'static str),
-    /// Something that only goes with something else.
-    #[error("{option} goes with {needs}, which is not there")]
-    Alone {
-        /// What was given.
-        option: &'static str,
-        /// What it needs.
-        needs: &'static str,
-    },
-    /// The profile is none, or another tree's.
-    #[error("--profile: {0}")]
-    Profile(#[from] ProfileError),
-    /// Nothing could be measured.
-    #[error("{0} is P0 alone: there is no edge to measure")]
-    NoEdges(String),
-    /// A time that is none.
-    #[error("--seconds {text}: write a number from {least} to {most}")]
-    Seconds {
-        /// As typed.
-        text: String,
-        /// The shortest.
-        least: f64,
-        /// The longest.
-        most: f64,
-    },
-    /// A value that is no size.
-    #[error("{option}: {source}")]
-    Size {
-        /// `--size` or `--flit-size`.
-        option: &'static str,
-        /// Why not.
-        source: UnitError,
-    },
-    /// A value that gives no lengths.
-    #[error("--lengths: {0}")]
-    NoLengths(#[from] LengthsError),
-    /// Flits of this size are not sent.
-    #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
-    FlitSize(u64),
-    /// A link that cannot be had.
-    #[error("--link: {0}")]
-    Link(#[from] LinkFault),
-    /// Timeouts that make no sense.
-    #[error("--timeouts: {0}")]
-    Timeouts(#[from] TimeoutFault),
-    /// The lengths do not fit the tree.
-    #[error("{option}: {source}")]
-    Lengths {
-        /// `--size` or `--lengths`.
-        option: &'static str,
-        /// Why.
-        source: DealError,
-    },
-    /// The messages together are too long.
-    #[error("the messages below {} are longer than {} together", .0.display(), Bytes(MAX_TOTAL_BYTES))]
-    InputTooLong(PathBuf),
-    /// The input cannot be sent.
-    #[error("--input: {0}")]
-    Input(#[from] PayloadError),
-    /// The output cannot be written to.
-    #[error("--output {}: {why}", path.display())]
-    Output {
-        /// As typed.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
-    /// A picture cannot be written.
-    #[error(transparent)]
-    Picture(#[from] PictureError),
 }
 
 impl Request {
@@ -317,23 +201,54 @@ impl Request {
             .map(LinkSpec::parse)
             .transpose();
         let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
-        let timeouts = args.transfer.timeouts.as_deref().map(timeouts::parse);
+        let link = match &topology {
+            Some(topology) => {
+                link.and_then(|link| link_over(topology, link).map_err(|fault| faults.push(fault)))
+            }
+            None => link,
+        };
+        let settings = topology.as_ref().map(|topology| topology.settings.clone());
+        let settings = settings.unwrap_or_default();
+        let timeouts = match args.transfer.timeouts.as_deref() {
+            Some(text) => timeouts::over(settings.timeouts, text),
+            None => Ok(settings.timeouts),
+        };
         let timeouts = timeouts
-            .transpose()
             .map_err(|found| faults.extend(found.into_iter().map(RequestError::from)))
             .ok();
         let asked = Asked::of(&args, spread)
             .map_err(|all| faults.extend(all))
             .ok();
-        if let Some(output) = &args.output {
-            faults.extend(output_fault(output, args.input.as_deref(), args.force));
+        // Of PEs that run elsewhere, the files do, too.
+        let placement = topology.as_ref().map(Topology::places);
+        let elsewhere = placement.as_ref().is_some_and(Placement::is_elsewhere);
+        match &args.output {
+            _ if elsewhere => {
+                faults.extend(relative("--input", args.input.as_ref()));
+                faults.extend(relative("--output", args.output.as_ref()));
+            }
+            Some(output) => {
+                faults.extend(output_fault(output, args.input.as_deref(), args.force));
+            }
+            None => {}
+        }
+        if elsewhere && ways.is_some() && args.input.is_some() {
+            faults.push(RequestError::UnknownLengths);
+        }
+        let retries = args.retry.as_deref().map_or(Ok(0), retry::parse);
+        let retries = retries.map_err(|fault| faults.push(fault.into())).ok();
+        if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
+            faults.push(retry::RetryFault::Rounds(args.rounds).into());
         }
         let pictures = Pictures::of(&args.pictures)
             .map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
             .ok();
         let payload = match (&topology, asked) {
             (Some(Topology { tree, .. }), Some(asked)) => {
-                let payload = asked.for_tree(tree, spread, args.force);
+                // Who is kept works in another folder.
+                let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
+                let asked = if is_kept { asked.absolute() } else { asked };
+                let payload = asked.for_tree(tree, spread, args.force, elsewhere);
                 payload.map_err(|all| faults.extend(all)).ok()
             }
             _ => None,
@@ -374,42 +289,75 @@ impl Request {
                 });
             }
         }
+        let guard = placement
+            .as_ref()
+            .map(|placement| Guard::choose(&args.transfer.guard.or(&settings), placement));
+        if let (Some(guard), Some(placement)) = (&guard, &placement)
+            && let Err(fault) = guard.check(placement)
+        {
+            faults.push(guard_fault(
+                &args.transfer.guard,
+                &args.transfer.tree,
+                &settings,
+                fault,
+            ));
+        }
+        if let (Some(profile), Some(guard)) = (&profile, &guard)
+            && profile.encrypted != guard.is_encrypted()
+        {
+            let measured = profile.encrypted;
+            faults.push(RequestError::ProfileEncryption { measured });
+        }
         // Last of all, and the first thing that is written.
-        if let (true, Some(output)) = (faults.is_empty(), &args.output)
+        if let (true, Some(output)) = (faults.is_empty() && !elsewhere, &args.output)
             && let Err(error) = std::fs::create_dir_all(output)
         {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
         }
         match (
-            topology, operation, flit_bytes, payload, link, timeouts, pictures,
+            topology.zip(placement).zip(guard),
+            operation,
+            flit_bytes,
+            payload,
+            link,
+            timeouts,
+            pictures,
+            retries,
         ) {
             (
-                Some(topology),
+                Some(((topology, placement), guard)),
                 Some(operation),
                 Some(flit_bytes),
                 Some((payload, bytes)),
                 Ok(link),
                 Some(timeouts),
                 Some(pictures),
+                Some(retries),
             ) if faults.is_empty() => {
                 let (algorithm, sync) = crate::report::algorithm_name(operation);
                 let request = Request {
                     choice: None,
                     links: links(&topology, link),
+                    reach: Reach::of(&topology),
+                    cluster: args.transfer.tree.cluster,
+                    bytes: bytes.clone(),
+                    left_out: Vec::new(),
+                    retries,
+                    again: retries > 0,
+                    commands: false,
                     algorithm: baseline.map_or(algorithm, Baseline::name),
                     sync,
                     tree_name: topology.name,
                     nodes: topology.nodes,
-                    placement: topology
-                        .placement
-                        .unwrap_or_else(|| Placement::local(topology.tree.len())),
+                    placement,
+                    guard,
                     tree: Arc::new(topology.tree),
                     operation,
                     pacing: None,
                     payload,
                     flit_bytes,
-                    timeouts: timeouts.unwrap_or_default(),
+                    timeouts,
                     rounds: args.rounds,
                     profile: profile.map(Arc::new),
                     format: args.format,
@@ -437,42 +385,13 @@ impl Request {
     }
 }
 
-/// What the links to their parents are to be like, by PE index.
-pub fn links(topology: &Topology, everywhere: Option<LinkSpec>) -> Vec<Option<EdgeSpec>> {
-    let everywhere = everywhere.map(EdgeSpec::alike);
-    let links = topology.tree.pes().skip(1).map(|pe| {
-        let named = topology.links.get(&pe).copied();
-        named.or(everywhere)
-    });
-    std::iter::once(None).chain(links).collect()
-}
-
-/// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
-fn links_name(links: &[Option<EdgeSpec>]) -> Option<String> {
-    let edges = &links[1..];
-    let shaped: Vec<EdgeSpec> = edges.iter().flatten().copied().collect();
-    let first = shaped.first()?;
-    let alike = shaped.iter().all(|link| link == first);
-    Some(match (alike, shaped.len() == edges.len()) {
-        (true, true) => format!("links of {first}"),
-        (true, false) => format!("{} of {} links shaped: {first}", shaped.len(), edges.len()),
-        (false, true) => "links of several kinds".to_owned(),
-        (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
-    })
+/// A path that is not the same from wherever somebody looks.
+fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError> {
+    let path = path.filter(|path| path.is_relative())?.clone();
+    Some(RequestError::Relative { option, path })
 }
 
 impl Request {
-    /// Of the edges of `pe`, what those are to be like that are shaped, by their lower
-    /// ends.
-    pub fn links_of(&self, pe: PeId) -> Vec<(PeId, Edge)> {
-        let lower_ends = std::iter::once(&pe).chain(self.tree.children(pe));
-        let shaped = lower_ends.filter_map(|&below| {
-            let link = self.links[below.index()]?;
-            Some((below, link.edge()))
-        });
-        shaped.collect()
-    }
-
     /// How orders are obeyed where nobody has measured: in turns over a network, which
     /// may have a switch that drops what comes too fast.
     pub fn usual_pacing(&self) -> Pacing {
@@ -481,62 +400,6 @@ impl Request {
             false => Pacing::Scheduled,
         }
     }
-
-    /// Whether any link is to be shaped.
-    pub fn is_shaped(&self) -> bool {
-        self.links.iter().any(Option::is_some)
-    }
-
-    /// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
-    pub fn links_name(&self) -> Option<String> {
-        links_name(&self.links)
-    }
-}
-
-/// What may be chosen from.
-struct Ways {
-    candidates: Vec<Candidate>,
-    /// A pacing is asked for.
-    any_pacing: bool,
-    /// Where no flit size is asked for, it is chosen as well.
-    any_flit: bool,
-}
-
-impl Ways {
-    /// Only those that are asked for.
-    fn keep(
-        mut self,
-        algorithm: Option<GatherAlgorithm>,
-        sync: Option<SyncArg>,
-        pacing: Option<Pacing>,
-    ) -> Ways {
-        self.candidates.retain(|candidate| {
-            let algorithm = match (algorithm, candidate.operation) {
-                (Some(GatherAlgorithm::ShoulderTap), it) => it == Operation::ShoulderTap,
-                (Some(GatherAlgorithm::Certification), it) => it != Operation::ShoulderTap,
-                _ => true,
-            };
-            let sync = match (sync, candidate.operation) {
-                (Some(SyncArg::Serial), it) => it == Operation::Certification(Sync::Serial),
-                (Some(SyncArg::Pipelined), it) => it == Operation::Certification(Sync::Pipelined),
-                (None, _) => true,
-            };
-            let pacing = pacing.is_none() || candidate.pacing == pacing;
-            algorithm && sync && pacing
-        });
-        self
-    }
-}
-
-/// What is not there to compare with.
-fn ours(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.retain(|candidate| candidate.baseline.is_none());
-    candidates
-}
-
-/// Whether anything is to be chosen.
-fn choosing(round: &RoundArgs, algorithm: bool) -> bool {
-    algorithm || round.transfer.tree.is_auto()
 }
 
 /// Trees of which each PE can be a process on this machine, all of one size.
@@ -566,7 +429,7 @@ pub fn local_topology(
 }
 
 /// That a machine is good for so many processes.
-fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
+pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
     let pes = topology.tree.len();
     if pes > MAX_LOCAL_PES {
         return Err(vec![RequestError::TooManyPes {

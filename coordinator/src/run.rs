@@ -1,24 +1,24 @@
 //! One request from beginning to end: a cluster is launched, its rounds conducted,
 //! every process stopped, and what was half written removed.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use flitcast_node::payload;
+use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Payload;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-use crate::cluster::{Cluster, LogArgs};
+use crate::cluster::{Cluster, Crew, LogArgs};
 use crate::conduct::{self, conduct};
 use crate::console::Console;
+use crate::kept;
+use crate::live;
 use crate::model::Measurement;
 use crate::outcome::{Failure, Outcome};
 use crate::request::Request;
-
-/// After Ctrl-C, for a launch under way to come to its end: many times what it takes
-/// where it does not hang.
-const LAST_LAUNCH: Duration = Duration::from_secs(3);
+use crate::units::Nanos;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -69,9 +69,41 @@ pub async fn run(
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
     let done = async |cluster: &mut Cluster, console: &Console, launching| {
         let rounds = conduct(cluster, request, console).await?;
-        Ok(Box::new(Outcome::new(launching, rounds)))
+        Ok(Box::new(Outcome::new(launching, &request.tree, rounds)))
     };
-    on_a_cluster(request, logs, interrupts, done).await
+    let pes: Vec<PeId> = request.tree.pes().collect();
+    let ended = on_a_cluster(request, &pes, logs, interrupts, done).await?;
+    if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
+        kept::note(file, &noted(request, &ended));
+    }
+    Ok(ended)
+}
+
+/// `scatter by fdf`.
+fn what(request: &Request) -> String {
+    let operation = match request.operation.is_scatter() {
+        true => "scatter",
+        false => "gather",
+    };
+    format!("{operation} by {}", request.algorithm)
+}
+
+/// What is remembered of a run on a cluster that is up.
+fn noted(request: &Request, ended: &Ended<Box<Outcome>>) -> kept::Round {
+    let outcome = match ended {
+        Ended::Done(outcome) => match outcome.measured {
+            Some(measured) => format!("done in {}", Nanos(measured.median)),
+            None => "done".to_owned(),
+        },
+        Ended::Failed(failure) => failure.cause.clone(),
+        Ended::Interrupted => "interrupted".to_owned(),
+    };
+    kept::Round {
+        at: SystemTime::now(),
+        what: what(request),
+        rounds: request.rounds,
+        outcome,
+    }
 }
 
 /// Measures the edges and clocks of a cluster of its own; `budget` is for each edge.
@@ -88,40 +120,57 @@ pub async fn measure(
     let done = async |cluster: &mut Cluster, console: &Console, _| {
         conduct::measure(cluster, request, console, budget).await
     };
-    on_a_cluster(request, logs, interrupts, done).await
+    let pes: Vec<PeId> = request.tree.pes().collect();
+    on_a_cluster(request, &pes, logs, interrupts, done).await
 }
 
-/// Launches a cluster, has something done on it, and stops it. `done` also gets how
-/// long launching took.
-async fn on_a_cluster<T>(
+/// Launches a cluster of these PEs, has something done on it, and stops it. `done` also gets
+/// how long launching took.
+///
+/// # Errors
+///
+/// What was half written could not be removed.
+pub async fn on_a_cluster<T>(
     request: &Request,
+    pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
     done: impl AsyncFnOnce(&mut Cluster, &Console, Duration) -> Result<T, Failure>,
 ) -> anyhow::Result<Ended<T>> {
+    let _used = match (&request.cluster, &request.placement.kept) {
+        (Some(file), Some(_)) => kept::take(file, &what(request))?,
+        _ => None,
+    };
     let console = Console::new();
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
-    let pes = request.tree.len();
-    let mut launch = std::pin::pin!(Cluster::launch(
-        &program,
-        &request.placement,
+    let crew = Crew {
+        program: &program,
+        pes,
+        placement: &request.placement,
+        guard: &request.guard,
+        again: request.again,
+        whole: true,
+        commands: request.commands,
         logs,
-        &request.timeouts,
-        &console
-    ));
+        timeouts: &request.timeouts,
+    };
+    live::NOW.launching(request);
+    let given_up = CancellationToken::new();
+    let mut launch = std::pin::pin!(Cluster::launch(crew, &console, &given_up));
     let launched = tokio::select! {
         launched = &mut launch => launched,
         () = interrupts.next() => {
-            // What is launched whole can be stopped in good order. Given up, it would be
-            // killed, and for a moment still be there when this program is not.
-            let stopped = async {
+            // What was started is not left to die by itself.
+            given_up.cancel();
+            let ended = async {
+                // It had just come up.
                 if let Ok(cluster) = launch.await {
                     cluster.stop().await;
                 }
             };
             tokio::select! {
-                _ = timeout(LAST_LAUNCH, stopped) => {}
+                () = ended => {}
                 () = interrupts.next() => {}
             }
             return Ok(Ended::Interrupted);
@@ -129,10 +178,14 @@ async fn on_a_cluster<T>(
     };
     let mut cluster = match launched {
         Ok(cluster) => cluster,
-        Err(error) => return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error)))),
+        Err(error) => {
+            live::NOW.gave_up(Some("launch"));
+            return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error))));
+        }
     };
+    live::NOW.launched(&cluster);
     let launching = began.elapsed();
-    tracing::info!(pes, ?launching, "launched");
+    tracing::info!(pes = pes.len(), ?launching, "launched");
     let id = cluster.id();
     let conducted = tokio::select! {
         conducted = done(&mut cluster, &console, launching) => Some(conducted),
@@ -144,12 +197,18 @@ async fn on_a_cluster<T>(
         // The second Ctrl-C: what was started dies with the cluster, at once.
         () = interrupts.next() => {}
     }
-    if let Payload::Files { output, .. } = &request.payload {
+    // On hosts of their own, the PEs' files are not here.
+    if let (Payload::Files { output, .. }, false) =
+        (&request.payload, request.placement.is_elsewhere())
+    {
         // What a killed PE left half written.
         payload::sweep(output, id).context("cannot remove what was half written")?;
     }
     Ok(match conducted {
-        None => Ended::Interrupted,
+        None => {
+            live::NOW.gave_up(None);
+            Ended::Interrupted
+        }
         Some(Ok(done)) => Ended::Done(done),
         Some(Err(failure)) => Ended::Failed(Box::new(failure)),
     })

@@ -52,57 +52,96 @@ pub enum TimeoutFault {
     },
 }
 
-type Field = fn(&mut Timeouts) -> &mut Duration;
+/// One of the timeouts.
+#[derive(Clone, Copy)]
+pub struct Timeout {
+    /// What people call it.
+    pub name: &'static str,
+    field: fn(&mut Timeouts) -> &mut Duration,
+}
 
 /// The names, and where each value lives.
-const FIELDS: [(&str, Field); 6] = [
-    ("heartbeat", |timeouts| &mut timeouts.heartbeat),
-    ("silence", |timeouts| &mut timeouts.silence),
-    ("handshake", |timeouts| &mut timeouts.handshake),
-    ("connect", |timeouts| &mut timeouts.connect),
-    ("write", |timeouts| &mut timeouts.write),
-    ("disk", |timeouts| &mut timeouts.disk),
+pub const ALL: [Timeout; 6] = [
+    timeout("heartbeat", |timeouts| &mut timeouts.heartbeat),
+    timeout("silence", |timeouts| &mut timeouts.silence),
+    timeout("handshake", |timeouts| &mut timeouts.handshake),
+    timeout("connect", |timeouts| &mut timeouts.connect),
+    timeout("write", |timeouts| &mut timeouts.write),
+    timeout("disk", |timeouts| &mut timeouts.disk),
 ];
 
-fn names() -> String {
-    FIELDS.map(|(name, _)| name).join(", ")
+const fn timeout(name: &'static str, field: fn(&mut Timeouts) -> &mut Duration) -> Timeout {
+    Timeout { name, field }
+}
+
+impl Timeout {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Timeout> {
+        ALL.into_iter().find(|timeout| timeout.name == name)
+    }
+
+    /// Sets it to the time in `text`.
+    pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), TimeoutFault> {
+        let Timeout { name, field } = self;
+        let time = parse_time(text).map_err(|source| TimeoutFault::Unit { name, source })?;
+        if !(SHORTEST..=LONGEST).contains(&Duration::from_nanos(time)) {
+            let time = ExactTime(time);
+            return Err(TimeoutFault::Range { name, time });
+        }
+        *field(timeouts) = Duration::from_nanos(time);
+        Ok(())
+    }
+
+    /// What it is.
+    pub fn of(self, timeouts: &Timeouts) -> ExactTime {
+        exact(*(self.field)(&mut timeouts.clone()))
+    }
+}
+
+/// All names, for messages.
+pub fn names() -> String {
+    ALL.map(|timeout| timeout.name).join(", ")
 }
 
 fn exact(time: Duration) -> ExactTime {
     ExactTime(time.as_nanos() as u64)
 }
 
+/// That a pause is not taken for the end.
+pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutFault> {
+    let Timeouts {
+        heartbeat, silence, ..
+    } = *timeouts;
+    if silence < heartbeat * LOST_PINGS {
+        let (silence, heartbeat) = (exact(silence), exact(heartbeat));
+        return Err(TimeoutFault::Hasty { silence, heartbeat });
+    }
+    Ok(())
+}
+
 /// Reads them; what is not named keeps its default. All that is wrong, if something is.
 pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
-    let mut timeouts = Timeouts::default();
+    over(Timeouts::default(), text)
+}
+
+/// Reads them; what is not named is as it was before. All that is wrong, if something is.
+pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
+    let mut timeouts = before;
     let mut faults = Vec::new();
     let mut given = Vec::new();
     for word in text.split(',') {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
-        let Some((name, field)) = FIELDS.iter().find(|(name, _)| *name == key.trim()) else {
+        let Some(timeout) = Timeout::named(key.trim()) else {
             faults.push(TimeoutFault::Word(word.chars().take(40).collect()));
             continue;
         };
-        if given.contains(name) {
-            faults.push(TimeoutFault::Twice(name));
+        if given.contains(&timeout.name) {
+            faults.push(TimeoutFault::Twice(timeout.name));
         }
-        given.push(name);
-        match parse_time(value) {
-            Err(source) => faults.push(TimeoutFault::Unit { name, source }),
-            Ok(time) if !(SHORTEST..=LONGEST).contains(&Duration::from_nanos(time)) => {
-                let time = ExactTime(time);
-                faults.push(TimeoutFault::Range { name, time });
-            }
-            Ok(time) => *field(&mut timeouts) = Duration::from_nanos(time),
-        }
+        given.push(timeout.name);
+        faults.extend(timeout.set(&mut timeouts, value).err());
     }
-    let Timeouts {
-        heartbeat, silence, ..
-    } = timeouts;
-    if silence < heartbeat * LOST_PINGS {
-        let (silence, heartbeat) = (exact(silence), exact(heartbeat));
-        faults.push(TimeoutFault::Hasty { silence, heartbeat });
-    }
+    faults.extend(check(&timeouts).err());
     match faults.is_empty() {
         true => Ok(timeouts),
         false => Err(faults),
@@ -111,8 +150,7 @@ pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
 
 /// All of them, as [`parse`] reads them.
 pub fn written(timeouts: &Timeouts) -> String {
-    let mut timeouts = *timeouts;
-    let words = FIELDS.map(|(name, field)| format!("{name}={}", exact(*field(&mut timeouts))));
+    let words = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
     words.join(",")
 }
 

@@ -1,5 +1,5 @@
 //! What the TOML files that people write have in common: they are read up to a bound,
-//! and all that is wrong in one is reported at once, each fault with its line. No
+//! and all that is wrong in one is reported at once, each fault with its line and column. No
 //! file's keys live here.
 
 use std::fmt;
@@ -48,16 +48,32 @@ pub enum FileError<F: fmt::Display> {
     Faults {
         /// The file.
         path: PathBuf,
-        /// All that is wrong, by line.
-        faults: Vec<LineFault<F>>,
+        /// All that is wrong, in the order of the file.
+        faults: Vec<SpotFault<F>>,
     },
 }
 
-/// A fault and its line.
+/// Where something begins in a file; both are counted from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// The line.
+    pub line: usize,
+    /// In characters, as editors count them.
+    pub column: usize,
+}
+
+/// As compilers print it: `7:12`.
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A fault and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineFault<F> {
-    /// Counted from 1; `None` if it is the file as a whole.
-    pub line: Option<usize>,
+pub struct SpotFault<F> {
+    /// `None` if it is the file as a whole.
+    pub spot: Option<Spot>,
     /// What is wrong there.
     pub fault: F,
 }
@@ -96,7 +112,7 @@ pub enum Misread {
 pub fn load<T, F: fmt::Display>(
     kind: FileKind,
     path: &Path,
-    parse: impl FnOnce(&str) -> Result<T, Vec<LineFault<F>>>,
+    parse: impl FnOnce(&str) -> Result<T, Vec<SpotFault<F>>>,
 ) -> Result<T, FileError<F>> {
     let path = path.to_owned();
     let mut text = String::new();
@@ -110,16 +126,16 @@ pub fn load<T, F: fmt::Display>(
 }
 
 /// What `read` makes of the document in `text`; otherwise at least one fault, in
-/// order of lines. `read` returns `None` only after it has reported one.
+/// the order of the file. `read` returns `None` only after it has reported one.
 pub fn parse<T, F: From<Misread>>(
     text: &str,
     read: impl FnOnce(&mut Reader<'_, F>, &DeTable<'_>) -> Option<T>,
-) -> Result<T, Vec<LineFault<F>>> {
+) -> Result<T, Vec<SpotFault<F>>> {
     let mut reader = Reader::new(text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
-        let line = error.span().map(|span| reader.line(span.start));
-        reader.fault(line, Misread::Syntax(error.message().to_owned()).into());
+        let spot = error.span().map(|span| reader.spot(span.start));
+        reader.fault(spot, Misread::Syntax(error.message().to_owned()).into());
     }
     // After a syntax error it is anybody's guess what belongs where.
     let said = match errors.is_empty() {
@@ -129,43 +145,66 @@ pub fn parse<T, F: From<Misread>>(
     match said {
         Some(said) if reader.faults.is_empty() => Ok(said),
         _ => {
-            reader.faults.sort_by_key(|fault| fault.line);
+            reader.faults.sort_by_key(|fault| fault.spot);
             Err(reader.faults)
         }
     }
+}
+
+/// Bytes that are counted through to find a column, at most twice: a million values may
+/// stand on one line.
+const BLOCK: usize = 256;
+
+/// How many characters begin in `bytes`: of a character's, all but the first are 10xxxxxx.
+fn beginning(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
 /// Collects faults on the way from text to what it means.
 pub struct Reader<'t, F> {
     text: &'t str,
     line_starts: Vec<usize>,
-    faults: Vec<LineFault<F>>,
+    /// Characters that begin before each block of [`BLOCK`] bytes.
+    characters: Vec<usize>,
+    faults: Vec<SpotFault<F>>,
 }
 
 impl<'t, F: From<Misread>> Reader<'t, F> {
     fn new(text: &'t str) -> Self {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        let blocks = text.as_bytes().chunks(BLOCK);
+        let ends = blocks.scan(0, |before, block| {
+            *before += beginning(block);
+            Some(*before)
+        });
         Self {
             text,
             line_starts: std::iter::once(0).chain(after_breaks).collect(),
+            characters: std::iter::once(0).chain(ends).collect(),
             faults: Vec::new(),
         }
     }
 
-    /// The line, from 1, that holds the byte at `offset`.
-    fn line(&self, offset: usize) -> usize {
-        self.line_starts.partition_point(|&start| start <= offset)
+    /// Where the byte at `offset` stands.
+    fn spot(&self, offset: usize) -> Spot {
+        let line = self.line_starts.partition_point(|&start| start <= offset);
+        let characters = |offset: usize| {
+            let block = offset / BLOCK;
+            self.characters[block] + beginning(&self.text.as_bytes()[block * BLOCK..offset])
+        };
+        let column = characters(offset) - characters(self.line_starts[line - 1]) + 1;
+        Spot { line, column }
     }
 
-    /// The line, from 1, in which something begins.
-    pub fn line_of<T>(&self, spanned: &Spanned<T>) -> usize {
-        self.line(spanned.span().start)
+    /// Where something begins.
+    pub fn spot_of<T>(&self, spanned: &Spanned<T>) -> Spot {
+        self.spot(spanned.span().start)
     }
 
     /// Reports a fault.
-    pub fn fault(&mut self, line: impl Into<Option<usize>>, fault: F) {
-        let line = line.into();
-        self.faults.push(LineFault { line, fault });
+    pub fn fault(&mut self, spot: impl Into<Option<Spot>>, fault: F) {
+        let spot = spot.into();
+        self.faults.push(SpotFault { spot, fault });
     }
 
     /// How many there are so far.
@@ -192,7 +231,7 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
             expected: expected.into(),
             found: self.found(value),
         };
-        self.fault(self.line_of(value), misread.into());
+        self.fault(self.spot_of(value), misread.into());
     }
 
     /// Reports a key that is none of the `known` ones.
@@ -201,23 +240,29 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
             key: key.get_ref().as_ref().to_owned(),
             known: known.into(),
         };
-        self.fault(self.line_of(key), misread.into());
+        self.fault(self.spot_of(key), misread.into());
     }
 }
 
-/// One fault a line, each as compilers print it: `tree.toml:7: P3: ...`.
+/// A text as TOML's basic strings want it, which is as JSON does but for one character.
+pub fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json.replace('\u{7f}', "\\u007f")
+}
+
+/// One fault a line, each as compilers print it: `tree.toml:7:1: P3: ...`.
 struct Listed<'a, F> {
     path: &'a Path,
-    faults: &'a [LineFault<F>],
+    faults: &'a [SpotFault<F>],
 }
 
 impl<F: fmt::Display> fmt::Display for Listed<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, LineFault { line, fault }) in self.faults.iter().enumerate() {
+        for (i, SpotFault { spot, fault }) in self.faults.iter().enumerate() {
             let break_before = if i == 0 { "" } else { "\n" };
             write!(f, "{break_before}{}:", self.path.display())?;
-            if let Some(line) = line {
-                write!(f, "{line}:")?;
+            if let Some(spot) = spot {
+                write!(f, "{spot}:")?;
             }
             write!(f, " {fault}")?;
         }

@@ -4,8 +4,9 @@
 //! asked here; how a network is spanned is `flitcast_proto::network`'s business.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use flitcast_proto::Tree;
@@ -15,11 +16,17 @@ use flitcast_proto::network::{
 use flitcast_proto::tree::{TreeFaults, TreeSpec};
 use thiserror::Error;
 
-use crate::cluster_file::{self, ClusterFile, ClusterFileError};
+use crate::cluster_file::{ClusterFileError, Settings};
 use crate::edge_file::{self, EdgeFileError};
 use crate::link_spec::Links;
 use crate::placement::Placement;
+use crate::reach::Spanned;
+use crate::slurm::{Slurm, SlurmFault};
 use crate::tree_file::{self, TreeFile, TreeFileError};
+use job::of_job;
+
+mod cluster;
+mod job;
 
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Args)]
@@ -34,17 +41,47 @@ pub struct TreeArgs {
     /// each line).
     #[arg(long, value_name = "NETWORK")]
     pub network: Option<String>,
-    /// A cluster file (TOML), instead of --tree: the hosts, and the tree that joins
-    /// them.
+    /// A cluster file (TOML), instead of --tree: the hosts, and the tree or the network
+    /// that joins them. Or `slurm`, inside a job of Slurm: the tasks that join with
+    /// `srun flitcast node --join slurm`, one for each of SLURM_NTASKS, on a star, or on
+    /// the --tree that is given; slurm:PORT at both ends chooses the port.
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
-    /// The network's node that P0 stands on [default: 0].
+    /// The network's node that P0 stands on; of a cluster file's network, a PE's name or
+    /// its number in the file [default: 0].
     #[arg(long, value_name = "R")]
     pub root: Option<String>,
     /// How the tree spans the network [default: broadcast where single-port PEs
     /// gather, else bfs].
     #[arg(long, value_enum)]
     pub spanning: Option<SpanningArg>,
+}
+
+/// Arguments of the commands about one cluster file.
+#[derive(Clone, Debug, Args)]
+pub struct ClusterArgs {
+    /// The cluster file (TOML).
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Of a file with [network]: the PE that is to be P0, by its name or its number in the
+    /// file [default: 0].
+    #[arg(long, value_name = "R")]
+    pub root: Option<String>,
+    /// Of a file with [network]: how the tree spans it [default: bfs].
+    #[arg(long, value_enum)]
+    pub spanning: Option<SpanningArg>,
+}
+
+impl From<ClusterArgs> for TreeArgs {
+    fn from(args: ClusterArgs) -> TreeArgs {
+        TreeArgs {
+            tree: None,
+            network: None,
+            cluster: Some(args.file),
+            root: args.root,
+            spanning: args.spanning,
+        }
+    }
 }
 
 /// How a tree spans a network.
@@ -74,17 +111,32 @@ pub struct Topology {
     pub tree: Tree,
     /// Of a network: the node that each PE stands on.
     pub nodes: Option<Vec<u32>>,
+    /// The network that it spans.
+    pub network: Option<Arc<Spanned>>,
     /// Of a network: steps that no broadcast over it can do without.
     pub broadcast_bound: Option<u64>,
-    /// Of a tree file: the links that it says something of.
+    /// Of a tree file or a cluster: the links that it says something of.
     pub links: Links,
     /// Of a cluster: where each PE runs.
     pub placement: Option<Placement>,
+    /// Of a cluster: what else its file says.
+    pub settings: Settings,
+}
+
+impl Topology {
+    /// Where each PE runs: on this machine, unless somebody said otherwise.
+    pub fn places(&self) -> Placement {
+        let said = self.placement.clone();
+        said.unwrap_or_else(|| Placement::local(self.tree.len()))
+    }
 }
 
 /// Something that is wrong with the choice of a tree.
 #[derive(Debug, Error)]
 pub enum TopologyError {
+    /// Of a cluster that is up.
+    #[error(transparent)]
+    Kept(#[from] crate::kept::KeptError),
     /// A value that cannot be understood.
     #[error("{option} {value}: {why}")]
     Value {
@@ -109,7 +161,9 @@ pub enum TopologyError {
     #[error("{}: use one of them", .0.join(" and "))]
     Several(Vec<&'static str>),
     /// An argument about networks, and no network.
-    #[error("{0} belongs to --network: a --tree or --cluster has its root and its edges already")]
+    #[error(
+        "{0} belongs to --network: a --tree has its root and its edges already, and so has a --cluster without [network]"
+    )]
     WithoutNetwork(&'static str),
     /// The tree is none.
     #[error("--tree {spec}: {faults}")]
@@ -125,6 +179,9 @@ pub enum TopologyError {
     /// The cluster file is none.
     #[error("--cluster: {0}")]
     ClusterFile(#[from] ClusterFileError),
+    /// There are no tasks to wait for.
+    #[error("--cluster slurm: {0}")]
+    Slurm(#[from] SlurmFault),
     /// The network is none.
     #[error("--network {spec}: {fault}")]
     Network {
@@ -180,9 +237,9 @@ impl TreeArgs {
         };
         let mut trees = given.topologies(&[SpanningArg::Bfs, SpanningArg::Broadcast])?;
         let first = trees[0].clone();
-        let any_edge = match &first.placement {
-            Some(placement) => placement.has_any_edge(),
-            None => given.reaches_all(),
+        let any_edge = match (&first.network, &first.placement) {
+            (Some(spanned), _) => spanned.network.is_complete(),
+            (None, placement) => placement.as_ref().is_some_and(Placement::has_any_edge),
         };
         if any_edge {
             let n = first.tree.len();
@@ -205,12 +262,6 @@ impl TreeArgs {
         Ok(distinct)
     }
 
-    /// Whether every node of the network reaches every other.
-    fn reaches_all(&self) -> bool {
-        let spec = self.network.as_deref().map(str::parse::<NetworkSpec>);
-        matches!(spec, Some(Ok(NetworkSpec::Complete { .. })))
-    }
-
     /// The trees of `--tree` or `--cluster`, which is one, or of `--network`: one if
     /// `--spanning` is given, else one of each of these kinds.
     ///
@@ -219,19 +270,18 @@ impl TreeArgs {
     /// All that is wrong.
     pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
         let mut faults = Vec::new();
-        if self.network.is_none() {
-            let given = [
-                ("--root", self.root.is_some()),
-                ("--spanning", self.spanning.is_some()),
-            ];
-            let given = given.iter().filter(|(_, given)| *given);
-            faults.extend(given.map(|(option, _)| TopologyError::WithoutNetwork(option)));
+        if self.network.is_none() && self.cluster.is_none() {
+            faults.extend(self.without_network());
         }
-        let made = match (&self.tree, &self.network, &self.cluster) {
-            (None, None, None) => Err(vec![TopologyError::NoTree]),
-            (Some(tree), None, None) => tree_of(tree).map_err(|fault| vec![fault]),
-            (None, None, Some(file)) => cluster_of(file).map_err(|fault| vec![fault]),
-            (None, Some(network), None) => {
+        let slurm = self.cluster.as_deref().and_then(Slurm::named);
+        let made = match (&self.tree, &self.network, &self.cluster, slurm) {
+            (tree, None, Some(_), Some(slurm)) => {
+                of_job(slurm, tree.as_deref()).map_err(|fault| vec![fault])
+            }
+            (None, None, None, _) => Err(vec![TopologyError::NoTree]),
+            (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
+            (None, None, Some(file), _) => self.cluster(file, kinds),
+            (None, Some(network), None, _) => {
                 let only = self.spanning.map(|kind| vec![kind]);
                 let kinds = only.as_deref().unwrap_or(kinds);
                 let root = self
@@ -243,7 +293,7 @@ impl TreeArgs {
                     (spec, root) => Err(spec.err().into_iter().chain(root.err()).collect()),
                 }
             }
-            (tree, network, cluster) => {
+            (tree, network, cluster, _) => {
                 let given = [
                     tree.as_ref().map(|_| "--tree"),
                     network.as_ref().map(|_| "--network"),
@@ -258,6 +308,20 @@ impl TreeArgs {
             Ok(_) => Err(faults),
             Err(first) => Err(first.into_iter().chain(faults).collect()),
         }
+    }
+}
+
+impl TreeArgs {
+    /// The arguments about networks, where there is none.
+    fn without_network(&self) -> Vec<TopologyError> {
+        let given = [
+            ("--root", self.root.is_some()),
+            ("--spanning", self.spanning.is_some()),
+        ];
+        let given = given.iter().filter(|(_, given)| *given);
+        given
+            .map(|(option, _)| TopologyError::WithoutNetwork(option))
+            .collect()
     }
 }
 
@@ -276,9 +340,9 @@ fn value<T: FromStr<Err: fmt::Display>>(
 impl Topology {
     /// The option that it comes from, for messages.
     pub fn option(&self) -> &'static str {
-        match (&self.nodes, &self.placement) {
-            (Some(_), _) => "--network",
-            (None, Some(_)) => "--cluster",
+        match (&self.placement, &self.nodes) {
+            (Some(_), _) => "--cluster",
+            (None, Some(_)) => "--network",
             (None, None) => "--tree",
         }
     }
@@ -293,25 +357,10 @@ fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
         links,
         name: spec.to_string(),
         nodes: None,
+        network: None,
         broadcast_bound: None,
         placement: None,
-    }])
-}
-
-/// What `--cluster` asks for.
-fn cluster_of(path: &Path) -> Result<Vec<Topology>, TopologyError> {
-    let ClusterFile {
-        name,
-        tree,
-        placement,
-    } = cluster_file::load(path)?;
-    Ok(vec![Topology {
-        name: name.unwrap_or_else(|| format!("cluster:{}", path.display())),
-        tree,
-        nodes: None,
-        broadcast_bound: None,
-        links: Links::new(),
-        placement: Some(placement),
+        settings: Settings::default(),
     }])
 }
 
@@ -334,7 +383,7 @@ fn build_tree(spec: &TreeSpec) -> Result<TreeFile, TopologyError> {
         })
 }
 
-fn build_network(spec: &NetworkSpec) -> Result<Network, TopologyError> {
+pub fn build_network(spec: &NetworkSpec) -> Result<Network, TopologyError> {
     match spec {
         NetworkSpec::Edges(path) => Ok(edge_file::load(path)?),
         named => named.build().map_err(|fault| TopologyError::Network {
@@ -349,25 +398,41 @@ fn span(
     root: u32,
     kinds: &[SpanningArg],
 ) -> Result<Vec<Topology>, TopologyError> {
-    let network = build_network(spec)?;
-    let wrong = |fault| TopologyError::Spanning {
+    let spanned = Arc::new(Spanned {
+        spec: Some(spec.clone()),
+        network: build_network(spec)?,
+    });
+    let name = format!("{spec} root {root}");
+    spanning(&name, &spanned, root, kinds).map_err(|fault| TopologyError::Spanning {
         spec: spec.to_string(),
         fault,
-    };
-    let broadcast_bound = broadcast_lower_bound(&network, root).map_err(wrong)?;
+    })
+}
+
+/// The trees that span a network from one of its nodes, one of each kind; nothing is said
+/// of its links and places.
+fn spanning(
+    name: &str,
+    spanned: &Arc<Spanned>,
+    root: u32,
+    kinds: &[SpanningArg],
+) -> Result<Vec<Topology>, SpanningError> {
+    let network = &spanned.network;
+    let broadcast_bound = broadcast_lower_bound(network, root)?;
     let span = |kind: &SpanningArg| {
         let spanning = match kind {
-            SpanningArg::Bfs => bfs(&network, root),
-            SpanningArg::Broadcast => broadcast(&network, root),
-        };
-        let spanning = spanning.map_err(wrong)?;
+            SpanningArg::Bfs => bfs(network, root),
+            SpanningArg::Broadcast => broadcast(network, root),
+        }?;
         Ok(Topology {
-            name: format!("{spec} root {root} {kind}"),
+            name: format!("{name} {kind}"),
             tree: spanning.tree,
             nodes: Some(spanning.nodes),
+            network: Some(spanned.clone()),
             broadcast_bound: Some(broadcast_bound),
             links: Links::new(),
             placement: None,
+            settings: Settings::default(),
         })
     };
     kinds.iter().map(span).collect()

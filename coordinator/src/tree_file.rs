@@ -29,7 +29,7 @@ use crate::link_spec::Links;
 
 pub use fault::Fault;
 
-use crate::toml_file::{self, FileError, FileKind, LineFault, Reader, Value};
+use crate::toml_file::{self, FileError, FileKind, Reader, Spot, SpotFault, Value};
 
 const FILE: FileKind = FileKind {
     name: "tree file",
@@ -59,8 +59,8 @@ pub fn load(path: &Path) -> Result<TreeFile, TreeFileError> {
     toml_file::load(FILE, path, parse)
 }
 
-/// Reads the tree in `text`; otherwise, at least one fault, in order of lines.
-pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<LineFault<Fault>>> {
+/// Reads the tree in `text`; otherwise, at least one fault, in the order of the file.
+pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault<Fault>>> {
     toml_file::parse(text, |reader, document| {
         let (nodes, links) = reader.document(document);
         let tree = reader.tree(&nodes?)?;
@@ -76,13 +76,13 @@ enum Parent {
     Unreadable,
     Is {
         id: u32,
-        line: usize,
+        spot: Spot,
     },
 }
 
 /// What the file says of a PE.
 struct Node {
-    line: usize,
+    spot: Spot,
     parent: Parent,
 }
 
@@ -109,7 +109,7 @@ impl Reader<'_, Fault> {
         if index.is_none() {
             let what = what.to_owned();
             let found = self.found(value);
-            self.fault(self.line_of(value), Fault::NoIndex { what, found });
+            self.fault(self.spot_of(value), Fault::NoIndex { what, found });
         }
         index
     }
@@ -118,7 +118,7 @@ impl Reader<'_, Fault> {
         match self.index(what, value) {
             Some(id) => Parent::Is {
                 id,
-                line: self.line_of(value),
+                spot: self.spot_of(value),
             },
             None => Parent::Unreadable,
         }
@@ -131,7 +131,7 @@ impl Reader<'_, Fault> {
             match key.get_ref().as_ref() {
                 "root" => {
                     if self.index("root", value).is_some_and(|root| root != 0) {
-                        self.fault(self.line_of(value), Fault::RootNotP0);
+                        self.fault(self.spot_of(value), Fault::RootNotP0);
                     }
                 }
                 "pe" => tables = Some(value),
@@ -144,7 +144,7 @@ impl Reader<'_, Fault> {
             (Some(tables), None) => self.pe_tables(tables),
             (None, Some((_, list))) => self.parent_list(list),
             (Some(_), Some((key, _))) => {
-                self.fault(self.line_of(key), Fault::TwoForms);
+                self.fault(self.spot_of(key), Fault::TwoForms);
                 None
             }
             (None, None) => {
@@ -163,15 +163,15 @@ impl Reader<'_, Fault> {
             return None;
         };
         let root = Node {
-            line: self.line_of(value),
+            spot: self.spot_of(value),
             parent: Parent::Absent,
         };
         self.bounded(list.len() + 1, value)?;
         let mut nodes = Nodes::from([(0, root)]);
         for (id, value) in (1..).zip(list.iter()) {
-            let line = self.line_of(value);
+            let spot = self.spot_of(value);
             let parent = self.parent(&format!("the parent of {}", PeId(id)), value);
-            nodes.insert(id, Node { line, parent });
+            nodes.insert(id, Node { spot, parent });
         }
         Some(nodes)
     }
@@ -183,7 +183,7 @@ impl Reader<'_, Fault> {
             return None;
         };
         if tables.is_empty() {
-            self.fault(self.line_of(value), Fault::NoPes);
+            self.fault(self.spot_of(value), Fault::NoPes);
             return None;
         }
         self.bounded(tables.len(), value)?;
@@ -196,26 +196,26 @@ impl Reader<'_, Fault> {
                 self.wrong_type("pe", "a table with id and parent", value);
                 continue;
             };
-            let line = self.line_of(value);
+            let spot = self.spot_of(value);
             let (mut id, mut parent) = (None, Parent::Absent);
             for (key, value) in table {
                 match key.get_ref().as_ref() {
-                    "id" => id = Some((self.index("id", value), self.line_of(value))),
+                    "id" => id = Some((self.index("id", value), self.spot_of(value))),
                     "parent" => parent = self.parent("parent", value),
                     _ => self.unknown_key(key, "id, parent"),
                 }
             }
             match id {
-                None => misnamed.push((line, Misnamed::NoId)),
+                None => misnamed.push((spot, Misnamed::NoId)),
                 Some((None, _)) => {} // Reported by index().
-                Some((Some(id), line)) => {
+                Some((Some(id), spot)) => {
                     if let Some(first) = nodes.get(&id) {
-                        misnamed.push((line, Misnamed::Twice(id, first.line)));
+                        misnamed.push((spot, Misnamed::Twice(id, first.spot.line)));
                     } else if id as usize >= tables.len() {
-                        misnamed.push((line, Misnamed::TooHigh(id)));
+                        misnamed.push((spot, Misnamed::TooHigh(id)));
                     }
                     // Also where it is too high: its children are not at fault.
-                    nodes.entry(id).or_insert(Node { line, parent });
+                    nodes.entry(id).or_insert(Node { spot, parent });
                 }
             }
         }
@@ -226,7 +226,7 @@ impl Reader<'_, Fault> {
     /// Refuses more PEs than allowed, before anything is made of them.
     fn bounded(&mut self, count: usize, value: &Value<'_>) -> Option<()> {
         if count > MAX_PES {
-            self.fault(self.line_of(value), Fault::TooManyPes { count });
+            self.fault(self.spot_of(value), Fault::TooManyPes { count });
             return None;
         }
         Some(())
@@ -234,13 +234,13 @@ impl Reader<'_, Fault> {
 
     /// Reports the tables that have no id, or one that they should not have.
     /// There are as many ids without a table, so those need no reports.
-    fn misnamed(&mut self, misnamed: &[(usize, Misnamed)], nodes: &Nodes, count: usize) {
+    fn misnamed(&mut self, misnamed: &[(Spot, Misnamed)], nodes: &Nodes, count: usize) {
         let unused = (0..count as u32).filter(|id| !nodes.contains_key(id));
         let unused: Vec<PeId> = match misnamed {
             [] => return,
             _ => unused.take(fault::UNUSED_NAMED).map(PeId).collect(),
         };
-        for &(line, misnamed) in misnamed {
+        for &(spot, misnamed) in misnamed {
             let unused = unused.clone();
             let fault = match misnamed {
                 Misnamed::NoId => Fault::NoId { unused },
@@ -255,7 +255,7 @@ impl Reader<'_, Fault> {
                     unused,
                 },
             };
-            self.fault(line, fault);
+            self.fault(spot, fault);
         }
     }
 
@@ -283,16 +283,16 @@ impl Reader<'_, Fault> {
         };
         for tree_fault in faults {
             let id = tree_fault.pe().map(|pe| ids[pe.index()]);
-            let (line, parent) = match id.and_then(|id| nodes.get(&id)) {
+            let (spot, parent) = match id.and_then(|id| nodes.get(&id)) {
                 Some(node) => match node.parent {
                     Parent::Unreadable => continue,
-                    Parent::Is { id, line } => (Some(line), PeId(id)),
-                    Parent::Absent => (Some(node.line), NOBODY),
+                    Parent::Is { id, spot } => (Some(spot), PeId(id)),
+                    Parent::Absent => (Some(node.spot), NOBODY),
                 },
                 None => (None, NOBODY),
             };
             self.fault(
-                line,
+                spot,
                 Fault::Tree(fault::as_in_file(tree_fault, &ids, parent)),
             );
         }

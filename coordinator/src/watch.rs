@@ -210,6 +210,7 @@ mod tests {
                 quiet_ms: (quiet * 1000.0) as u64,
                 doing,
                 unreached: unreached.to_vec(),
+                counts: Default::default(),
             };
             let at = self.at(at);
             self.0.heard(pe, &pong, at);

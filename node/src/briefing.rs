@@ -50,6 +50,12 @@ pub fn is_order(prepare: &Prepare) -> bool {
     })
 }
 
+/// Whether the messages that the assignment leaves out are null.
+pub fn is_left_out(prepare: &Prepare, assignment: &Assignment) -> bool {
+    let mut lengths = (1..).map(PeId).zip(&prepare.lengths);
+    lengths.all(|(pe, &bytes)| bytes == 0 || !assignment.leaves_out(pe))
+}
+
 /// The messages that will come to this PE.
 pub fn expected(pe: PeId, operation: Operation, prepare: &Prepare) -> Vec<Arrival> {
     let arrival = |(source, destination), bytes_total| Arrival {

@@ -1,20 +1,19 @@
 //! A PE's way to its neighbours: it calls its parent, and its children call it.
 
 use std::io;
-use std::time::Duration;
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Assignment;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, WireError, negotiate};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
+use crate::door::Door;
 use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
-use crate::payload::joined;
+use crate::security::Name;
 use crate::session::{NodeConfig, NodeError};
 
 /// Connects to the parent and waits for all children.
@@ -42,6 +41,11 @@ pub async fn connect(
     );
     let (parent, children) = tokio::try_join!(to_parent, children)?;
     let mut neighbours = Neighbours::new(parent, children);
+    let kept = neighbours.keep_alive(config.timeouts.silence);
+    kept.map_err(|source| NodeError::Io {
+        what: "keeping connections alive",
+        source,
+    })?;
     // From here on: who somebody is, is said at any speed.
     let shaped = neighbours.shape(config.pe, &assignment.links);
     shaped.map_err(|source| NodeError::Io {
@@ -52,16 +56,35 @@ pub async fn connect(
 }
 
 fn hello(config: &NodeConfig, min_version: u32, max_version: u32) -> EdgeFrame {
-    let (cluster, pe) = (config.cluster, config.pe);
     EdgeFrame::Hello(Hello {
-        cluster,
-        pe,
+        cluster: config.cluster,
+        pe: config.pe,
         min_version,
         max_version,
+        secret: config.secret,
     })
 }
 
+/// Calls the parent, and again if it is cut off.
 async fn connect_to_parent(
+    config: &NodeConfig,
+    parent: PeId,
+    addr: &str,
+    flit_bytes: u32,
+) -> Result<Link, NodeError> {
+    let mut calls = 1;
+    loop {
+        match call_parent(config, parent, addr, flit_bytes).await {
+            Err(error) if calls < limits::CALLS && error.is_cut_off() => {
+                tracing::debug!(%error, "calling again");
+                calls += 1;
+            }
+            called => return called,
+        }
+    }
+}
+
+async fn call_parent(
     config: &NodeConfig,
     parent: PeId,
     addr: &str,
@@ -77,25 +100,33 @@ async fn connect_to_parent(
     let stream = stream
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;
-    let mut link = Link::new(parent, stream, flit_bytes).map_err(failed)?;
     let shake = async {
+        let stream = config.security.call(stream, Name::Pe(parent)).await;
+        let mut link = Link::new(parent, stream.map_err(failed)?, flit_bytes).map_err(failed)?;
         link.send_control(&hello(config, MIN_VERSION, MAX_VERSION))
             .await?;
         match link.next_control().await? {
-            EdgeFrame::Hello(theirs) if theirs.pe == parent && theirs.cluster == config.cluster => {
-                negotiate(theirs.min_version, theirs.max_version).map_err(|e| link.wire(e))
+            EdgeFrame::Hello(theirs)
+                if theirs.pe == parent
+                    && theirs.cluster == config.cluster
+                    && theirs.secret == config.secret =>
+            {
+                negotiate(theirs.min_version, theirs.max_version).map_err(|e| link.wire(e))?;
+                Ok(link)
             }
-            _ => Err(link.wire(WireError::Malformed("no hello of the parent".to_owned()))),
+            _ => {
+                let what = "no hello of the parent".to_owned();
+                Err(link.wire(WireError::Malformed(what)).into())
+            }
         }
     };
     timeout(limits::NEIGHBOURS, shake)
         .await
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))??;
-    Ok(link)
+        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
 }
 
 /// Takes the children's connections. Whoever is no child of this cluster is turned
-/// away without a word, and holds nobody up: each is heard in a task of its own.
+/// away without a word, and holds nobody up.
 async fn accept_children(
     config: &NodeConfig,
     listener: &TcpListener,
@@ -104,48 +135,29 @@ async fn accept_children(
 ) -> Result<Vec<Link>, NodeError> {
     let mut missing = children.to_vec();
     let mut links = Vec::with_capacity(children.len());
-    let mut greeting = JoinSet::new();
+    let mut door = Door::new(listener, config.timeouts.greeting());
     let limit = limits::NEIGHBOURS.max(2 * config.timeouts.connect);
     let deadline = tokio::time::Instant::now() + limit;
     while !missing.is_empty() {
-        tokio::select! {
-            accepted = listener.accept(), if greeting.len() < limits::GREETINGS => match accepted {
-                Ok((stream, addr)) => {
-                    let config = config.clone();
-                    greeting.spawn(async move {
-                        let greeted = timeout(config.timeouts.handshake, greet(&config, stream, flit_bytes));
-                        greeted.await.unwrap_or_else(|_| Err("it said nothing".to_owned()))
-                            .map_err(|why| (addr, why))
-                    });
-                }
-                // Out of descriptors, say: others may close some.
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-            Some(greeted) = greeting.join_next() => match joined(greeted) {
-                Ok(link) => match missing.iter().position(|&child| child == link.peer()) {
-                    Some(place) => {
-                        missing.swap_remove(place);
-                        links.push(link);
-                    }
-                    None => tracing::warn!(peer = %link.peer(), "no child of ours, or twice"),
-                },
-                Err((addr, why)) => tracing::warn!(%addr, why, "turned a connection away"),
-            },
-            () = tokio::time::sleep_until(deadline) => {
-                return Err(NodeError::MissingChildren { missing });
+        let come = door.next(|stream| greet(config.clone(), stream, flit_bytes));
+        let Ok(link) = timeout_at(deadline, come).await else {
+            return Err(NodeError::MissingChildren { missing });
+        };
+        match missing.iter().position(|&child| child == link.peer()) {
+            Some(place) => {
+                missing.swap_remove(place);
+                links.push(link);
             }
+            None => tracing::warn!(peer = %link.peer(), "no child of ours, or twice"),
         }
     }
     Ok(links)
 }
 
-async fn greet(config: &NodeConfig, stream: TcpStream, flit_bytes: u32) -> Result<Link, String> {
+async fn greet(config: NodeConfig, stream: TcpStream, flit_bytes: u32) -> Result<Link, String> {
     // Who it is, it has yet to say; and until then it may send no more than that.
     let io = |e: io::Error| e.to_string();
-    stream.set_nodelay(true).map_err(io)?;
+    let stream = config.security.answer(stream).await.map_err(io)?;
     let mut link = Link::new(config.pe, stream, 0).map_err(io)?;
     let theirs = match link.next_control().await.map_err(|e| e.to_string())? {
         EdgeFrame::Hello(hello) => hello,
@@ -154,11 +166,13 @@ async fn greet(config: &NodeConfig, stream: TcpStream, flit_bytes: u32) -> Resul
     if theirs.cluster != config.cluster {
         return Err("it is of another cluster".to_owned());
     }
+    if theirs.secret != config.secret {
+        return Err("it does not know the secret of this launch".to_owned());
+    }
     let version = negotiate(theirs.min_version, theirs.max_version).map_err(|e| e.to_string())?;
-    let answer = hello(config, version, version);
-    link.send_control(&answer)
-        .await
-        .map_err(|e| e.to_string())?;
-    link.is_known_to_be(theirs.pe, flit_bytes);
+    link.is_known_to_be(theirs.pe, flit_bytes)?;
+    let answer = hello(&config, version, version);
+    let answered = link.send_control(&answer).await;
+    answered.map_err(|e| e.to_string())?;
     Ok(link)
 }

@@ -18,10 +18,12 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::channel::{ChannelError, PeCodec};
+use crate::counters::Tally;
 use crate::limits::{FIRST_WORD, Timeouts, WORDS};
 use crate::lively::{Lively, Patience};
 use crate::pulse::Pulse;
-use crate::session::NodeError;
+use crate::security::{Name, Security, Transport};
+use crate::session::{NodeConfig, NodeError};
 
 /// The coordinator, as a PE knows it.
 #[derive(Debug)]
@@ -30,32 +32,41 @@ pub struct Coordinator {
     queue: mpsc::Sender<FromPe>,
     correspondent: JoinHandle<()>,
     pulse: Arc<Pulse>,
+    has_spoken: bool,
 }
 
 impl Coordinator {
     /// Calls it.
-    pub async fn connect(addr: SocketAddr, timeouts: &Timeouts) -> Result<Coordinator, NodeError> {
-        let failed = |source| NodeError::Coordinator { addr, source };
-        let stream = timeout(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
-        let stream = stream
-            .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-            .map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
+    pub async fn connect(config: &NodeConfig) -> Result<Coordinator, NodeError> {
+        let (addr, timeouts) = (config.coordinator, &config.timeouts);
+        let stream = dial(addr, &config.security, timeouts).await?;
+        Ok(Coordinator::over(stream, timeouts, &config.tally))
+    }
+
+    /// Speaks with it over a connection that was made; what is counted in its cluster goes
+    /// into the tally.
+    pub fn over(stream: Transport, timeouts: &Timeouts, tally: &Tally) -> Coordinator {
         let patience = Patience {
             first: FIRST_WORD.max(timeouts.silence),
             silence: timeouts.silence,
             write: timeouts.write,
         };
         let stream = Lively::new(stream, patience);
-        let pulse = Arc::new(Pulse::default());
+        let pulse = Arc::new(Pulse::with(tally.new_cluster()));
         let (say, words) = mpsc::channel(WORDS);
         let (queue, queued) = mpsc::channel(WORDS);
-        Ok(Coordinator {
+        Coordinator {
             words,
             queue,
             correspondent: tokio::spawn(correspond(stream, pulse.clone(), say, queued)),
             pulse,
-        })
+            has_spoken: false,
+        }
+    }
+
+    /// Whether it has said anything.
+    pub fn has_spoken(&self) -> bool {
+        self.has_spoken
     }
 
     /// Where pings find what the PE is doing.
@@ -72,7 +83,11 @@ impl Coordinator {
     /// What it says next.
     pub async fn next_word(&mut self) -> Result<ToPe, NodeError> {
         match self.words.recv().await {
-            Some(word) => Ok(word?),
+            Some(word) => {
+                let word = word?;
+                self.has_spoken = true;
+                Ok(word)
+            }
             None => Err(NodeError::Abandoned),
         }
     }
@@ -82,6 +97,25 @@ impl Coordinator {
         drop(self.queue);
         let _ = self.correspondent.await;
     }
+}
+
+/// Connects to where it listens, and guards the connection.
+pub async fn dial(
+    addr: SocketAddr,
+    security: &Security,
+    timeouts: &Timeouts,
+) -> Result<Transport, NodeError> {
+    let failed = |source| NodeError::Coordinator { addr, source };
+    let stream = timeout(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
+    let stream = stream
+        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
+        .map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
+    let secured = timeout(timeouts.handshake, security.call(stream, Name::Coordinator));
+    secured
+        .await
+        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
+        .map_err(failed)
 }
 
 async fn correspond(

@@ -1,7 +1,7 @@
 //! Plays one PE over TCP: the only place that touches sockets, timers and files.
 //!
 //! [`run`] registers with the coordinator, connects to the neighbours and plays
-//! rounds. It asks the state machine of `flitcast-proto` what to do and moves the
+//! rounds; [`join::join`] does so for a PE that nobody has started for this launch. It asks the state machine of `flitcast-proto` what to do and moves the
 //! bytes; it knows nothing of algorithms.
 
 mod briefing;
@@ -9,6 +9,10 @@ pub mod channel;
 mod clock;
 mod connect;
 mod coordinator;
+mod counters;
+pub mod door;
+pub mod health;
+pub mod join;
 pub mod limits;
 mod link;
 pub mod lively;
@@ -19,11 +23,14 @@ mod process;
 mod pulse;
 mod recorder;
 mod round;
+pub mod security;
 mod session;
 mod shape;
 mod store;
+pub mod task;
 
-pub use round::RoundError;
+pub use counters::Tally;
+pub use round::{RoundError, blank_report};
 pub use session::{NodeConfig, NodeError, run};
 
 /// What a peer said, short enough for an error message.

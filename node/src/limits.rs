@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use flitcast_proto::wire::control::TimeoutsNs;
+
 /// How long is waited for what. All processes of a cluster have the same; who starts
 /// them chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +15,8 @@ pub struct Timeouts {
     /// acknowledgement of what was sent to a neighbour. In that time TCP repeats a
     /// lost segment four times.
     pub silence: Duration,
-    /// For a new connection to say who it is. A round trip and a few dozen bytes.
+    /// For a new connection to say who it is, or to be gone. A round trip and a few dozen
+    /// bytes.
     pub handshake: Duration,
     /// To reach the coordinator or the parent, or to tell that it cannot be. Both listen before anybody is told
     /// their address, so only a host that is gone takes longer.
@@ -32,6 +35,40 @@ impl Timeouts {
     /// `limit`: two heartbeats are left out, but not more than half.
     pub fn within(&self, limit: Duration) -> Duration {
         limit.saturating_sub(2 * self.heartbeat).max(limit / 2)
+    }
+
+    /// How long a new connection may take, for it to be gone when the time for a
+    /// handshake is over.
+    pub fn greeting(&self) -> Duration {
+        self.handshake - self.handshake / 10
+    }
+}
+
+impl From<TimeoutsNs> for Timeouts {
+    fn from(ns: TimeoutsNs) -> Timeouts {
+        Timeouts {
+            heartbeat: Duration::from_nanos(ns.heartbeat_ns),
+            silence: Duration::from_nanos(ns.silence_ns),
+            handshake: Duration::from_nanos(ns.handshake_ns),
+            connect: Duration::from_nanos(ns.connect_ns),
+            write: Duration::from_nanos(ns.write_ns),
+            disk: Duration::from_nanos(ns.disk_ns),
+        }
+    }
+}
+
+impl From<Timeouts> for TimeoutsNs {
+    fn from(timeouts: Timeouts) -> TimeoutsNs {
+        // A day, the most that may be asked for, is far below what fits.
+        let ns = |time: Duration| time.as_nanos() as u64;
+        TimeoutsNs {
+            heartbeat_ns: ns(timeouts.heartbeat),
+            silence_ns: ns(timeouts.silence),
+            handshake_ns: ns(timeouts.handshake),
+            connect_ns: ns(timeouts.connect),
+            write_ns: ns(timeouts.write),
+            disk_ns: ns(timeouts.disk),
+        }
     }
 }
 
@@ -56,12 +93,40 @@ pub const FIRST_WORD: Duration = Duration::from_secs(30);
 /// the coordinator waits for an answer to most.
 pub const WORDS: usize = 16;
 
+/// After a first try to join that failed: the listener of the next command may be there
+/// any moment. Each further pause is twice as long, ...
+pub const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// ... up to this: who comes up is joined within half a second, and a thousand PEs that
+/// wait are 2000 refused connections a second, which a host does not notice.
+pub const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// For a name to be looked up: a resolver asks a second server after 5 s.
+pub const LOOKUP: Duration = Duration::from_secs(10);
+
+/// How often the file is written that says how a PE fares.
+pub const HEALTH: Duration = Duration::from_secs(1);
+
 /// For all neighbours to be connected, once the PE knows them.
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
-/// Connections that are being asked who they are. Strangers above this wait in
-/// the kernel's queue; a PE's own children are let in as others are turned away.
-pub const GREETINGS: usize = 256;
+/// Connections that are being asked who they are. Beyond this the oldest has to make way
+/// for the newest, ...
+pub const GREETINGS: usize = 1024;
+
+/// ... when it had so long to begin: a PE speaks as soon as it is connected, and its host
+/// may be busy. So 10,000 strangers a second are let in and turned away again, and nobody
+/// behind them waits until each has used up its handshake.
+pub const GRACE: Duration = Duration::from_millis(100);
+
+/// Connections that the kernel holds for a listener until they are accepted: as many as
+/// Linux allows unless told otherwise. Who finds this queue full tries again a second
+/// later, and then two seconds after that.
+pub const BACKLOG: u32 = 4096;
+
+/// Calls of somebody who is cut off before anything was said: one is enough but in a crowd,
+/// and nobody is turned away five times by chance.
+pub const CALLS: u32 = 5;
 
 /// For an edge to be measured, beyond the budget that the coordinator gives: the
 /// longest burst is 1 MiB, which a link of 1 Mbit/s carries in 8 s.
@@ -89,3 +154,18 @@ pub const COMMITS_UNDER_WAY: usize = 16;
 /// Messages that are opened before their turn. Each holds two disk blocks, so these
 /// are 4 MiB; with short messages the disk is that far ahead of the links.
 pub const OPENED_AHEAD: usize = 8;
+
+/// For a command that is told to end, by SIGTERM, to tidy up; then its group is killed. Less
+/// than a PE is given to leave.
+pub const GRACE_OF_COMMANDS: Duration = Duration::from_secs(2);
+
+/// For whom SIGKILL was sent to be gone: longer only in the system, at a disk that hangs.
+pub const DYING: Duration = Duration::from_millis(500);
+
+/// For what an earlier PE of the same number was running to have ended: that takes
+/// [`GRACE_OF_COMMANDS`] and [`DYING`].
+pub const LOCK: Duration = Duration::from_secs(5);
+
+/// Between two looks whether processes have ended that cannot be waited for: seldom enough to
+/// cost nothing, and it is only looked while a command ends.
+pub const POLL: Duration = Duration::from_millis(5);

@@ -5,8 +5,13 @@
 //! flits each one costs one read, because its length came with the one before; a
 //! short control frame costs one, because the first read is long enough for it.
 //!
+//! Every frame goes out under a seal (`flitcast_proto::wire::seal`) and is shown without
+//! it; one that has come before is dropped here, whatever it is.
+//!
 //! A link may be shaped (`shape.rs`): then every frame has a stamp ahead of it, which
 //! is a frame of its own and is not shown, and is shown itself when it has arrived.
+
+mod error;
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -14,116 +19,79 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
-use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::flit::is_flit;
+use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, SEAL_BYTES, Sealer, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError, frame_length};
-use thiserror::Error;
+use flitcast_proto::{PeId, Time};
+use rustix::io::Errno;
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
-use tokio::net::TcpStream;
 
+use crate::counters::{Counters, EdgeCounter};
 use crate::pulse::Pulse;
+use crate::security::{Name, Transport};
 use crate::shape::Shape;
+pub use error::LinkError;
 
 /// What is read before a frame's length is known: enough for most control frames,
-/// and less than the shortest message that is one flit (35 bytes: a head, a digest
-/// and a byte), so that two never lie here together. (A stamp has 15, and with it come
-/// the first bytes of its frame.)
-const FIRST_READ: usize = 24;
-
-/// A neighbour cannot be heard or reached any more.
-#[derive(Debug, Error)]
-pub enum LinkError {
-    /// The connection was closed between frames.
-    #[error("{peer} at {addr} closed the connection")]
-    Closed {
-        /// The neighbour.
-        peer: PeId,
-        /// Its address.
-        addr: SocketAddr,
-    },
-    /// The connection was closed inside a frame.
-    #[error("{peer} at {addr} closed the connection inside a frame, {got} of {expected} bytes")]
-    Truncated {
-        /// The neighbour.
-        peer: PeId,
-        /// Its address.
-        addr: SocketAddr,
-        /// Bytes that came.
-        got: usize,
-        /// Bytes that the frame has.
-        expected: usize,
-    },
-    /// The operating system says so.
-    #[error("the connection to {peer} at {addr} failed: {source}")]
-    Io {
-        /// The neighbour.
-        peer: PeId,
-        /// Its address.
-        addr: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// What came is no frame of the protocol.
-    #[error("from {peer} at {addr}: {source}")]
-    Wire {
-        /// The neighbour.
-        peer: PeId,
-        /// Its address.
-        addr: SocketAddr,
-        /// Why.
-        source: WireError,
-    },
-}
-
-impl LinkError {
-    /// The neighbour.
-    pub fn peer(&self) -> PeId {
-        match self {
-            LinkError::Closed { peer, .. }
-            | LinkError::Truncated { peer, .. }
-            | LinkError::Io { peer, .. }
-            | LinkError::Wire { peer, .. } => *peer,
-        }
-    }
-}
+/// and less than the shortest message that is one flit (50 bytes: a seal, a head, a
+/// digest and a byte), so that two never lie here together. (A stamp has 30, and with it
+/// come the first bytes of its frame.)
+const FIRST_READ: usize = 39;
 
 /// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {
     peer: PeId,
     addr: SocketAddr,
-    stream: TcpStream,
+    stream: Transport,
     reader: Reader,
+    sealer: Sealer,
+    opener: Opener,
+    /// Frames that came again, since somebody asked.
+    repeated: u64,
     /// Where control frames are put together; kept for its memory.
     scratch: Vec<u8>,
     /// Boxed: few links have one, and all are moved about.
     shape: Option<Box<Shape>>,
     pulse: Arc<Pulse>,
+    counter: Arc<EdgeCounter>,
 }
 
 impl Link {
     /// A link for frames with a payload of at most `flit_bytes`.
-    pub fn new(peer: PeId, stream: TcpStream, flit_bytes: u32) -> io::Result<Link> {
-        stream.set_nodelay(true)?;
+    pub fn new(peer: PeId, stream: Transport, flit_bytes: u32) -> io::Result<Link> {
+        stream.socket().set_nodelay(true)?;
         Ok(Link {
             peer,
             addr: stream.peer_addr()?,
             stream,
             reader: Reader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
+            sealer: Sealer::default(),
+            opener: Opener::default(),
+            repeated: 0,
             scratch: Vec::new(),
             shape: None,
             pulse: Arc::default(),
+            counter: Arc::default(),
         })
     }
 
     /// Tells `pulse` what it does, from now on.
     pub fn watch(&mut self, pulse: Arc<Pulse>) {
-        if let Ok(local) = self.stream.local_addr() {
+        if let Ok(local) = self.stream.socket().local_addr() {
             pulse.has_edge(self.peer, local, self.addr);
         }
         self.pulse = pulse;
+    }
+
+    /// From now on, what crosses it is counted there.
+    pub fn count(&mut self, counters: &Counters) {
+        self.counter = counters.edge(self.peer);
     }
 
     /// Gives the link a shape, from the next frame on, in both directions. Its other
@@ -138,18 +106,47 @@ impl Link {
     }
 
     /// The neighbour has said who it is: from now on it may send flits.
-    pub fn is_known_to_be(&mut self, peer: PeId, flit_bytes: u32) {
+    ///
+    /// # Errors
+    ///
+    /// Its certificate is for somebody else.
+    pub fn is_known_to_be(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
+        self.stream.shown().is_of(Name::Pe(peer))?;
         self.peer = peer;
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
+        Ok(())
     }
 
     /// Names this link in what the operating system says of it.
     pub fn failed(&self, source: io::Error) -> LinkError {
-        LinkError::Io {
-            peer: self.peer,
-            addr: self.addr,
-            source,
+        let (peer, addr) = (self.peer, self.addr);
+        match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH) => {
+                LinkError::Unreached { peer, addr, source }
+            }
+            _ => LinkError::Io { peer, addr, source },
         }
+    }
+
+    /// From now on the operating system asks the neighbour's every second that nothing
+    /// comes from there, and fails the connection when as many questions as the silence
+    /// limit has seconds had no answer. Hosts answer, whatever their processes do.
+    pub fn keep_alive(&self, silence: Duration) -> io::Result<()> {
+        let socket = self.stream.socket();
+        let each = Duration::from_secs(1);
+        let questions = silence.as_secs_f64().ceil().clamp(1.0, 127.0);
+        sockopt::set_tcp_keepidle(socket, each)?;
+        sockopt::set_tcp_keepintvl(socket, each)?;
+        sockopt::set_tcp_keepcnt(socket, questions as u32)?;
+        Ok(sockopt::set_socket_keepalive(socket, true)?)
+    }
+
+    /// Whether the connection has failed, which who does not read is not told.
+    pub fn look(&self) -> Result<(), LinkError> {
+        let failed = self.stream.socket().take_error();
+        failed
+            .and_then(|failed| failed.map_or(Ok(()), Err))
+            .map_err(|e| self.failed(e))
     }
 
     /// Names this link in an error about what came over it.
@@ -161,8 +158,12 @@ impl Link {
         }
     }
 
-    /// Waits for a whole frame; [`Link::body`] and [`Link::frame`] then show it
-    /// until [`Link::consume`].
+    /// Frames that had come before and were dropped, since this was asked last.
+    pub fn take_repeated(&mut self) -> u64 {
+        std::mem::take(&mut self.repeated)
+    }
+
+    /// Waits for a whole frame; [`Link::body`] then shows it until [`Link::consume`].
     pub fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         ready!(self.poll_stamped(cx))?;
         let Some(shape) = &mut self.shape else {
@@ -179,7 +180,7 @@ impl Link {
             ready!(self.poll_whole(cx))?;
             match &mut self.shape {
                 Some(shape) if shape.wants_stamp() => {
-                    let stamp = &self.reader.frame()[LENGTH_BYTES..];
+                    let stamp = &self.reader.frame()[HEAD_BYTES..];
                     if let Err(error) = shape.stamped(stamp) {
                         return Poll::Ready(Err(self.wire(error)));
                     }
@@ -190,11 +191,28 @@ impl Link {
         }
     }
 
-    /// Waits for a whole frame, stamps among them.
+    /// Waits for a whole frame that has not come before, stamps among them.
     fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         loop {
             match self.reader.missing() {
-                Ok(0) => return Poll::Ready(Ok(())),
+                Ok(0) if self.reader.is_open => return Poll::Ready(Ok(())),
+                Ok(0) => {
+                    let frame = self.reader.frame();
+                    match self.opener.open(frame) {
+                        Ok(true) => {
+                            let is_flit = is_flit(&frame[HEAD_BYTES..]);
+                            self.counter.received(frame.len(), is_flit);
+                            self.reader.is_open = true;
+                        }
+                        Ok(false) => {
+                            self.repeated += 1;
+                            self.counter.repeated(frame.len());
+                            self.reader.consume();
+                        }
+                        Err(error) => return Poll::Ready(Err(self.wire(error))),
+                    }
+                    continue;
+                }
                 Ok(_) => {}
                 Err(error) => return Poll::Ready(Err(self.wire(error))),
             }
@@ -232,14 +250,14 @@ impl Link {
         std::future::poll_fn(|cx| self.poll_frame(cx)).await
     }
 
-    /// The frame that is there, its length prefix included.
-    pub fn frame(&self) -> &[u8] {
-        self.reader.frame()
+    /// The bytes that the frame that is there has on the wire.
+    pub fn frame_bytes(&self) -> usize {
+        self.reader.frame().len()
     }
 
-    /// The protobuf message of the frame that is there.
+    /// The protobuf message of the frame that is there, without its seal.
     pub fn body(&self) -> &[u8] {
-        &self.reader.frame()[LENGTH_BYTES..]
+        &self.reader.frame()[HEAD_BYTES..]
     }
 
     /// Done with the frame.
@@ -266,7 +284,7 @@ impl Link {
             // for the frame to find.
             let _ = self.poll_stamped(&mut Context::from_waker(Waker::noop()));
         }
-        let waiting = rustix::io::ioctl_fionread(&self.stream).unwrap_or(0);
+        let waiting = self.stream.waiting_bytes();
         let Some(shape) = &self.shape else {
             return waiting;
         };
@@ -279,31 +297,27 @@ impl Link {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         frame.put(&mut scratch);
-        if let Some(shape) = &mut self.shape {
+        let stamp = self.shape.as_mut().map(|shape| {
             // A few bytes wait for no port.
-            let stamp = shape.slip_in(scratch.len());
-            scratch.splice(..0, stamp.iter().copied());
-        }
-        let sent = self.write_parts([&[], &scratch, &[]]).await;
+            shape.slip_in(scratch.len() + SEAL_BYTES)
+        });
+        let sent = self.write(stamp, &scratch[LENGTH_BYTES..], &[]).await;
         self.scratch = scratch;
         sent.map_err(|e| self.failed(e))
     }
 
-    /// Sends bytes that are a frame already.
-    pub async fn send_frame(&mut self, frame: &[u8]) -> Result<(), LinkError> {
-        self.send_flit(frame, &[]).await
+    /// Passes on a frame's message, which came over another link.
+    pub async fn send_body(&mut self, body: &[u8]) -> Result<(), LinkError> {
+        self.send(body, &[]).await
     }
 
-    /// Sends bytes that are frames already, one behind the other.
+    /// Sends frames, each with its length, one behind the other.
     pub async fn send_frames(&mut self, frames: &[u8]) -> Result<(), LinkError> {
-        if self.shape.is_none() {
-            return self.send_frame(frames).await;
-        }
         let mut rest = frames;
         while let Some((prefix, behind)) = rest.split_first_chunk() {
             let length = frame_length(*prefix, behind.len()).map_err(|e| self.wire(e))?;
-            let (frame, behind) = rest.split_at(LENGTH_BYTES + length);
-            self.send_frame(frame).await?;
+            let (body, behind) = behind.split_at(length);
+            self.send_body(body).await?;
             rest = behind;
         }
         Ok(())
@@ -311,21 +325,42 @@ impl Link {
 
     /// Sends a flit: its prefix, and its payload from where it lies.
     pub async fn send_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
-        let sent = self.write(prefix, payload).await;
+        // The seal has a length of its own.
+        self.send(&prefix[LENGTH_BYTES..], payload).await
+    }
+
+    async fn send(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
+        let stamp = match &mut self.shape {
+            Some(shape) => {
+                let bytes = HEAD_BYTES + prefix.len() + payload.len();
+                Some(shape.depart(bytes).await.map_err(|e| self.failed(e))?)
+            }
+            None => None,
+        };
+        let sent = self.write(stamp, prefix, payload).await;
         sent.map_err(|e| self.failed(e))
     }
 
-    async fn write(&mut self, prefix: &[u8], payload: &[u8]) -> io::Result<()> {
-        // On a shaped link, a frame's stamp goes with it.
+    /// Writes a message in two pieces under its seal; on a shaped link, behind its stamp.
+    async fn write(
+        &mut self,
+        departs: Option<Time>,
+        prefix: &[u8],
+        payload: &[u8],
+    ) -> io::Result<()> {
         let mut stamp = Vec::new();
-        if let Some(shape) = &mut self.shape {
-            let written = shape.depart(prefix.len() + payload.len()).await?;
-            stamp.extend_from_slice(written);
+        if let Some(at) = departs {
+            EdgeFrame::Departed { at }.put(&mut stamp);
+            stamp = self.sealer.sealed(&stamp);
         }
-        self.write_parts([&stamp, prefix, payload]).await
+        let head = self.sealer.seal([prefix, payload]);
+        self.write_parts([&stamp, &head, prefix, payload]).await?;
+        let bytes = stamp.len() + head.len() + prefix.len() + payload.len();
+        self.counter.sent(bytes, is_flit(prefix));
+        Ok(())
     }
 
-    async fn write_parts(&mut self, parts: [&[u8]; 3]) -> io::Result<()> {
+    async fn write_parts(&mut self, parts: [&[u8]; 4]) -> io::Result<()> {
         let stream = &mut self.stream;
         let _waiting = self.pulse.doing(Doing::Sending(self.peer));
         let mut parts = parts.map(IoSlice::new);
@@ -340,7 +375,8 @@ impl Link {
             self.pulse.moved();
             IoSlice::advance_slices(&mut rest, sent);
         }
-        Ok(())
+        // Where it was encrypted, the end of it may still be here.
+        stream.flush().await
     }
 }
 
@@ -350,6 +386,10 @@ struct Reader {
     buffer: Box<[u8]>,
     held: Range<usize>,
     max_frame: usize,
+    /// The length of the frame at the front, once its head is there and verified.
+    known: Option<usize>,
+    /// Whether the frame at the front was found to be new.
+    is_open: bool,
 }
 
 impl Reader {
@@ -360,6 +400,8 @@ impl Reader {
             buffer,
             held: 0..0,
             max_frame,
+            known: None,
+            is_open: false,
         }
     }
 
@@ -373,16 +415,19 @@ impl Reader {
 
     /// The length of the frame at the front, prefix included, once it is known.
     fn frame_bytes(&self) -> Result<Option<usize>, WireError> {
-        let held = &self.buffer[self.held.clone()];
-        let Some(prefix) = held.first_chunk() else {
-            return Ok(None);
-        };
-        Ok(Some(LENGTH_BYTES + frame_length(*prefix, self.max_frame)?))
+        match self.known {
+            Some(known) => Ok(Some(known)),
+            None => frame_bytes(&self.buffer[self.held.clone()], self.max_frame),
+        }
     }
 
     /// Bytes that are missing from a whole frame, as far as is known.
-    fn missing(&self) -> Result<usize, WireError> {
-        let wanted = self.frame_bytes()?.unwrap_or(LENGTH_BYTES);
+    fn missing(&mut self) -> Result<usize, WireError> {
+        let bytes = self.frame_bytes()?;
+        if self.held.len() >= HEAD_BYTES {
+            self.known = bytes;
+        }
+        let wanted = bytes.unwrap_or(LENGTH_BYTES);
         Ok(wanted.saturating_sub(self.held.len()))
     }
 
@@ -418,63 +463,10 @@ impl Reader {
 
     fn consume(&mut self) {
         self.held.start += self.frame_bytes().ok().flatten().unwrap_or(0);
+        self.known = None;
+        self.is_open = false;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn feed(reader: &mut Reader, wire: &mut &[u8], most: usize) -> usize {
-        let space = reader.space();
-        let n = space.len().min(wire.len()).min(most);
-        space[..n].copy_from_slice(&wire[..n]);
-        *wire = &wire[n..];
-        reader.filled(n);
-        n
-    }
-
-    #[test]
-    fn frames_come_out_as_they_went_in_however_they_are_cut() {
-        let bodies: [&[u8]; 5] = [b"a", b"", b"hello", &[7; 100], b"z"];
-        let mut wire = Vec::new();
-        for body in bodies {
-            wire.extend_from_slice(&(body.len() as u32).to_be_bytes());
-            wire.extend_from_slice(body);
-        }
-        for most in [1, 2, 3, 5, 7, 1000] {
-            let mut reader = Reader::new(100);
-            let mut rest = &wire[..];
-            for body in bodies {
-                while reader.missing().unwrap() > 0 {
-                    assert!(feed(&mut reader, &mut rest, most) > 0);
-                }
-                assert_eq!(&reader.frame()[LENGTH_BYTES..], body);
-                reader.consume();
-            }
-            assert_eq!(reader.held.len() + rest.len(), 0);
-        }
-    }
-
-    #[test]
-    fn never_more_than_a_frame_and_a_prefix_is_held() {
-        let frame = [&100u32.to_be_bytes()[..], &[7; 100]].concat();
-        let wire = frame.repeat(10);
-        let mut reader = Reader::new(100);
-        let mut rest = &wire[..];
-        for _ in 0..10 {
-            while reader.missing().unwrap() > 0 {
-                feed(&mut reader, &mut rest, 1000);
-                assert!(reader.held.len() <= frame.len() + LENGTH_BYTES);
-            }
-            reader.consume();
-        }
-    }
-
-    #[test]
-    fn a_long_frame_is_refused_by_its_prefix() {
-        let mut reader = Reader::new(3);
-        feed(&mut reader, &mut &u32::MAX.to_be_bytes()[..], 4);
-        assert!(matches!(reader.missing(), Err(WireError::TooLong { .. })));
-    }
-}
+mod tests;

@@ -2,11 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use flitcast_proto::PeId;
 use flitcast_proto::cost::Edge;
+use flitcast_proto::{PeId, Time};
 
-use crate::link::Link;
+use crate::counters::Counters;
+use crate::link::{Link, LinkError};
 use crate::pulse::Pulse;
 use crate::shape::{Ports, Shape};
 
@@ -15,13 +17,37 @@ use crate::shape::{Ports, Shape};
 pub struct Neighbours {
     parent: Option<Link>,
     children: Vec<Link>,
+    next_look: Time,
 }
+
+/// Between two looks at all connections.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl Neighbours {
     /// Takes the connections; children in any order.
     pub fn new(parent: Option<Link>, mut children: Vec<Link>) -> Neighbours {
         children.sort_by_key(Link::peer);
-        Neighbours { parent, children }
+        Neighbours {
+            parent,
+            children,
+            next_look: Time(0),
+        }
+    }
+
+    /// From now on, a neighbour whose host does not answer for the silence limit is one
+    /// whose connection fails.
+    pub fn keep_alive(&mut self, silence: Duration) -> io::Result<()> {
+        self.all_mut().try_for_each(|link| link.keep_alive(silence))
+    }
+
+    /// Whether a connection has failed that nobody reads from: to be asked whenever
+    /// something has moved, and looked after once a second.
+    pub fn look(&mut self, now: Time) -> Result<(), LinkError> {
+        if now.0 < self.next_look.0 {
+            return Ok(());
+        }
+        self.next_look = Time(now.0 + LOOK.as_nanos() as u64);
+        self.all_mut().try_for_each(|link| link.look())
     }
 
     /// The connection to the parent; P0 has none.
@@ -60,6 +86,13 @@ impl Neighbours {
         }
     }
 
+    /// From now on, what crosses the connections is counted there.
+    pub fn count(&mut self, counters: &Counters) {
+        for link in self.all_mut() {
+            link.count(counters);
+        }
+    }
+
     /// All connections, the parent's first.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Link> {
         self.parent.iter_mut().chain(&mut self.children)
@@ -91,7 +124,9 @@ impl Neighbours {
     /// If they are not a parent's and a child's: a message in a tree goes up or
     /// down.
     pub fn pair(&mut self, from: PeId, to: PeId) -> (&mut Link, &mut Link) {
-        let Neighbours { parent, children } = self;
+        let Neighbours {
+            parent, children, ..
+        } = self;
         let parent = parent.as_mut().expect("P0 relays nothing");
         let below = if parent.peer() == from { to } else { from };
         let child = children.binary_search_by_key(&below, Link::peer);

@@ -14,6 +14,7 @@ use flitcast_proto::calibration::Exchange;
 use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::edge::{EdgeFrame, Probe};
 use flitcast_proto::wire::flit;
+use flitcast_proto::wire::seal::SEAL_BYTES;
 
 use crate::clock::{self, Alarm};
 use crate::link::{Link, LinkError};
@@ -263,7 +264,7 @@ async fn send_flits(
     for _ in 0..flits {
         link.send_flit(prefix, payload).await?;
     }
-    Ok(u64::from(flits) * (prefix.len() + payload.len()) as u64)
+    Ok(u64::from(flits) * (SEAL_BYTES + prefix.len() + payload.len()) as u64)
 }
 
 /// Takes so many flits; the bytes that they were on the wire.
@@ -274,7 +275,7 @@ async fn take_flits(link: &mut Link, flits: u32) -> Result<u64, LinkError> {
         if !flit::is_flit(link.body()) {
             return Err(unexpected(link, "no flit in the burst of a probe"));
         }
-        bytes += link.frame().len() as u64;
+        bytes += link.frame_bytes() as u64;
         link.consume();
     }
     Ok(bytes)
@@ -291,6 +292,8 @@ mod tests {
     use flitcast_proto::calibration::fit_edge;
     use tokio::net::{TcpListener, TcpStream};
 
+    use crate::security::Transport;
+
     use super::*;
 
     const FLIT: u32 = 64 * 1024;
@@ -299,7 +302,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (below, above) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let link = |pe, stream| Link::new(PeId(pe), stream, FLIT).unwrap();
+        let link = |pe, stream| Link::new(PeId(pe), Transport::plain(stream), FLIT).unwrap();
         (link(1, above.unwrap().0), link(0, below.unwrap()))
     }
 

@@ -19,9 +19,18 @@ pub fn clock() -> String {
 /// not tell.
 pub fn peak_resident_bytes() -> u64 {
     // Not getrusage: its figure survives exec, and would be the launcher's.
+    status_bytes("VmHWM:")
+}
+
+/// The process's resident set now, in bytes; 0 where the system does not tell.
+pub fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+fn status_bytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = peak.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    let value = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = value.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }
 

@@ -2,13 +2,14 @@
 //! the round, read by the task that answers the coordinator's pings.
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Doing, Pong};
 
 use crate::clock;
+use crate::counters::Counters;
 use crate::process::{Connection, unacknowledged};
 
 /// What a PE is doing. Cheap to note: an addition and two stores for each system call.
@@ -22,6 +23,7 @@ pub struct Pulse {
     /// neighbour is waiting for the clock.
     on_clock: AtomicBool,
     edges: Mutex<Vec<(PeId, Connection)>>,
+    counters: Arc<Counters>,
 }
 
 impl Default for Pulse {
@@ -31,11 +33,25 @@ impl Default for Pulse {
             doing: AtomicU64::new(code(Doing::Idle)),
             on_clock: AtomicBool::new(false),
             edges: Mutex::new(Vec::new()),
+            counters: Arc::default(),
         }
     }
 }
 
 impl Pulse {
+    /// One that tells of these counters as well.
+    pub fn with(counters: Arc<Counters>) -> Pulse {
+        Pulse {
+            counters,
+            ..Pulse::default()
+        }
+    }
+
+    /// What the PE counts.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// Bytes have moved.
     pub fn moved(&self) {
         self.moved_ms.store(clock::coarse_ms(), Relaxed);
@@ -79,6 +95,7 @@ impl Pulse {
             quiet_ms,
             doing,
             unreached,
+            counts: self.counters.counts(),
         }
     }
 }

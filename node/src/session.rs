@@ -1,35 +1,35 @@
 //! A PE's life: register, connect, measure, play rounds, leave.
 
-use std::cell::Cell;
-use std::io;
+mod error;
+
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::time::Duration;
 
 use flitcast_proto::pe::Pe;
 use flitcast_proto::wire::control::{Assignment, FromPe, Prepare, Register, Report, ToPe};
-use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
+use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_proto::{PeId, RoundId};
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::briefing::{brief, expected, is_order};
-use crate::channel::ChannelError;
+use crate::briefing::{brief, expected, is_left_out, is_order};
 use crate::clock::Alarm;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
+use crate::counters::Tally;
 use crate::limits::Timeouts;
-use crate::link::LinkError;
+use crate::link::Link;
 use crate::neighbours::Neighbours;
-use crate::payload::PayloadError;
 use crate::recorder::Recorder;
-use crate::round::{Round, RoundError, blank_report};
+use crate::round::{Round, blank_report};
+use crate::security::Security;
 use crate::store::{Outbox, Store};
+use crate::task::{self, Commands};
 use crate::{limits, probe, process};
+pub use error::NodeError;
 
 /// Who a PE is and whom it belongs to.
 #[derive(Clone, Debug)]
@@ -38,104 +38,18 @@ pub struct NodeConfig {
     pub pe: PeId,
     /// Where the coordinator listens.
     pub coordinator: SocketAddr,
-    /// Names the cluster; who does not know it is turned away.
+    /// Names the cluster.
     pub cluster: u64,
+    /// That it is of this launch; who does not know it is turned away.
+    pub secret: Secret,
+    /// How its connections are guarded.
+    pub security: Security,
     /// How long it waits for what.
     pub timeouts: Timeouts,
-}
-
-/// Why a PE ended before it was told to.
-#[derive(Debug, Error)]
-pub enum NodeError {
-    /// The coordinator cannot be reached.
-    #[error("cannot reach the coordinator at {addr}: {source}")]
-    Coordinator {
-        /// Where it should be.
-        addr: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The control channel broke.
-    #[error("the channel to the coordinator: {0}")]
-    Channel(#[from] ChannelError),
-    /// The coordinator is gone.
-    #[error("the coordinator closed the channel")]
-    Abandoned,
-    /// The coordinator said something that has no place now.
-    #[error("the coordinator said {said} {when}")]
-    Unexpected {
-        /// What.
-        said: String,
-        /// When.
-        when: &'static str,
-    },
-    /// The parent cannot be reached.
-    #[error("cannot reach the parent {parent} at {addr}: {source}")]
-    Parent {
-        /// The parent.
-        parent: PeId,
-        /// Where it should be.
-        addr: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Not all children came.
-    #[error("no connection from {}", list(.missing))]
-    MissingChildren {
-        /// Who is missing.
-        missing: Vec<PeId>,
-    },
-    /// A child does not answer.
-    #[error("{child} does not answer the probe of its edge")]
-    SilentChild {
-        /// The child.
-        child: PeId,
-    },
-    /// A neighbour failed outside a round.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// The messages cannot be read.
-    #[error("{}", lines(.0))]
-    Payload(Vec<PayloadError>),
-    /// The round failed.
-    #[error(transparent)]
-    Round(#[from] RoundError),
-    /// The operating system refused something basic.
-    #[error("{what}: {source}")]
-    Io {
-        /// What.
-        what: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-fn list(pes: &[PeId]) -> String {
-    pes.iter()
-        .map(PeId::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn lines(errors: &[PayloadError]) -> String {
-    errors
-        .iter()
-        .map(PayloadError::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-impl NodeError {
-    fn peer(&self) -> Option<PeId> {
-        match self {
-            NodeError::Round(error) => error.peer(),
-            NodeError::Parent { parent, .. } => Some(*parent),
-            NodeError::SilentChild { child } => Some(*child),
-            NodeError::Link(error) => Some(error.peer()),
-            NodeError::MissingChildren { missing } => missing.first().copied(),
-            _ => None,
-        }
-    }
+    /// What it counts.
+    pub tally: Tally,
+    /// Whether it runs commands.
+    pub commands: Commands,
 }
 
 /// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
@@ -155,22 +69,44 @@ pub async fn run(
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {
-    let mut channel = Coordinator::connect(config.coordinator, &config.timeouts).await?;
-    let lived = serve(&config, &listener, &mut channel).await;
-    channel.finish().await;
-    lived
+    let mut calls = 0;
+    loop {
+        let mut channel = Coordinator::connect(&config).await?;
+        let lived = serve(&config, &listener, &mut channel).await;
+        let heard = channel.has_spoken();
+        channel.finish().await;
+        calls += 1;
+        match lived {
+            Err(error) if !heard && calls < limits::CALLS && error.is_cut_off() => {
+                tracing::debug!(%error, "calling again");
+            }
+            lived => return lived,
+        }
+    }
 }
 
-async fn serve(
+/// Registers, and does what the coordinator asks until it is to leave.
+pub(crate) async fn serve(
     config: &NodeConfig,
     listener: &TcpListener,
     channel: &mut Coordinator,
 ) -> Result<(), NodeError> {
     register(config, listener, channel).await?;
-    let assignment = match channel.next_word().await? {
-        ToPe::Assignment(assignment) => assignment,
-        ToPe::Stop => return Ok(()),
-        other => return Err(unexpected(&other, "before an assignment")),
+    let assignment = loop {
+        match channel.next_word().await? {
+            ToPe::Assignment(assignment) => break assignment,
+            ToPe::Run(command) => match task::run(config, channel, command).await? {
+                true => {}
+                false => return Ok(()),
+            },
+            ToPe::Clear { work } => task::clear(config, channel, work).await?,
+            ToPe::Stop => return Ok(()),
+            ToPe::Refusal { reason } => {
+                let addr = config.coordinator;
+                return Err(NodeError::Refused { addr, reason });
+            }
+            other => return Err(unexpected(&other, "before an assignment")),
+        }
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
     let mut round = RoundId(0);
@@ -178,6 +114,7 @@ async fn serve(
     let Err(error) = worked else {
         return Ok(());
     };
+    config.tally.failed(error.kind());
     if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
         return Err(error);
     }
@@ -188,6 +125,7 @@ async fn serve(
         round,
         peer: error.peer(),
         reason: error.to_string(),
+        bad_input: error.is_bad_input(config.pe),
     };
     if channel.say(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
@@ -217,6 +155,7 @@ async fn register(
         listen: listen.to_string(),
         pid: std::process::id(),
         clock: process::clock(),
+        secret: config.secret,
     };
     channel.say(FromPe::Register(register)).await
 }
@@ -235,6 +174,12 @@ async fn work(
     assignment: Assignment,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
+    if !assignment.tree.contains(config.pe) {
+        return Err(unexpected(
+            &ToPe::Assignment(assignment),
+            "to one whom its tree lacks",
+        ));
+    }
     // At the same time: neighbours are not kept waiting for a large input to be read.
     let opening = async {
         let opened = Store::open(config, &assignment).await;
@@ -266,12 +211,13 @@ async fn work(
         || prepare.child_messages.len() != children
         || prepare.pace.below.len() != children
         || !is_order(&prepare)
+        || !is_left_out(&prepare, &assignment)
     {
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
     }
     channel.say(FromPe::Prepared).await?;
     play_rounds(
-        config.pe,
+        config,
         channel,
         &mut neighbours,
         &store,
@@ -290,7 +236,7 @@ fn alarm() -> Result<Alarm, NodeError> {
 }
 
 async fn play_rounds(
-    pe: PeId,
+    config: &NodeConfig,
     channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     store: &Store,
@@ -298,8 +244,11 @@ async fn play_rounds(
     prepare: &Prepare,
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
+    let pe = config.pe;
     let mut alarm = alarm()?;
     let pulse = channel.pulse().clone();
+    // Not before: what measures the edges is no round's.
+    neighbours.count(pulse.counters());
     for id in (1..=prepare.rounds).map(RoundId) {
         *under_way = id;
         let brief = brief(pe, assignment, prepare);
@@ -320,10 +269,10 @@ async fn play_rounds(
             store,
             outbox,
             held: Vec::new(),
+            begun: false,
             flit_bytes: assignment.flit_bytes,
             alarm: &mut alarm,
             pulse: &pulse,
-            progress: Rc::new(Cell::new(0)),
             recorder: Recorder::new(assignment.record_spans),
             report: blank_report(id, expected(pe, assignment.operation, prepare)),
             commits: JoinSet::new(),
@@ -334,23 +283,29 @@ async fn play_rounds(
         if gave_up {
             round.settle().await;
         }
+        let links = round.neighbours.all_mut();
         let report = Report {
+            repeated_frames: links.map(Link::take_repeated).sum(),
             peak_resident_bytes: process::peak_resident_bytes(),
             spans: round.recorder.into_spans(),
+            counts: Box::new(pulse.counters().counts()),
             ..round.report
         };
         match over {
             Ok(Over::Stopped) => return Ok(()),
             Ok(Over::Played | Over::Aborted) => channel.say(FromPe::Report(report)).await?,
             Err(error) => {
-                let (peer, reason) = (error.peer(), error.to_string());
-                channel
-                    .say(FromPe::Fault {
-                        round: id,
-                        peer,
-                        reason,
-                    })
-                    .await?;
+                // That the coordinator is gone is found, and counted, when it is told so.
+                if !matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
+                    config.tally.failed(error.kind());
+                }
+                let fault = FromPe::Fault {
+                    round: id,
+                    peer: error.peer(),
+                    reason: error.to_string(),
+                    bad_input: error.is_bad_input(pe),
+                };
+                channel.say(fault).await?;
                 channel.say(FromPe::Report(report)).await?;
                 tracing::debug!(%error, "the round failed");
             }
@@ -386,7 +341,7 @@ async fn play(
 ) -> Result<Over, NodeError> {
     let id = round.id;
     let is_root = pe == PeId::ROOT;
-    let progress = round.progress.clone();
+    let pulse = round.pulse;
     let mut shown = 0;
     let mut tick = tokio::time::interval(limits::PROGRESS);
     let mut collect = is_root;
@@ -406,8 +361,9 @@ async fn play(
                 other => return Err(unexpected(&other, "in a round")),
             },
             _ = tick.tick(), if is_root => {
-                if progress.get() != shown {
-                    shown = progress.get();
+                let moved = pulse.counters().moved_bytes();
+                if moved != shown {
+                    shown = moved;
                     channel.say(FromPe::Progress { round: id, bytes: shown }).await?;
                 }
             }

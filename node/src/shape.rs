@@ -54,7 +54,6 @@ pub struct Shape {
     receives: Link,
     ports: Ports,
     incoming: Option<Incoming>,
-    stamp: Vec<u8>,
 }
 
 /// The frame behind a stamp that was read.
@@ -73,37 +72,26 @@ impl Shape {
             receives,
             ports,
             incoming: None,
-            stamp: Vec::new(),
         }
     }
 
-    /// The stamp to be written ahead of a control frame of so many bytes, which waits for
-    /// nothing.
-    pub fn slip_in(&mut self, bytes: usize) -> &[u8] {
+    /// When a control frame of so many bytes departs, which waits for nothing: what the
+    /// stamp ahead of it says.
+    pub fn slip_in(&mut self, bytes: usize) -> Time {
         let send = &mut self.ports.lock().send;
-        let at = send.slip_in(clock::now(), bytes, &self.sends);
-        self.stamp.clear();
-        EdgeFrame::Departed { at }.put(&mut self.stamp);
-        &self.stamp
+        send.slip_in(clock::now(), bytes, &self.sends)
     }
 
-    /// Waits until the send port takes a frame of so many bytes; the stamp to be
-    /// written ahead of it, in one with it.
-    pub async fn depart(&mut self, bytes: usize) -> io::Result<&[u8]> {
+    /// Waits until the send port takes a frame of so many bytes; when it departs.
+    pub async fn depart(&mut self, bytes: usize) -> io::Result<Time> {
         std::future::poll_fn(|cx| {
             let mut ports = self.ports.lock();
             let free = ports.send.may_hand_over_at();
             ports.alarm.poll_until(cx, free)
         })
         .await?;
-        let at = self
-            .ports
-            .lock()
-            .send
-            .depart(clock::now(), bytes, &self.sends);
-        self.stamp.clear();
-        EdgeFrame::Departed { at }.put(&mut self.stamp);
-        Ok(&self.stamp)
+        let send = &mut self.ports.lock().send;
+        Ok(send.depart(clock::now(), bytes, &self.sends))
     }
 
     /// Whether the next frame is a stamp.

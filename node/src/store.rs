@@ -59,7 +59,7 @@ impl Store {
 
     /// Looks at the PE's part of the input; with it, how long those messages are
     /// that this PE sends: M_1..M_n for P0 in a scatter, its own for another PE in a
-    /// gather, none otherwise.
+    /// gather, none otherwise. Those that are left out are null.
     pub async fn open(
         config: &NodeConfig,
         assignment: &Assignment,
@@ -82,7 +82,12 @@ impl Store {
             } => (input, spread, output, replace),
             Payload::Synthetic { lengths } => {
                 Synthetic::warm_up();
-                let by_index = std::iter::once(0).chain(lengths).collect();
+                let by_index = std::iter::once(0).chain(lengths);
+                let bytes = |(pe, bytes)| match assignment.leaves_out(pe) {
+                    true => 0,
+                    false => bytes,
+                };
+                let by_index = assignment.tree.ids().zip(by_index).map(bytes).collect();
                 let (contents, output) = (None, PathBuf::new());
                 return Ok((
                     Store {
@@ -95,8 +100,10 @@ impl Store {
                 ));
             }
         };
+        let ids = assignment.tree.ids();
+        let left_out: Vec<bool> = ids.map(|pe| assignment.leaves_out(pe)).collect();
         let read = spawn_blocking(move || {
-            let contents = if scatters {
+            let mut contents = if scatters {
                 payload::scatter_input(&input, spread, pes)?
             } else {
                 let mut contents = vec![None; pes];
@@ -106,6 +113,10 @@ impl Store {
                 }
                 contents
             };
+            // Not even measured: who delivered them may have taken them away since.
+            for (content, left_out) in contents.iter_mut().zip(left_out) {
+                content.take_if(|_| left_out);
+            }
             let sizes = payload::measure_all(&contents)?;
             Ok::<_, Vec<PayloadError>>((contents, sizes))
         });

@@ -11,7 +11,9 @@ use std::path::Path;
 
 use flitcast_node::payload::{Content, Packer, PayloadError, Refusal, Unpacker, deal};
 use proptest::prelude::*;
-use support::{NONCE, Scratch, describe, names, pack, rich_tree, set_mtime, touch, unpack};
+use support::{
+    NONCE, Scratch, describe, entry_ends, names, pack, rich_tree, set_mtime, touch, unpack,
+};
 
 #[test]
 fn rich_tree_arrives_as_it_was() -> io::Result<()> {
@@ -323,6 +325,33 @@ fn no_part_of_a_message_is_ever_visible() -> io::Result<()> {
             assert!(matches!(error, PayloadError::Incomplete { .. }), "{error}");
         }
         assert!(names(&output)?.is_empty());
+    }
+    Ok(())
+}
+
+/// Somebody removes what is being staged: its bytes would go nowhere, and nobody would
+/// know before the end.
+#[test]
+fn a_removed_staging_is_noticed_at_the_next_block() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let input = dir.path().join("input");
+    fs::create_dir(&input)?;
+    fs::write(input.join("a"), vec![7; 1000])?;
+    fs::write(input.join("b"), vec![8; 1000])?;
+    let message = pack(&Content::Entry(input.clone()), &[64 * 1024]);
+    let ends = entry_ends(&message);
+    for (cut, action) in [(ends[1] - 1, "write"), (ends[1], "create")] {
+        let output = dir.path().join("output");
+        fs::create_dir(&output)?;
+        let unpacker = Unpacker::create(output.join("p1"), false, NONCE);
+        let mut unpacker = unpacker.expect("it is free");
+        unpacker.write(&message[..cut]).expect("it is there");
+        fs::remove_dir_all(&output)?;
+        let error = unpacker.write(&message[cut..]).expect_err("it is gone");
+        let told = error.to_string();
+        let place = output.join("p1").display().to_string();
+        assert!(told.contains(action) && told.contains(&place), "{told}");
+        assert!(told.contains("No such file or directory"), "{told}");
     }
     Ok(())
 }

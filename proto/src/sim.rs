@@ -136,20 +136,20 @@ pub fn run(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Result<Run,
 /// Runs one round of the given briefs, flits of one byte and steps of one tick.
 pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
     let operation = briefs.first().map(|brief| brief.operation);
-    let stations = tree.pes().zip(briefs).map(|(id, brief)| Station {
+    let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         pe: Pe::new(tree.clone(), id, brief),
         outgoing: None,
         held: None,
         incoming: None,
         ordered: None,
         heard: (0, id),
-        finished: false,
+        finished: !tree.contains(id),
     });
     let mut simulation = Simulation {
         stations: stations.collect(),
         operation,
         step: 0,
-        unfinished: tree.len(),
+        unfinished: tree.count(),
         agenda: BTreeMap::from([(1, tree.pes().map(PeId::index).collect())]),
         run: Run {
             crossings: Vec::new(),

@@ -1,5 +1,6 @@
 //! The `flitcast` binary, and where the tests put their files.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -15,7 +16,9 @@ use tempfile::TempDir;
 /// says nothing.
 pub fn flitcast() -> &'static Path {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
-        let build = CargoBuild::new()
+        let build = CargoBuild::new();
+        let build = of_cargo().fold(build, CargoBuild::env_remove);
+        let build = build
             .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
             .package("flitcast-coordinator")
             .bin("flitcast")
@@ -27,6 +30,16 @@ pub fn flitcast() -> &'static Path {
         }
     });
     &BINARY
+}
+
+/// What cargo tells a test of its package. It is not for a cargo that the test runs: a
+/// crate that looks at it would be built anew, and once more by the next one outside.
+pub fn of_cargo() -> impl Iterator<Item = OsString> {
+    let is_told = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"CARGO_PKG_") || name.starts_with(b"CARGO_MANIFEST_")
+    };
+    std::env::vars_os().map(|(name, _)| name).filter(is_told)
 }
 
 /// An empty directory, removed at the end. It is in the target directory, since what

@@ -130,6 +130,15 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// The names in an output directory but for the record that a failed round leaves there,
+/// sorted.
+#[track_caller]
+pub fn messages(output: &Path) -> Vec<String> {
+    let mut names = names(output);
+    names.retain(|name| !name.starts_with(".flitcast-round-"));
+    names
+}
+
 /// Writes a file of `bytes` bytes that no two paths have in common, and the
 /// directories on the way to it.
 #[track_caller]

@@ -11,13 +11,18 @@ use std::time::Duration;
 
 use flitcast_proto::PeId;
 use flitcast_proto::calibration::Exchange;
+use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::control::{
     Assignment, Doing, FromPe, Pong, Prepare, Register, Report, ToPe,
 };
-use flitcast_proto::wire::edge::{EdgeFrame, Hello};
-use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_VERSION, MIN_VERSION, flit};
+use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
+use flitcast_proto::wire::{
+    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_VERSION, MIN_VERSION, Secret, flit, pb,
+};
+use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::edge::{Edge, read_length};
 use crate::processes::eventually;
 
 /// A path of PEs on addresses of this machine's own, of which one is the test's.
@@ -31,7 +36,7 @@ pub struct Stage {
 #[derive(Debug)]
 struct Call {
     pid: i32,
-    cluster: u64,
+    admission: Admission,
     coordinator: SocketAddr,
 }
 
@@ -53,7 +58,7 @@ impl Stage {
         let dir = crate::scratch();
         let note = dir.path().join("call");
         let play = format!(
-            "echo $$ $FLITCAST_CLUSTER $* >{0}.part; mv {0}.part {0}; exec sleep 600",
+            "cat >{0}.admission; echo $$ $* >{0}.part; mv {0}.part {0}; exec sleep 600",
             note.display()
         );
         let mut text = String::from("name = \"stage\"\ncoordinator = \"127.0.0.1\"\n");
@@ -93,14 +98,28 @@ impl Stage {
         self.dir.path().join(name)
     }
 
+    /// The secret of the launch, once an impostor has come in.
+    #[track_caller]
+    pub fn secret(&self) -> [u8; Secret::BYTES] {
+        let frame = std::fs::read(self.path_of("call.admission")).expect("it is there");
+        let admission = pb::Admission::decode(&frame[LENGTH_BYTES..]).expect("it is one");
+        admission.secret[..].try_into().expect("it has that many")
+    }
+
     /// Registers, as soon as the process that does nothing runs.
     #[track_caller]
     pub fn enter(&self) -> Impostor {
+        self.enter_speaking(MIN_VERSION, MAX_VERSION)
+    }
+
+    /// The same, speaking these versions of the protocol.
+    #[track_caller]
+    pub fn enter_speaking(&self, min_version: u32, max_version: u32) -> Impostor {
         let note = self.dir.path().join("call");
         let call = eventually("the impostor's process runs", || Call::read(&note));
         let address = SocketAddr::from(([127, 0, 7, self.pe as u8 + 1], 0));
         let listener = TcpListener::bind(address).expect("the loopback has it");
-        Impostor::new(call, PeId(self.pe), listener)
+        Impostor::new(call, PeId(self.pe), listener, (min_version, max_version))
     }
 }
 
@@ -111,7 +130,8 @@ impl Call {
         let flag = words.iter().position(|word| *word == "--coordinator")?;
         Some(Call {
             pid: words.first()?.parse().ok()?,
-            cluster: u64::from_str_radix(words.get(1)?, 16).ok()?,
+            admission: Admission::parse(&std::fs::read(note.with_extension("admission")).ok()?)
+                .ok()?,
             coordinator: words.get(flag + 1)?.parse().ok()?,
         })
     }
@@ -121,8 +141,8 @@ impl Call {
 #[derive(Debug)]
 pub struct Impostor {
     pid: i32,
-    /// Names the cluster.
-    pub cluster: u64,
+    /// What makes it one of the cluster.
+    pub admission: Admission,
     /// Which PE it is.
     pub pe: PeId,
     /// Where its children call.
@@ -132,19 +152,20 @@ pub struct Impostor {
 }
 
 impl Impostor {
-    fn new(call: Call, pe: PeId, listener: TcpListener) -> Impostor {
+    fn new(call: Call, pe: PeId, listener: TcpListener, versions: (u32, u32)) -> Impostor {
         let channel = TcpStream::connect(call.coordinator).expect("it listens");
         let (say, words) = mpsc::channel();
         let mut answers = channel.try_clone().expect("it can be");
         let mut incoming = channel.try_clone().expect("it can be");
         thread::spawn(move || {
-            while let Ok(body) = read_frame(&mut incoming, MAX_CONTROL_FRAME) {
+            while let Ok(body) = read_frame(&mut incoming) {
                 match ToPe::parse(&body).expect("the coordinator speaks the protocol") {
                     ToPe::Ping { .. } => {
                         let pong = Pong {
                             quiet_ms: u64::MAX,
                             doing: Doing::Listening,
                             unreached: Vec::new(),
+                            counts: Default::default(),
                         };
                         let _ = answers.write_all(&spoken(&FromPe::Pong(pong)));
                     }
@@ -154,27 +175,31 @@ impl Impostor {
         });
         let impostor = Impostor {
             pid: call.pid,
-            cluster: call.cluster,
+            admission: call.admission,
             pe,
             listener,
             channel,
             words,
         };
-        impostor.say(&FromPe::Register(Register {
-            cluster: impostor.cluster,
-            pe,
-            min_version: MIN_VERSION,
-            max_version: MAX_VERSION,
-            listen: impostor
-                .listener
-                .local_addr()
-                .expect("it listens")
-                .to_string(),
-            pid: call.pid as u32,
+        let register = impostor.register(versions);
+        impostor.say(&FromPe::Register(register));
+        impostor
+    }
+
+    /// What it says of itself, and speaks these versions.
+    pub fn register(&self, (min_version, max_version): (u32, u32)) -> Register {
+        let listen = self.listener.local_addr().expect("it listens");
+        Register {
+            cluster: self.admission.cluster,
+            secret: self.admission.secret,
+            pe: self.pe,
+            min_version,
+            max_version,
+            listen: listen.to_string(),
+            pid: self.pid as u32,
             // Its clock is nobody else's.
             clock: String::new(),
-        }));
-        impostor
+        }
     }
 
     /// Says something to the coordinator, which may be gone.
@@ -198,44 +223,45 @@ impl Impostor {
 
     /// Calls the parent and says hello.
     #[track_caller]
-    pub fn call_parent(&self, assignment: &Assignment) -> TcpStream {
+    pub fn call_parent(&self, assignment: &Assignment) -> Edge {
         let address = assignment.parent_listen.as_ref().expect("it has a parent");
-        let mut edge = TcpStream::connect(address).expect("the parent listens");
-        edge.set_nodelay(true).expect("it can be set");
-        edge.write_all(&self.hello()).expect("the parent hears");
-        let body = read_frame(&mut edge, 1000).expect("the parent answers");
-        assert!(matches!(EdgeFrame::parse(&body), Ok(EdgeFrame::Hello(_))));
+        let mut edge = Edge::new(TcpStream::connect(address).expect("the parent listens"));
+        edge.say(&EdgeFrame::Hello(self.hello()));
+        assert!(matches!(edge.hear(), EdgeFrame::Hello(_)));
         edge
     }
 
     /// Waits until the only child has called, and says hello.
     #[track_caller]
-    pub fn hear_child(&self) -> TcpStream {
-        let (mut edge, _) = self.listener.accept().expect("the child calls");
-        edge.set_nodelay(true).expect("it can be set");
-        read_frame(&mut edge, 1000).expect("the child says hello");
-        edge.write_all(&self.hello()).expect("the child hears");
+    pub fn hear_child(&self) -> Edge {
+        let (stream, _) = self.listener.accept().expect("the child calls");
+        let mut edge = Edge::new(stream);
+        assert!(matches!(edge.hear(), EdgeFrame::Hello(_)));
+        edge.say(&EdgeFrame::Hello(self.hello()));
         edge
     }
 
-    fn hello(&self) -> Vec<u8> {
-        written(&EdgeFrame::Hello(Hello {
-            cluster: self.cluster,
+    /// What it says first on an edge.
+    pub fn hello(&self) -> Hello {
+        Hello {
+            cluster: self.admission.cluster,
+            secret: self.admission.secret,
             pe: self.pe,
             min_version: MIN_VERSION,
             max_version: MAX_VERSION,
-        }))
+        }
     }
 
     /// Says that it is ready, with the messages that it sends, and does what is asked of
     /// it before the rounds: its parent's probes are answered, the edge to a child is
     /// measured by guess.
     #[track_caller]
-    pub fn get_ready(&self, parent: &mut TcpStream, message_bytes: Vec<u64>) -> Prepare {
+    pub fn get_ready(&self, parent: &mut Edge, message_bytes: Vec<u64>) -> Prepare {
         self.say(&FromPe::Ready { message_bytes });
-        parent
-            .set_read_timeout(Some(Duration::from_millis(10)))
-            .expect("it can be set");
+        let patience = |parent: &Edge, patience| {
+            let set = parent.incoming.stream.set_read_timeout(patience);
+            set.expect("it can be set");
+        };
         let prepare = loop {
             match self.words.try_recv() {
                 Ok(ToPe::Prepare(prepare)) => break prepare,
@@ -246,15 +272,26 @@ impl Impostor {
                 Ok(other) => panic!("not before the rounds: {other:?}"),
                 Err(_) => {}
             }
+            patience(parent, Some(Duration::from_millis(10)));
+            let has_begun = parent.incoming.stream.peek(&mut [0]).is_ok_and(|n| n > 0);
+            patience(parent, None);
             // A frame that has begun comes whole, and soon.
-            if parent.peek(&mut [0]).is_ok_and(|n| n > 0) {
-                let body = read_patiently(parent);
-                answer_probe(parent, &body);
+            if has_begun && let EdgeFrame::Probe(probe) = parent.hear() {
+                answer_probe(parent, probe);
             }
         };
-        parent.set_read_timeout(None).expect("it can be set");
         self.say(&FromPe::Prepared);
         prepare
+    }
+
+    /// Where the coordinator sees it.
+    pub fn address(&self) -> SocketAddr {
+        self.channel.local_addr().expect("it is connected")
+    }
+
+    /// Where the coordinator listens.
+    pub fn coordinator(&self) -> SocketAddr {
+        self.channel.peer_addr().expect("it is connected")
     }
 
     /// Ends the process that does nothing, as a PE does that is told to leave.
@@ -278,7 +315,9 @@ impl Impostor {
                         peak_resident_bytes: 1 << 20,
                         own_start: None,
                         late_frames: 0,
+                        repeated_frames: 0,
                         spans: Vec::new(),
+                        counts: Default::default(),
                     };
                     self.say(&FromPe::Report(report));
                 }
@@ -286,33 +325,6 @@ impl Impostor {
             }
         }
         self.leave();
-    }
-
-    /// Passes frames on between parent and child, in both directions, until one of them
-    /// ends: `on_up` sees each frame that goes to the parent, and says what goes there
-    /// instead, `None` being the end of the connection.
-    pub fn relay(
-        &self,
-        parent: &TcpStream,
-        child: &TcpStream,
-        mut on_up: impl FnMut(Vec<u8>) -> Option<Vec<u8>> + Send + 'static,
-    ) {
-        let copy = |stream: &TcpStream| stream.try_clone().expect("it can be");
-        let (mut from_parent, mut to_child) = (copy(parent), copy(child));
-        thread::spawn(move || {
-            let _ = io::copy(&mut from_parent, &mut to_child);
-        });
-        let (mut from_child, mut to_parent) = (copy(child), copy(parent));
-        thread::spawn(move || {
-            while let Ok(body) = read_frame(&mut from_child, 2 << 20) {
-                let frame = [&(body.len() as u32).to_be_bytes()[..], &body].concat();
-                let Some(frame) = on_up(frame) else { break };
-                if to_parent.write_all(&frame).is_err() {
-                    break;
-                }
-            }
-            let _ = to_parent.shutdown(std::net::Shutdown::Write);
-        });
     }
 }
 
@@ -329,36 +341,13 @@ pub fn spoken(word: &FromPe) -> Vec<u8> {
     frame
 }
 
-/// An edge's frame, length and all.
-pub fn written(frame: &EdgeFrame) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    frame.put(&mut bytes);
-    bytes
-}
-
-/// Whether a frame, its length included, is a flit.
-pub fn is_flit(frame: &[u8]) -> bool {
-    flit::is_flit(&frame[LENGTH_BYTES..])
-}
-
-/// Reads a frame's body.
-pub fn read_frame(stream: &mut TcpStream, limit: usize) -> io::Result<Vec<u8>> {
-    let mut prefix = [0; LENGTH_BYTES];
-    stream.read_exact(&mut prefix)?;
-    let length = u32::from_be_bytes(prefix) as usize;
-    assert!(length <= limit, "a frame of {length} bytes");
+/// Reads a frame's body from a control channel.
+fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let length = read_length(stream)? as usize;
+    assert!(length <= MAX_CONTROL_FRAME, "a frame of {length} bytes");
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     Ok(body)
-}
-
-fn read_patiently(stream: &mut TcpStream) -> Vec<u8> {
-    stream.set_read_timeout(None).expect("it can be set");
-    let body = read_frame(stream, 2 << 20).expect("it is whole");
-    stream
-        .set_read_timeout(Some(Duration::from_millis(10)))
-        .expect("it can be set");
-    body
 }
 
 /// Exchanges over an edge of 10 us each way and a nanosecond a byte.
@@ -376,22 +365,19 @@ fn guessed_exchanges() -> Vec<Exchange> {
     several.map(|&bytes| exchange(bytes)).collect()
 }
 
-fn answer_probe(stream: &mut TcpStream, body: &[u8]) {
-    let Ok(EdgeFrame::Probe(probe)) = EdgeFrame::parse(body) else {
-        return;
-    };
+fn answer_probe(parent: &mut Edge, probe: Probe) {
     for _ in 0..probe.flits {
-        read_patiently(stream);
+        parent.incoming.frame().expect("the burst is whole");
     }
     let payload = vec![0; probe.reply_flit_bytes as usize];
-    let mut prefix = Vec::new();
-    flit::put_prefix(None, None, payload.len(), &mut prefix);
-    let mut answer = [prefix, payload]
-        .concat()
-        .repeat(probe.reply_flits as usize);
-    answer.extend(written(&EdgeFrame::ProbeReply {
+    let mut flit = Vec::new();
+    flit::put_prefix(None, None, payload.len(), &mut flit);
+    flit.extend(payload);
+    for _ in 0..probe.reply_flits {
+        parent.outgoing.send(&flit).expect("the parent hears");
+    }
+    parent.say(&EdgeFrame::ProbeReply {
         received_ns: 1,
         answered_ns: 1,
-    }));
-    stream.write_all(&answer).expect("the parent hears");
+    });
 }

@@ -4,15 +4,25 @@
 
 pub mod binary;
 pub mod command;
+pub mod containers;
+pub mod doubling;
+pub mod edge;
 pub mod every;
 pub mod files;
+pub mod flood;
 pub mod fuzz;
 pub mod impostor;
+pub mod joining;
+pub mod kept;
 pub mod lab;
 pub mod processes;
 pub mod random;
+pub mod relay;
 pub mod report;
 pub mod run;
+pub mod scrape;
+pub mod slurm;
+pub mod ssh;
 pub mod storm;
 
 pub use binary::{flitcast, scratch};

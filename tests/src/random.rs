@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{PeId, Tree};
 use proptest::prelude::*;
 
@@ -32,6 +33,31 @@ pub fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)
             }
             (Arc::new(Tree::from_parents(parents).unwrap()), flits)
         })
+    })
+}
+
+/// A tree that was repaired around PEs that died, and a length for each that is left.
+pub fn repaired_tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    lacking(tree_and_flits(max))
+}
+
+/// A path that was repaired around PEs that died, and a length for each that is left.
+pub fn repaired_path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    lacking(path_and_flits(max))
+}
+
+fn lacking(
+    whole: impl Strategy<Value = (Arc<Tree>, Vec<u64>)>,
+) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
+    (whole, any::<u64>(), 0..60u64).prop_map(|((tree, mut flits), seed, percent)| {
+        let mut random = SplitMix64::new(seed);
+        let mut dies = || random.below(100) < percent;
+        let dead: Vec<PeId> = tree.pes().skip(1).filter(|_| dies()).collect();
+        let tree = tree.without(&dead, |_, _| true).tree;
+        for pe in tree.absent() {
+            flits[pe.index()] = 0;
+        }
+        (Arc::new(tree), flits)
     })
 }
 

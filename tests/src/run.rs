@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -65,11 +66,26 @@ pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Finished 
 /// Starts `flitcast` with these arguments.
 #[track_caller]
 pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Running {
+    start_with(arguments, &[])
+}
+
+/// The same with these variables in its environment.
+#[track_caller]
+pub fn start_with<S: AsRef<OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    environment: &[(&str, &Path)],
+) -> Running {
+    let mut command = Command::new(flitcast());
+    command.args(arguments).envs(environment.iter().copied());
+    begin(command)
+}
+
+/// Starts `flitcast` as this command does, whose environment and folder are its own.
+#[track_caller]
+pub fn begin(mut command: Command) -> Running {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}-{number}", std::process::id());
-    let mut command = Command::new(flitcast());
-    command.args(arguments);
     let shown = format!("{command:?}");
     command
         .env_remove("RUST_LOG")
@@ -120,6 +136,12 @@ impl Running {
         }
     }
 
+    /// Whether a line with all of `words` was among those that were waited through.
+    pub fn has_said(&self, words: &[&str]) -> bool {
+        let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+        self.seen.lines().any(is_it)
+    }
+
     /// Waits for the end, and that no process is left then.
     #[track_caller]
     pub fn finish(mut self) -> Finished {
@@ -135,6 +157,11 @@ impl Running {
     pub fn coordinator_ends(&mut self) -> Finished {
         let code = self.end().code();
         self.finished(code)
+    }
+
+    /// The coordinator's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// All processes of the run.

@@ -125,3 +125,118 @@ fn what_cannot_be_run_is_named() {
     let cause = "cannot start a process: /no/such/program";
     assert!(run.stderr.contains(cause), "{}", run.stderr);
 }
+
+/// A ring of three with a tail, of which `c` is the middle.
+const NETWORK: &str = r#"
+link = "rate=1gbit"
+[network]
+edges = [["a", "b"], ["b", "c"], ["c", "a"], ["c", "d"]]
+[security]
+credentials = "keys"
+[timeouts]
+silence = "5s"
+[[pe]]
+name = "a"
+address = "127.0.1.1"
+[[pe]]
+name = "b"
+address = "127.0.2.1"
+[[pe]]
+name = "c"
+address = "127.0.3.1"
+[[pe]]
+name = "d"
+address = "127.0.4.1"
+link = "latency=1ms"
+"#;
+
+#[test]
+fn a_network_is_spanned_from_any_root() {
+    let cluster = ClusterFile::of(&NETWORK.replace("credentials = \"keys\"", ""));
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536)] {
+        fill(&cluster.path(&format!("input/p{pe}/file")), bytes);
+    }
+    for line in [
+        "scatter --input @/input --output @/scattered --root c",
+        "gather --input @/scattered --output @/gathered --root c",
+    ] {
+        let done = run(cluster.words(line)).ok();
+        assert!(done.stdout.contains(" root c b"), "{}", done.stdout);
+        let rows = done.stdout.lines().map(str::split_whitespace);
+        let names = rows.filter_map(|mut row| Some([row.next()?, row.next()?]));
+        let names: Vec<_> = names.filter(|[pe, _]| pe.starts_with('P')).collect();
+        let expected = [["P0", "c"], ["P1", "a"], ["P2", "b"], ["P3", "d"]];
+        assert_eq!(names[1..], expected, "{}", done.stdout);
+    }
+    assert_same_below(&cluster.path("input"), &cluster.path("gathered"));
+    let parents = |line: &str| {
+        let report = run(cluster.words(line)).ok().report();
+        (
+            report.value("/parents").clone(),
+            report.value("/nodes").clone(),
+        )
+    };
+    use serde_json::json;
+    assert_eq!(
+        parents("tree --format json"),
+        (json!([null, 0, 0, 2]), json!([0, 1, 2, 3]))
+    );
+    assert_eq!(
+        parents("tree --format json --root d --spanning bfs"),
+        (json!([null, 3, 3, 0]), json!([3, 0, 1, 2]))
+    );
+    // Only neighbours are: no star, and no path in the order of the file.
+    let auto = run(cluster.words("gather --size 1KiB --tree auto --format json")).ok();
+    let tree = auto.report().value("/tree").clone();
+    assert!(
+        tree.as_str().is_some_and(|tree| tree.contains(" root a ")),
+        "{tree}"
+    );
+    let baseline = run(cluster.words("gather --size 1KiB --root c --algorithm binomial"));
+    assert_eq!(baseline.code, Some(2), "{}", baseline.stderr);
+}
+
+#[test]
+fn what_the_file_says_holds_until_something_else_is_typed() {
+    let cluster = ClusterFile::of(NETWORK);
+    run([
+        "ca",
+        "init",
+        cluster.path("keys").to_str().expect("it is UTF-8"),
+        "--pes",
+        "4",
+    ])
+    .ok();
+    let report = |more: &str| {
+        let line = format!("gather --size 1KiB --format json {more}");
+        run(cluster.words(&line)).ok().report()
+    };
+    let said = report("");
+    assert_eq!(said.value("/security"), "tls");
+    let shaped = |report: &flitcast_tests::Report| -> Vec<String> {
+        let edges = report.value("/edges").as_array().expect("a list").iter();
+        edges.map(|edge| edge["shaped"].to_string()).collect()
+    };
+    let by_file = shaped(&said);
+    assert_eq!(by_file[0], by_file[1]);
+    assert_ne!(by_file[0], by_file[2]);
+    let typed = report("--insecure --link rate=2gbit");
+    assert_eq!(typed.value("/security"), "insecure");
+    let by_hand = shaped(&typed);
+    assert_ne!(by_hand[0], by_file[0]);
+    assert_eq!(by_hand[2], by_file[2], "that is said of one edge");
+    // The silence that the file says is what this is held against.
+    let hasty = run(cluster.words("gather --size 1KiB --timeouts heartbeat=2s"));
+    assert_eq!(hasty.code, Some(2), "{}", hasty.stderr);
+    let told = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
+    assert!(hasty.stderr.contains(told), "{}", hasty.stderr);
+}
+
+#[test]
+fn links_across_hosts_are_not_shaped() {
+    let cluster = ClusterFile::of(&PER_EDGE.replace("127.0.2.1", "192.0.2.7"));
+    let refused = run(cluster.words("gather --size 1KiB --link rate=1mbit"));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let told = "--link: only links between processes of one host are shaped, by the clock that all of them read, and relay has an address of a network, 192.0.2.7";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+}

@@ -37,7 +37,7 @@ fn whatever_comes_is_understood_or_refused() {
 fn the_examples_of_messages_are_understood() {
     for target in TARGETS
         .iter()
-        .filter(|t| ["edge", "flit", "frames"].contains(&t.name))
+        .filter(|t| ["edge", "flit", "frames", "sealed"].contains(&t.name))
     {
         for input in (target.examples)() {
             let said = (target.feed)(&input).unwrap();

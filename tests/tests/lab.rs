@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flitcast_tests::files::{assert_same_below, fill, names, sparse};
+use flitcast_tests::files::{assert_same_below, fill, messages, names, sparse};
 use flitcast_tests::lab::{Call, Lab, Said, Turn, interfaces, namespaces, said, script};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{Running, run, scratch, start};
@@ -31,7 +31,12 @@ fn fill_input(input: &Path) {
 fn carries_everything(lab: &Lab) {
     for operation in ["scatter", "gather"] {
         let line = format!("{operation} {LENGTHS} --rounds 2 --format json");
-        let report = run(lab.arguments(&line)).ok().report();
+        let done = run(lab.arguments(&line)).ok();
+        assert!(
+            done.stdout.contains("\"security\": \"tls\""),
+            "it is a network"
+        );
+        let report = done.report();
         report.assert_all_arrived();
         assert_eq!(report.list("/pes").len(), 7);
     }
@@ -195,7 +200,11 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
         stderr.contains("delivered: 1 message, and kept: P2"),
         "{stderr}"
     );
-    assert_eq!(names(&output), ["p2"], "whole messages, and nothing else");
+    assert_eq!(
+        messages(&output),
+        ["p2"],
+        "whole messages, and nothing else"
+    );
     assert_eq!(processes(4), "");
     assert_eq!(endless.lab.down().stderr, "", "nothing was running in it");
 }

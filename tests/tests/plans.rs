@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
+use flitcast_proto::cost::Model;
 use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::sim::{self, Run};
 use flitcast_proto::{PeId, Tree};
-use flitcast_tests::random::{path_and_flits, tree_and_flits};
+use flitcast_tests::random::{
+    path_and_flits, repaired_path_and_flits, repaired_tree_and_flits, tree_and_flits,
+};
 use proptest::prelude::*;
 
 fn assert_agree(plan: &Plan, run: &Run) {
@@ -25,6 +29,19 @@ fn assert_agree(plan: &Plan, run: &Run) {
         assert_eq!(message.arrival_step, run.arrival_steps[message.pe.index()]);
     }
     assert!(plan.lower_bound_steps <= plan.time_steps, "{plan:?}");
+}
+
+/// That every message arrives, in the simulator and in the prediction.
+fn assert_all_arrive(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
+    let briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
+    let run = sim::run_briefs(tree, briefs).unwrap();
+    for (pe, &flits) in tree.ids().zip(flits) {
+        let arrives = run.arrival_steps[pe.index()] > 0;
+        assert_eq!(arrives, flits > 0, "{pe}, simulated");
+        let arrives = predicted.arrivals_ns[pe.index()].is_some();
+        assert_eq!(arrives, flits > 0, "{pe}, predicted");
+    }
 }
 
 fn assert_simulates(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
@@ -60,5 +77,23 @@ proptest! {
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
             assert_simulates(&tree, Operation::Certification(sync), &flits);
         }
+    }
+
+    #[test]
+    fn a_tree_that_lacks_pes_is_a_tree_like_any_other((tree, flits) in repaired_tree_and_flits(30)) {
+        assert_all_arrive(&tree, Operation::Scatter, &flits);
+        assert_simulates(&tree, Operation::Scatter, &flits);
+        for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
+            let operation = Operation::Certification(sync);
+            assert_all_arrive(&tree, operation, &flits);
+            assert_simulates(&tree, operation, &flits);
+        }
+    }
+
+    #[test]
+    fn so_is_a_path_with_gaps((tree, flits) in repaired_path_and_flits(30)) {
+        assert!(tree.is_path());
+        assert_all_arrive(&tree, Operation::ShoulderTap, &flits);
+        assert_simulates(&tree, Operation::ShoulderTap, &flits);
     }
 }

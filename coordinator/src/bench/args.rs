@@ -13,6 +13,7 @@ use crate::args::{
     ScatterArgs, TransferArgs,
 };
 use crate::candidates::{self, Candidate, Unfit};
+use crate::guard::Guard;
 use crate::request::{Request, RequestError};
 use crate::topology::{SpanningArg, Topology};
 
@@ -31,6 +32,15 @@ pub enum BenchOperation {
     Scatter(BenchRoundArgs),
     /// Time ways to gather.
     Gather(BenchRoundArgs),
+}
+
+impl BenchOperation {
+    /// What is moved, over what.
+    pub fn transfer(&self) -> &TransferArgs {
+        match self {
+            BenchOperation::Scatter(args) | BenchOperation::Gather(args) => &args.transfer,
+        }
+    }
 }
 
 /// Arguments that both operations share.
@@ -138,6 +148,8 @@ pub struct Bench {
     pub rounds: u64,
     /// Rounds ahead of them on each cluster.
     pub warm_up: u64,
+    /// How connections were guarded.
+    pub guard: Guard,
     /// What is timed, and how it runs.
     pub contestants: Vec<Contestant>,
     /// What is not, and why.
@@ -226,6 +238,9 @@ impl Bench {
             messages: bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             rounds: args.rounds,
             warm_up: args.warm_up,
+            guard: contestants
+                .first()
+                .map_or(Guard::Secret, |c| c.request.guard.clone()),
             contestants,
             skipped,
             format: args.format,
@@ -277,6 +292,7 @@ fn base(
         input: None,
         output: None,
         force: false,
+        retry: None,
         pictures: PictureArgs::default(),
         rounds: args.rounds,
         format: OutputFormat::Table,
@@ -300,6 +316,10 @@ fn base(
             (Request::gather(gather), SpanningArg::Broadcast)
         }
     };
+    let request = request.map(|request| Request {
+        again: true,
+        ..request
+    });
     let tree = |spanning| {
         let topology = args.transfer.tree.topology(spanning);
         topology.map_err(|faults| {

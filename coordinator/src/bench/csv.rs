@@ -4,7 +4,7 @@ use super::args::Bench;
 use super::measure::Figures;
 use crate::outcome::Spread;
 
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 18] = [
     "operation",
     "tree",
     "lengths",
@@ -22,6 +22,7 @@ const COLUMNS: [&str; 17] = [
     "peak_buffered_flits",
     "slip_median_us",
     "slip_max_us",
+    "security",
 ];
 
 /// The header and the lines.
@@ -52,6 +53,7 @@ pub fn csv(bench: &Bench, figures: &[Figures]) -> std::io::Result<Vec<u8>> {
             f.peak_buffered_flits.to_string(),
             slip(|s| s.median),
             slip(|s| s.max),
+            bench.guard.name().to_owned(),
         ])?;
     }
     csv.into_inner().map_err(|error| error.into_error())

@@ -23,6 +23,7 @@ pub fn json(bench: &Bench, figures: &[Figures]) -> String {
         "passes": passes(bench.rounds),
         "bytes": bench.bytes,
         "flit_bytes": bench.flit_bytes,
+        "security": bench.guard.name(),
     });
     format!("{result:#}\n")
 }

@@ -142,6 +142,7 @@ fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String
     }
     notes.extend(trees(bench, figures).into_iter().map(|note| ("tree", note)));
     notes.extend(skipped(bench).into_iter().map(|note| ("skipped", note)));
+    notes.extend(bench.guard.told().map(|told| ("security", told)));
     if let Some(raw) = &bench.raw {
         notes.push(("samples", format!("in {}", raw.path().display())));
     }

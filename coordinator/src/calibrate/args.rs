@@ -1,14 +1,16 @@
 //! The command line of `flitcast calibrate`, and all that can be wrong with it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::Calibration;
 use crate::args::OutputFormat;
+use crate::guard::{Guard, GuardArgs};
 use crate::link_spec::LinkSpec;
 use crate::placement::Placement;
-use crate::request::{RequestError, flit_size, local_topology};
+use crate::request::{RequestError, flit_size, guard_fault, link_over, local_topology};
 use crate::topology::{SpanningArg, TreeArgs};
 
 /// Without `--seconds`: so much, and so much for each edge, at most half a minute.
@@ -40,6 +42,13 @@ pub struct CalibrateArgs {
     /// network 8 and 0.5, at most 30].
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<String>,
+    /// How connections are guarded.
+    #[command(flatten)]
+    pub guard: GuardArgs,
+    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
+    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
+    pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub format: OutputFormat,
@@ -66,6 +75,12 @@ impl CalibrateArgs {
             .ok();
         let link = self.link.as_deref().map(LinkSpec::parse).transpose();
         let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
+        let link = match &topology {
+            Some(topology) => {
+                link.and_then(|link| link_over(topology, link).map_err(|fault| faults.push(fault)))
+            }
+            None => link,
+        };
         let asked = self.seconds.as_deref().map(|text| {
             let seconds: Option<f64> = text.trim().parse().ok();
             let sound = seconds.filter(|seconds| ASKED_SECONDS.contains(seconds));
@@ -79,8 +94,18 @@ impl CalibrateArgs {
         if let Some(output) = &self.output {
             faults.extend(file_fault(output));
         }
-        match (topology, flit_bytes, asked, link) {
-            (Some(topology), Some(flit_bytes), Some(asked), Ok(link)) if faults.is_empty() => {
+        let guard = topology.as_ref().map(|topology| {
+            let (settings, places) = (&topology.settings, topology.places());
+            let guard = Guard::choose(&self.guard.or(settings), &places);
+            if let Err(fault) = guard.check(&places) {
+                faults.push(guard_fault(&self.guard, &self.tree, settings, fault));
+            }
+            guard
+        });
+        match (topology.zip(guard), flit_bytes, asked, link) {
+            (Some((topology, guard)), Some(flit_bytes), Some(asked), Ok(link))
+                if faults.is_empty() =>
+            {
                 let edges = (topology.tree.len() - 1) as f64;
                 let spread = topology.placement.as_ref();
                 let network = link.is_some() || spread.is_some_and(Placement::is_spread);
@@ -92,6 +117,7 @@ impl CalibrateArgs {
                 Ok(Calibration {
                     seconds: asked.unwrap_or(usual),
                     topology,
+                    guard,
                     link,
                     flit_bytes,
                     output: self.output,

@@ -150,6 +150,9 @@ fn summary(found: &Calibrated) -> String {
         Nanos(found.took.as_nanos() as u64),
         found.announced.as_secs_f64().max(1.0)
     ));
+    if let Some(told) = found.guard.told() {
+        out.push_str(&format!("  security     {told}\n"));
+    }
     out.push_str(&match &found.written {
         Some(path) => format!("  profile      in {}\n", path.display()),
         None => "  profile      not kept: --output FILE writes it\n".to_owned(),
@@ -237,6 +240,7 @@ pub fn json(found: &Calibrated) -> String {
         "median_residual_pct": profile.fit.median_residual_pct,
         "worst_residual_pct": profile.fit.worst_residual_pct,
         "announced_s": found.announced.as_secs_f64(),
+        "security": found.guard.name(),
         "took_s": found.took.as_secs_f64(),
         "profile": found.written.as_ref().map(|path| path.display().to_string()),
     });

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use flitcast_node::channel::{ChannelError, CoordinatorCodec};
 use flitcast_node::lively::Lively;
+use flitcast_node::security::Transport;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::ToPe;
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{ReadHalf, WriteHalf};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::codec::{FramedRead, FramedWrite};
@@ -19,12 +19,12 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 use super::Heard;
 
 /// What comes from a PE.
-pub type Reader = FramedRead<ReadHalf<Lively<TcpStream>>, CoordinatorCodec>;
+pub type Reader = FramedRead<ReadHalf<Lively<Transport>>, CoordinatorCodec>;
 /// What goes to a PE.
-pub type Writer = FramedWrite<WriteHalf<Lively<TcpStream>>, CoordinatorCodec>;
+pub type Writer = FramedWrite<WriteHalf<Lively<Transport>>, CoordinatorCodec>;
 
 /// Both directions of a channel.
-pub fn open(stream: Lively<TcpStream>) -> (Reader, Writer) {
+pub fn open(stream: Lively<Transport>) -> (Reader, Writer) {
     let (read, write) = tokio::io::split(stream);
     (
         FramedRead::new(read, CoordinatorCodec::default()),

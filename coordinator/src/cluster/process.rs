@@ -2,6 +2,7 @@
 //! on its channel is not heard here.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,19 +10,16 @@ use std::process::Stdio;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::exit::Exit;
 use super::{Heard, LogArgs};
 use crate::console::Console;
 use crate::placement::Place;
 use crate::timeouts;
-
-/// The environment variable that carries the cluster's name: unlike an argument,
-/// other users cannot read it.
-const CLUSTER_VARIABLE: &str = "FLITCAST_CLUSTER";
 
 /// `program`, run as the place asks.
 pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
@@ -37,22 +35,47 @@ pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
     command
 }
 
+/// What the process that plays a PE is told.
+pub struct Start<'a> {
+    /// Where it runs.
+    pub place: &'a Place,
+    /// Where the coordinator listens.
+    pub coordinator: SocketAddr,
+    /// The folder with its certificate, if it has one of its own.
+    pub credentials: Option<&'a Path>,
+    /// What makes it one of the cluster.
+    pub admission: Vec<u8>,
+}
+
+/// What `flitcast` is told as arguments, to play a PE.
+pub fn arguments(pe: PeId, start: &Start<'_>, limits: &Timeouts) -> Vec<OsString> {
+    let listen = SocketAddr::new(start.place.listen, 0);
+    let told = [
+        ("--pe", pe.0.to_string()),
+        ("--coordinator", start.coordinator.to_string()),
+        ("--listen", listen.to_string()),
+        ("--timeouts", timeouts::written(limits)),
+    ];
+    let mut arguments = vec![OsString::from("node")];
+    for (option, value) in told {
+        arguments.extend([option.into(), value.into()]);
+    }
+    if let Some(folder) = start.credentials {
+        arguments.extend(["--credentials".into(), folder.into()]);
+    }
+    arguments
+}
+
 /// Starts what plays a PE.
 pub fn play(
     command: &mut Command,
     pe: PeId,
-    place: &Place,
-    coordinator: SocketAddr,
-    cluster: u64,
+    start: &Start<'_>,
     limits: &Timeouts,
 ) -> io::Result<Child> {
     command
-        .args(["node", "--pe", &pe.0.to_string()])
-        .args(["--coordinator", &coordinator.to_string()])
-        .args(["--listen", &SocketAddr::new(place.listen, 0).to_string()])
-        .args(["--timeouts", &timeouts::written(limits)])
-        .env(CLUSTER_VARIABLE, format!("{cluster:016x}"))
-        .stdin(Stdio::null())
+        .args(arguments(pe, start, limits))
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         // The terminal's Ctrl-C is for the coordinator; it tells the others.
@@ -61,18 +84,24 @@ pub fn play(
         .spawn()
 }
 
-/// Waits for a process to end, or kills it, and passes on what it says on stderr.
+/// Tells a process what makes it one of the cluster, waits for it to end, or kills it, and
+/// passes on what it says on stderr.
 pub async fn keep(
     pe: PeId,
     mut child: Child,
+    admission: Vec<u8>,
+    telling: Telling,
     heard: mpsc::Sender<(PeId, Heard)>,
-    console: Console,
-    json: bool,
     kill: CancellationToken,
 ) {
     let mut last_words = VecDeque::new();
+    if let Some(mut stdin) = child.stdin.take() {
+        // A pipe holds it all, whether it is read or not; who has ended already is heard
+        // of below.
+        let _ = stdin.write_all(&admission).await;
+    }
     if let Some(stderr) = child.stderr.take() {
-        let words = pass_on(pe, stderr, &console, json, &mut last_words);
+        let words = pass_on(stderr, &telling, &mut last_words);
         tokio::select! {
             () = words => {}
             () = kill.cancelled() => {}
@@ -88,25 +117,36 @@ pub async fn keep(
     };
     if let Ok(status) = status {
         let _ = heard
-            .send((pe, Heard::Exited(status, last_words.into())))
+            .send((pe, Heard::Exited(Exit::Here(status), last_words.into())))
             .await;
     }
 }
 
 /// Passes on what a PE says on stderr, and keeps the last of it.
-async fn pass_on(
-    pe: PeId,
-    stderr: ChildStderr,
-    console: &Console,
-    json: bool,
-    last_words: &mut VecDeque<String>,
-) {
-    const LAST_WORDS: usize = 3;
+async fn pass_on(stderr: ChildStderr, telling: &Telling, last_words: &mut VecDeque<String>) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        match json {
-            true => console.line(&line),
-            false => console.line(&format!("{pe}| {line}")),
+        telling.pass_on(line, last_words);
+    }
+}
+
+/// Where what a PE says is told.
+pub struct Telling {
+    /// Who says it.
+    pub pe: PeId,
+    /// Where to.
+    pub console: Console,
+    /// Whether its lines are JSON, and so say who it is themselves.
+    pub json: bool,
+}
+
+impl Telling {
+    /// Passes on a line, and keeps it among the last ones.
+    pub fn pass_on(&self, line: String, last_words: &mut VecDeque<String>) {
+        const LAST_WORDS: usize = 3;
+        match self.json {
+            true => self.console.line(&line),
+            false => self.console.line(&format!("{}| {line}", self.pe)),
         }
         last_words.push_back(line);
         if last_words.len() > LAST_WORDS {

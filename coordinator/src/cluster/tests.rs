@@ -1,7 +1,14 @@
 //! Launching what is no PE. Time is paused: a limit passes as soon as there is nothing
 //! left to wait for but the limit.
 
+use std::path::Path;
+
 use super::*;
+use crate::console::Console;
+use crate::guard::Guard;
+use crate::placement::Placement;
+
+const PES: [PeId; 3] = [PeId(0), PeId(1), PeId(2)];
 
 /// Launches three shells that do `script` instead of playing a PE: what a PE is told
 /// comes behind it as arguments.
@@ -21,7 +28,18 @@ async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> Laun
     }
     let (timeouts, console) = (Timeouts::default(), Console::new());
     let program = Path::new(program);
-    let launched = Cluster::launch(program, &placement, logs, &timeouts, &console).await;
+    let crew = Crew {
+        program,
+        pes: &PES,
+        placement: &placement,
+        guard: &Guard::Secret,
+        again: false,
+        whole: true,
+        commands: false,
+        logs,
+        timeouts: &timeouts,
+    };
+    let launched = Cluster::launch(crew, &console, &CancellationToken::new()).await;
     launched.unwrap_err()
 }
 
@@ -77,9 +95,18 @@ async fn an_address_that_is_not_this_machines_is_told() {
         args: Vec::new(),
         json: false,
     };
-    let (program, console) = (Path::new("/bin/true"), Console::new());
-    let launched =
-        Cluster::launch(program, &placement, &logs, &Timeouts::default(), &console).await;
+    let crew = Crew {
+        program: Path::new("/bin/true"),
+        pes: &PES[..1],
+        placement: &placement,
+        guard: &Guard::Secret,
+        again: false,
+        whole: true,
+        commands: false,
+        logs: &logs,
+        timeouts: &Timeouts::default(),
+    };
+    let launched = Cluster::launch(crew, &Console::new(), &CancellationToken::new()).await;
     let error = launched.unwrap_err();
     let expected = "cannot listen on 192.0.2.1 for the PEs: ";
     assert!(error.to_string().starts_with(expected), "{error}");

@@ -1,11 +1,16 @@
 //! What can be wrong with a cluster file, and how it is said.
 
+use std::net::IpAddr;
+
+use flitcast_proto::network::NetworkFault;
 use flitcast_proto::tree::TreeFault;
 
+use crate::link_spec::LinkFault;
+use crate::timeouts::TimeoutFault;
 use crate::toml_file::Misread;
 
 /// What is wrong in one place of a cluster file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// As can be wrong with any file.
     #[error(transparent)]
@@ -13,6 +18,68 @@ pub enum Fault {
     /// Nothing says what PEs there are.
     #[error("no PEs: give a [[pe]] table for each")]
     NoPes,
+    /// Two ways to say what PEs there are.
+    #[error("there is a tree, and {key} beside it: one of both says what PEs there are")]
+    TwoTrees {
+        /// The other.
+        key: &'static str,
+    },
+    /// A tree of PEs without places.
+    #[error(
+        "a tree alone is for PEs that others start: say kind = \"join\" in [launch], or give a [[pe]] table for each"
+    )]
+    TreeOfNobody,
+    /// A tree that is none.
+    #[error("tree: {why}")]
+    NamedTree {
+        /// Why not.
+        why: String,
+    },
+    /// Nowhere to join.
+    #[error(
+        "kind = \"join\" needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\""
+    )]
+    NoPort,
+    /// A port that nobody calls.
+    #[error(
+        "the coordinator has a port, {port}, and nobody joins: leave it out, or say kind = \"join\" in [launch]"
+    )]
+    UselessPort {
+        /// Which.
+        port: u16,
+    },
+    /// A command for a process that others start.
+    #[error("{name} has a run, and with kind = \"join\" nothing is started: leave it out")]
+    UselessRun {
+        /// Whose.
+        name: String,
+    },
+    /// Something for ssh, which is not used.
+    #[error("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")]
+    UselessKey {
+        /// The key.
+        key: &'static str,
+    },
+    /// A name that ssh could not be given.
+    #[error(
+        "ssh cannot be given `{name}`: say how it reaches the host, like ssh = \"me@a.example\""
+    )]
+    NoDestination {
+        /// The name.
+        name: String,
+    },
+    /// Nobody on another host could call the coordinator.
+    #[error(
+        "the coordinator listens on {coordinator}, where {name} at {address} does not reach it: say coordinator = \"ADDRESS\", where the hosts reach this machine"
+    )]
+    CoordinatorOnLoopback {
+        /// Where the coordinator listens.
+        coordinator: IpAddr,
+        /// A PE elsewhere.
+        name: String,
+        /// Where it is.
+        address: IpAddr,
+    },
     /// A `[[pe]]` without name.
     #[error("this [[pe]] has no name")]
     NoName,
@@ -30,11 +97,13 @@ pub enum Fault {
         /// Its name.
         name: String,
     },
-    /// The address of an edge that is not there.
-    #[error("{name} has a parent_address and no parent")]
+    /// Something of an edge that is not there.
+    #[error("{name} has a {key} and no parent")]
     EdgeWithoutParent {
         /// Its name.
         name: String,
+        /// What is said of the edge.
+        key: &'static str,
     },
     /// A parent that is none of the PEs.
     #[error("{name}: no [[pe]] is called `{parent}`")]
@@ -52,4 +121,85 @@ pub enum Fault {
         /// What is wrong there.
         fault: TreeFault,
     },
+    /// Both ways to say who is connected to whom.
+    #[error(
+        "{name} has a parent{}, and there is a [network]: one of both says who is connected to whom", also(*.more)
+    )]
+    ParentInNetwork {
+        /// The first that has one.
+        name: String,
+        /// How many more have.
+        more: usize,
+    },
+    /// A `[network]` that says nothing.
+    #[error("[network] has no edges: give them by names, like edges = [[\"a\", \"b\"]]")]
+    NoEdges,
+    /// An end of an edge that is none of the PEs.
+    #[error("no [[pe]] is called `{name}`")]
+    UnknownEnd {
+        /// What stands there.
+        name: String,
+    },
+    /// An edge from a PE to itself.
+    #[error("{name} is connected to itself; an edge has two different ends")]
+    Loop {
+        /// The PE.
+        name: String,
+    },
+    /// Too much of a network.
+    #[error("edges: {0}")]
+    Network(NetworkFault),
+    /// No tree spans the network.
+    #[error("the network is not connected: {}{} cannot be reached from {root}", names.join(", "), and_more(*.more))]
+    Apart {
+        /// Where the search began.
+        root: String,
+        /// Who cannot be reached, the first few.
+        names: Vec<String>,
+        /// How many more.
+        more: usize,
+    },
+    /// What nobody should be able to overlook.
+    #[error("insecure cannot be said in a file: who sends in the clear types --insecure each time")]
+    Insecure,
+    /// A timeout that makes no sense.
+    #[error(transparent)]
+    Timeout(TimeoutFault),
+    /// A link that cannot be had.
+    #[error("link: {0}")]
+    Link(LinkFault),
+    /// Links that are not ours to shape.
+    #[error("link: {}", across_hosts(Some(.name), address))]
+    LinkAcrossHosts {
+        /// A PE that is elsewhere.
+        name: String,
+        /// Where it is.
+        address: IpAddr,
+    },
+}
+
+/// Why a link is not shaped, for messages about it.
+pub fn across_hosts(name: Option<&str>, address: &IpAddr) -> String {
+    let who = name.unwrap_or("a PE");
+    let why = match address.is_unspecified() {
+        true => "may join from anywhere".to_owned(),
+        false => format!("has an address of a network, {address}"),
+    };
+    format!(
+        "only links between processes of one host are shaped, by the clock that all of them read, and {who} {why}; take the link out"
+    )
+}
+
+fn also(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    }
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    }
 }

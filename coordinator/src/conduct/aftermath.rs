@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::Conductor;
 use super::trouble::Trouble;
 use crate::cluster::Heard;
+use crate::live;
 use crate::outcome::{Failure, Lacking};
 
 /// After a failure, for the survivors to undo what is half done and tell what
@@ -21,6 +22,7 @@ impl Conductor<'_> {
     pub async fn give_up(&mut self, trouble: Trouble) -> Failure {
         let cause = trouble.to_string();
         tracing::info!(%cause, "giving up");
+        live::NOW.gave_up(Some(trouble.kind()));
         // Whoever lives tells what arrived; nobody waits for one that may be stopped.
         if let Trouble::Lifeless(pe, _) | Trouble::Stalled(Some(pe), _) = &trouble {
             self.cluster.give_up_on(*pe);
@@ -77,16 +79,21 @@ impl Conductor<'_> {
             address: trouble.pe().and_then(|pe| self.address(pe)),
             below: trouble.pe().map(below).unwrap_or_default(),
             pe: trouble.pe(),
-            pid: trouble.pe().map(|pe| self.cluster.pid(pe)),
+            pid: trouble.pe().and_then(|pe| self.cluster.pid(pe)),
+            joined_from: trouble.pe().and_then(|pe| self.cluster.joined_from(pe)),
             host: trouble
                 .pe()
                 .and_then(|pe| self.request.placement.places[pe.index()].name.clone()),
             parent: trouble.pe().and_then(|pe| self.request.tree.parent(pe)),
+            guard: self.request.guard.clone(),
             round: started.then_some(self.round),
             scatter: self.request.operation.is_scatter(),
             keeps_files: matches!(self.request.payload, Payload::Files { .. }),
             delivered,
             lacking,
+            culprits: trouble.culprits(),
+            bytes: self.bytes.clone(),
+            cluster: Some(self.cluster.id()),
         }
     }
 

@@ -130,7 +130,8 @@ impl Conductor<'_> {
     }
 
     fn offsets(&self, exchanges: &[Vec<Exchange>]) -> Result<Vec<ClockOffset>, Trouble> {
-        let names: Vec<String> = self.cluster.pes().map(|pe| self.clock(pe)).collect();
+        let ids = self.request.tree.ids();
+        let names: Vec<String> = ids.map(|pe| self.clock(pe)).collect();
         let to_parent = exchanges.iter().map(|all| ClockOffset::between(all));
         let to_parent: Vec<Option<ClockOffset>> = to_parent.collect();
         offsets_to_root(&self.request.tree, &names, &to_parent).map_err(Trouble::Timeless)

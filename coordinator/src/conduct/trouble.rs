@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use flitcast_node::channel::ChannelError;
 use flitcast_node::lively::Lifeless;
 use flitcast_proto::PeId;
 use flitcast_proto::calibration::fit::FitError;
@@ -9,7 +10,7 @@ use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::control::FromPe;
 use thiserror::Error;
 
-use crate::cluster::{how, names};
+use crate::cluster::{Exit, names};
 
 /// What went wrong first, and with whom.
 #[derive(Debug, Error)]
@@ -23,6 +24,8 @@ pub enum Trouble {
         /// The neighbour that it blames.
         blamed: Option<PeId>,
         reason: String,
+        /// Its input cannot be read.
+        bad_input: bool,
     },
     #[error("{0} {1}")]
     Vanished(PeId, String),
@@ -51,6 +54,23 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Which kind it is, for who counts them.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Trouble::Died(..) => "died",
+            Trouble::Fault {
+                bad_input: true, ..
+            } => "input",
+            Trouble::Fault { .. } => "fault",
+            Trouble::Vanished(..) => "vanished",
+            Trouble::Silent { .. } | Trouble::Lifeless(..) => "silent",
+            Trouble::Stalled(..) => "stalled",
+            Trouble::Incompatible(..) | Trouble::OutOfTurn(..) | Trouble::NoPort(..) => "protocol",
+            Trouble::Schedule(_) => "schedule",
+            Trouble::Unmeasured(..) | Trouble::Timeless(_) => "measurement",
+        }
+    }
+
     /// Who is to blame, where somebody is.
     pub fn pe(&self) -> Option<PeId> {
         match self {
@@ -72,13 +92,43 @@ impl Trouble {
     }
 }
 
+impl Trouble {
+    /// Whom the round could have gone on without, with the messages that are their own
+    /// left out. Nobody where that would not help: input that cannot be read, an edge that
+    /// cannot be measured.
+    pub fn culprits(&self) -> Vec<PeId> {
+        match self {
+            Trouble::Fault { bad_input, .. } if *bad_input => Vec::new(),
+            Trouble::Silent { silent, .. } => silent.clone(),
+            Trouble::Died(..)
+            | Trouble::Fault { .. }
+            | Trouble::Vanished(..)
+            | Trouble::Lifeless(..)
+            | Trouble::Stalled(..)
+            | Trouble::Incompatible(..)
+            | Trouble::OutOfTurn(..)
+            | Trouble::NoPort(..) => self.pe().into_iter().collect(),
+            Trouble::Schedule(_) | Trouble::Unmeasured(..) | Trouble::Timeless(_) => Vec::new(),
+        }
+    }
+}
+
 /// The process of a PE has ended, having said this last.
-pub fn died(pe: PeId, status: std::process::ExitStatus, last_words: Vec<String>) -> Trouble {
+pub fn died(pe: PeId, exit: &Exit, last_words: Vec<String>) -> Trouble {
     let said = match last_words.is_empty() {
         true => String::new(),
         false => format!("; its last words: {}", last_words.join(" / ")),
     };
-    Trouble::Died(pe, how(status), said)
+    Trouble::Died(pe, exit.to_string(), said)
+}
+
+/// The channel of a PE that has joined has ended: more is not heard of its death.
+pub fn gone(pe: PeId, end: Option<ChannelError>) -> Trouble {
+    let how = end.map_or(
+        "is gone: its channel ended without a word".to_owned(),
+        |error| format!("is gone: its channel broke: {error}"),
+    );
+    Trouble::Vanished(pe, how)
 }
 
 /// A word that has no place now.

@@ -187,7 +187,7 @@ function drawFits(all = false) {
 
 function drawFit(parent, fit) {
   const figure = put(parent, "figure");
-  const upper = run.pes[fit.edge]?.parent ?? "?";
+  const upper = peOf.get(fit.edge)?.parent ?? "?";
   const ends = fit.direction === "down" ? [upper, fit.edge] : [fit.edge, upper];
   const caption = put(figure, "figcaption");
   put(caption, "strong", {}, `P${ends[0]} → P${ends[1]}`);

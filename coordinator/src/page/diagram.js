@@ -293,7 +293,7 @@ function drawGutter({ pen, back, soft, text, muted, line, font }) {
   const size = Math.min(13, Math.max(9, rowHeight * 0.62));
   const deepest = Math.max(1, ...run.pes.map((pe) => pe.depth));
   const indent = Math.min(9, (gutter - (narrow ? 74 : 90)) / deepest);
-  const stem = (pe) => 7 + run.pes[pe].depth * indent;
+  const stem = (pe) => 7 + peOf.get(pe).depth * indent;
   const middle = (row) => rowTop(row) + rowHeight / 2;
   pen.textBaseline = "middle";
   for (let row = first; row < data.rows.length && rowTop(row) < height; row += 1) {
@@ -308,7 +308,7 @@ function drawGutter({ pen, back, soft, text, muted, line, font }) {
   pen.globalAlpha = rowHeight < 8 ? 0.4 : 0.75;
   pen.beginPath();
   data.rows.forEach((pe, row) => {
-    const { parent } = run.pes[pe];
+    const { parent } = peOf.get(pe);
     if (parent === null || indent < 1) return;
     const above = middle(rowOf.get(parent));
     if (above > height || middle(row) < AXIS) return;
@@ -327,7 +327,7 @@ function drawGutter({ pen, back, soft, text, muted, line, font }) {
       pen.fill();
     }
     if (row % every !== 0) continue;
-    const { parent } = run.pes[pe];
+    const { parent } = peOf.get(pe);
     pen.textAlign = "right";
     pen.fillStyle = text;
     pen.font = `600 ${size}px ${font}`;

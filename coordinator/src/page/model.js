@@ -22,6 +22,9 @@ const pes = run.pes.map((pe) => ({
   most: pe.measured_us && nanos(pe.measured_us.max),
 }));
 
+/// By index: of a tree that was repaired, some are not there.
+const peOf = new Map(run.pes.map((pe) => [pe.pe, pe]));
+
 function nanos(us) {
   return us === null || us === undefined ? null : Math.round(us * 1000);
 }

@@ -143,7 +143,7 @@ fn resolved(path: &Path) -> PathBuf {
 
 /// Writes a file beside its place and puts it there when it is whole. Errors name the
 /// file.
-fn write_whole(
+pub fn write_whole(
     path: &Path,
     content: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -169,16 +169,19 @@ fn write_whole(
     })
 }
 
+/// A word as a shell takes it for one.
+pub fn shell_word(word: String) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_.,:/=+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// A command line as it may be typed again.
 fn command_line(args: impl Iterator<Item = String>) -> String {
     let mut words = vec!["flitcast".to_owned()];
-    words.extend(args.skip(1).map(|word| {
-        let plain = |c: char| c.is_alphanumeric() || "-_.,:/=+@%".contains(c);
-        match !word.is_empty() && word.chars().all(plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        }
-    }));
+    words.extend(args.skip(1).map(shell_word));
     words.join(" ")
 }
 

@@ -204,7 +204,9 @@ mod tests {
             peak_resident_bytes: 0,
             own_start: None,
             late_frames: 0,
+            repeated_frames: 0,
             spans: vec![span; 10],
+            counts: Default::default(),
         };
         vec![report(100, Vec::new()), report(0, vec![arrival])]
     }

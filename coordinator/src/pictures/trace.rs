@@ -80,7 +80,7 @@ impl Events<'_> {
                 self.put(&about("thread_sort_index", json!({ "sort_index": place })))?;
             }
         }
-        for (pe, spans) in scene.tree.pes().zip(spans) {
+        for (pe, spans) in scene.tree.ids().zip(spans) {
             for span in spans {
                 self.put(&event(pid, pe, span, origin_ns, scene.bytes))?;
             }

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::reader::{Range, Reader, Section};
 use super::{Fit, Profile, Relay, VERSION, parents};
 use crate::request::MAX_LOCAL_PES;
-use crate::toml_file::{self, LineFault};
+use crate::toml_file::{self, Spot, SpotFault};
 
 /// A minute, in microseconds: no link is slower than that and of use.
 const LATENCY_US: Range = 0.0..=60e6;
@@ -34,8 +34,8 @@ const CORES: Range = 1.0..=65_536.0;
 const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
-/// Reads a profile; otherwise, at least one fault, in order of lines.
-pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<LineFault<Fault>>> {
+/// Reads a profile; otherwise, at least one fault, in the order of the file.
+pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault<Fault>>> {
     toml_file::parse(text, |reader, document| {
         // In another version it is anybody's guess what the rest means.
         match reader.is_of_this_version(document) {
@@ -56,7 +56,7 @@ impl Reader<'_> {
             return true;
         }
         let found = self.found(value);
-        self.fault(self.line_of(value), Fault::OtherVersion { found });
+        self.fault(self.spot_of(value), Fault::OtherVersion { found });
         false
     }
 
@@ -64,7 +64,7 @@ impl Reader<'_> {
         let top = &Section {
             table: document,
             name: String::new(),
-            line: None,
+            spot: None,
         };
         let tables = ["host", "relay", "fit", "edge"];
         let values = [
@@ -73,6 +73,7 @@ impl Reader<'_> {
             "tree",
             "parents",
             "links",
+            "encrypted",
             "flit_bytes",
             "pacing",
         ];
@@ -80,6 +81,7 @@ impl Reader<'_> {
         let measured = self.measured(top);
         let tree_name = self.string(top, "tree");
         let links = self.optional(top, "links", Reader::string);
+        let encrypted = self.optional(top, "encrypted", Reader::boolean);
         let flit_bytes = self.number(top, "flit_bytes", FLIT_BYTES, true);
         let pacing = self.pacing(top);
         let parents = self.parents(top);
@@ -101,6 +103,7 @@ impl Reader<'_> {
             tree_name: tree_name?,
             parents: parents?,
             links,
+            encrypted: encrypted.unwrap_or(false),
             pacing: pacing?,
             flit_bytes: flit_bytes? as u32,
             host,
@@ -165,8 +168,8 @@ impl Reader<'_> {
         } else {
             return;
         };
-        let line = top.table.get("parents").map(|value| self.line_of(value));
-        self.fault(line, fault);
+        let spot = top.table.get("parents").map(|value| self.spot_of(value));
+        self.fault(spot, fault);
     }
 
     fn host(&mut self, host: &Section<'_, '_>) -> Option<(Host, Ports, u64)> {
@@ -284,18 +287,17 @@ impl Reader<'_> {
             // P0 alone.
             None => &[],
         };
-        let mut edges: BTreeMap<u32, (usize, Option<(MeasuredEdge, ClockOffset)>)> =
-            BTreeMap::new();
+        let mut edges: BTreeMap<u32, (Spot, Option<(MeasuredEdge, ClockOffset)>)> = BTreeMap::new();
         for value in tables {
             let Some(table) = value.get_ref().as_table() else {
                 self.wrong_type("edge", "a table", value);
                 continue;
             };
-            let line = self.line_of(value);
+            let spot = self.spot_of(value);
             let mut edge = Section {
                 table,
                 name: "this [[edge]]".to_owned(),
-                line: Some(line),
+                spot: Some(spot),
             };
             let last = MAX_LOCAL_PES as f64;
             let Some(child) = self.number(&edge, "child", 1.0..=last, true) else {
@@ -305,14 +307,14 @@ impl Reader<'_> {
             let pe = PeId(child);
             edge.name = format!("the edge to {pe}");
             let read = self.edge(&edge);
-            if let Some((first_line, _)) = edges.get(&child) {
-                let first_line = *first_line;
-                self.fault(line, Fault::EdgeTwice { pe, first_line });
+            if let Some((first, _)) = edges.get(&child) {
+                let first_line = first.line;
+                self.fault(spot, Fault::EdgeTwice { pe, first_line });
             } else {
                 if let Some(pes) = pes.filter(|&pes| pe.index() >= pes) {
-                    self.fault(line, Fault::NoSuchEdge { pe, last: pes - 1 });
+                    self.fault(spot, Fault::NoSuchEdge { pe, last: pes - 1 });
                 }
-                edges.insert(child, (line, read));
+                edges.insert(child, (spot, read));
             }
         }
         let pes = pes?;
@@ -384,7 +386,7 @@ impl Reader<'_> {
             self.wrong_type(&name, "three numbers, [value, low, high]", value);
             return None;
         };
-        let line = self.line_of(value);
+        let spot = self.spot_of(value);
         // An interval may begin at nothing, and end anywhere.
         let wide = 0.0..=1e15;
         let ranges = [range, wide.clone(), wide];
@@ -402,7 +404,7 @@ impl Reader<'_> {
                 low,
                 high,
             };
-            self.fault(line, fault);
+            self.fault(spot, fault);
             return None;
         }
         Some(Estimate { value, low, high })

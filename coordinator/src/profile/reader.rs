@@ -7,7 +7,7 @@ use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 
 use super::fault::Fault;
-use crate::toml_file::{self, Value};
+use crate::toml_file::{self, Spot, Value};
 
 /// What a number may be.
 pub type Range = RangeInclusive<f64>;
@@ -22,7 +22,7 @@ pub struct Section<'a, 't> {
     /// Empty for the file as a whole.
     pub name: String,
     /// The line in which it begins; `None` for the file as a whole.
-    pub line: Option<usize>,
+    pub spot: Option<Spot>,
 }
 
 impl Reader<'_> {
@@ -44,7 +44,7 @@ impl Reader<'_> {
         let value = section.table.get(key);
         if value.is_none() {
             let table = section.name.clone();
-            self.fault(section.line, Fault::Missing { key, table });
+            self.fault(section.spot, Fault::Missing { key, table });
         }
         value
     }
@@ -74,7 +74,7 @@ impl Reader<'_> {
                     "" => key.to_owned(),
                     outer => format!("{key} of {outer}"),
                 },
-                line: Some(self.line_of(value)),
+                spot: Some(self.spot_of(value)),
             }),
             None => {
                 self.wrong_type(key, "a table", value);
@@ -91,6 +91,16 @@ impl Reader<'_> {
             self.wrong_type(key, "a text", value);
         }
         text.map(str::to_owned)
+    }
+
+    /// Yes or no.
+    pub fn boolean(&mut self, section: &Section<'_, '_>, key: &'static str) -> Option<bool> {
+        let value = self.value(section, key)?;
+        let said = value.get_ref().as_bool();
+        if said.is_none() {
+            self.wrong_type(key, "true or false", value);
+        }
+        said
     }
 
     /// A number in its range.

@@ -42,6 +42,7 @@ fn profile() -> Profile {
         tree_name: "kary:2:4".to_owned(),
         parents: vec![0, 0, 1],
         links: None,
+        encrypted: false,
         flit_bytes: 65_536,
         host: crate::model::local_host(),
         pacing: Pacing::Turns,
@@ -86,7 +87,7 @@ fn refused(text: &str, causes: &[(Option<usize>, &str)]) {
     let faults = Profile::parse(text, Some(&tree("kary:2:4"))).unwrap_err();
     let said: Vec<_> = faults
         .iter()
-        .map(|f| (f.line, f.fault.to_string()))
+        .map(|f| (f.spot.map(|spot| spot.line), f.fault.to_string()))
         .collect();
     assert_eq!(said.len(), causes.len(), "{said:#?}");
     for ((line, said), (expected_line, cause)) in said.iter().zip(causes) {
@@ -129,17 +130,25 @@ fn another_version_or_none_hides_the_rest() {
 fn what_is_no_toml_is_told_with_its_line() {
     let (text, line) = changed("[host]", 0, "[host");
     let faults = Profile::parse(&text, None).unwrap_err();
-    assert_eq!(faults[0].line, line);
+    assert_eq!(faults[0].spot.map(|spot| spot.line), line);
     let (text, line) = changed("flit_bytes = 65536", 0, "flit_bytes = 1\nflit_bytes = 2");
     let faults = Profile::parse(&text, None).unwrap_err();
-    assert_eq!(faults[0].line, line.map(|line| line + 1), "{faults:?}");
+    assert_eq!(
+        faults[0].spot.map(|spot| spot.line),
+        line.map(|line| line + 1),
+        "{faults:?}"
+    );
 }
 
 #[test]
 fn another_tree_is_refused_with_the_difference() {
     let of = |spec: &str| {
         let faults = Profile::parse(&profile().text(), Some(&tree(spec))).unwrap_err();
-        assert_eq!((faults.len(), faults[0].line), (1, Some(5)), "{faults:?}");
+        assert_eq!(
+            (faults.len(), faults[0].spot.map(|spot| spot.line)),
+            (1, Some(5)),
+            "{faults:?}"
+        );
         faults[0].fault.to_string()
     };
     let size = of("kary:2:5");
@@ -311,7 +320,7 @@ fn numbers_that_make_no_sense() {
             .iter()
             .find(|fault| fault.fault.to_string().contains(cause));
         let found = found.unwrap_or_else(|| panic!("{key}{value}: {faults:?}"));
-        assert_eq!(found.line, Some(at), "{key}{value}");
+        assert_eq!(found.spot.map(|spot| spot.line), Some(at), "{key}{value}");
     }
 }
 
@@ -350,7 +359,10 @@ fn all_faults_are_told_at_once() {
     let text = text.replace("overlap = 0.75", "overlap = -1");
     let text = text.replace("child = 2", "child = 1");
     let faults = Profile::parse(&text, Some(&tree("path:4"))).unwrap_err();
-    let lines: Vec<_> = faults.iter().map(|fault| fault.line).collect();
+    let lines: Vec<_> = faults
+        .iter()
+        .map(|fault| fault.spot.map(|spot| spot.line))
+        .collect();
     assert_eq!(faults.len(), 6, "{faults:?}");
     assert!(lines.is_sorted());
 }
@@ -401,6 +413,7 @@ proptest! {
     #[test]
     fn any_profile_that_is_written_is_read(
         links in prop::option::of("[ -~\n\t]{0,20}"),
+        encrypted: bool,
         costs in prop::array::uniform7(0.0..1000.0f64),
         cores in prop::option::of(1..9u32),
         offset_ns: i64,
@@ -409,6 +422,7 @@ proptest! {
     ) {
         let mut all = profile();
         all.links = links;
+        all.encrypted = encrypted;
         all.host = Host {
             shared_cores: cores,
             wake_ns: costs[0],

@@ -7,6 +7,7 @@ use flitcast_proto::cost::Ports;
 
 use super::{Profile, Relay, VERSION};
 use crate::report::pacing_name;
+use crate::toml_file::quoted;
 
 const HEAD: &str = "\
 # What `flitcast calibrate` measured. Other commands read it with --profile.
@@ -37,6 +38,9 @@ fn write(profile: &Profile, out: &mut String) -> std::fmt::Result {
     writeln!(out, "parents = {:?} # of P1, P2, ..", profile.parents)?;
     if let Some(links) = &profile.links {
         writeln!(out, "links = {} # as asked for", quoted(links))?;
+    }
+    if profile.encrypted {
+        writeln!(out, "encrypted = true # what was sent")?;
     }
     writeln!(out, "flit_bytes = {}", profile.flit_bytes)?;
     let pacing = pacing_name(Some(profile.pacing)).unwrap_or_default();
@@ -178,9 +182,4 @@ fn micros(ns: f64) -> String {
     let ns = ns.round() as u64;
     let text = format!("{}.{:03}", ns / 1000, ns % 1000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// As TOML's basic strings want it, which is as JSON does.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use flitcast_node::payload::{self, PayloadError};
-use flitcast_proto::Tree;
 use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{PeId, Tree};
 use rustix::fs::{Access, access};
 
 use super::RequestError;
@@ -99,16 +99,33 @@ impl Asked {
         }
     }
 
-    /// The messages of a certain tree.
+    /// With paths that are the same from wherever somebody looks.
+    pub fn absolute(self) -> Asked {
+        // A path that is empty was refused.
+        let from_root = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        match self {
+            Asked::Files { input, output } => Asked::Files {
+                input: from_root(input),
+                output: from_root(output),
+            },
+            synthetic => synthetic,
+        }
+    }
+
+    /// The messages of a certain tree; files that lie `elsewhere` are not looked at.
     pub fn for_tree(
         self,
         tree: &Tree,
         spread: bool,
         replace: bool,
+        elsewhere: bool,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         match self {
             Asked::Files { input, output } => {
-                let bytes = check_input(&input, spread, tree)?;
+                let bytes = match elsewhere {
+                    true => vec![0; tree.len()],
+                    false => check_input(&input, spread, tree)?,
+                };
                 let payload = Payload::Files {
                     input,
                     spread,
@@ -131,11 +148,25 @@ impl Asked {
 /// Reads the input as the PEs will: on one machine, what is wrong there is wrong
 /// here. The length of M_i, by PE index.
 fn check_input(input: &Path, spread: bool, tree: &Tree) -> Result<Vec<u64>, Vec<RequestError>> {
+    measure_input(input, spread, tree, |_| false)
+}
+
+/// The same of those messages that are not left out. Dealt, files are only dealt as before
+/// if none has changed, so all are looked at.
+pub fn measure_input(
+    input: &Path,
+    spread: bool,
+    tree: &Tree,
+    left_out: impl Fn(PeId) -> bool,
+) -> Result<Vec<u64>, Vec<RequestError>> {
     let all = |faults: Vec<PayloadError>| {
         let faults = faults.into_iter().map(RequestError::Input);
         faults.collect::<Vec<_>>()
     };
-    let contents = payload::scatter_input(input, spread, tree.len()).map_err(all)?;
+    let mut contents = payload::scatter_input(input, spread, tree.len()).map_err(all)?;
+    for (pe, content) in tree.ids().zip(&mut contents) {
+        content.take_if(|_| !spread && left_out(pe));
+    }
     let sizes = payload::measure_all(&contents).map_err(all)?;
     let total = sizes
         .iter()

@@ -12,6 +12,7 @@ use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
+pub use text::{branches, tree as draw};
 
 /// PEs of a drawing that a viewer still opens and somebody could find a PE in.
 const MAX_DRAWN: usize = 5_000;
@@ -82,17 +83,18 @@ pub fn run(
 }
 
 /// What a tree's shape costs.
-struct Figures {
+pub struct Figures {
     /// Edges between P0 and the farthest PE.
-    depth: u32,
+    pub depth: u32,
     /// How many PEs have 0, 1, 2, ... children.
-    pes_by_children: Vec<usize>,
+    pub pes_by_children: Vec<usize>,
     /// B: the steps in which a token reaches everybody, one neighbour a step.
-    broadcast_steps: u64,
+    pub broadcast_steps: u64,
 }
 
 impl Figures {
-    fn of(tree: &Tree) -> Figures {
+    /// Of a tree.
+    pub fn of(tree: &Tree) -> Figures {
         let mut pes_by_children = vec![0];
         for pe in tree.pes() {
             let children = tree.children(pe).len();
@@ -108,12 +110,13 @@ impl Figures {
         }
     }
 
-    fn leaves(&self) -> usize {
+    /// PEs without children.
+    pub fn leaves(&self) -> usize {
         self.pes_by_children[0]
     }
 
     /// d_i of the PE that has most children.
-    fn max_degree(&self) -> usize {
+    pub fn max_degree(&self) -> usize {
         self.pes_by_children.len() - 1
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 
+use crate::printable::printable;
 use crate::topology::Topology;
 
 use super::Figures;
@@ -16,6 +17,11 @@ const MAX_NAMED: usize = 8;
 /// Prints the drawing, if it is not too large, and the figures.
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", topology.name)?;
+    tree(topology, out)
+}
+
+/// The same without the name.
+pub fn tree(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let pes = topology.tree.len();
     match pes <= MAX_DRAWN {
         true => draw(topology, out)?,
@@ -28,27 +34,51 @@ pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     summary(topology, out)
 }
 
+/// Each PE on a line, below its parent; of a cluster with its name and address, in columns.
 fn draw(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
-    let tree = &topology.tree;
+    let drawn = branches(|pe| topology.tree.children(pe));
+    let names = |pe: PeId| {
+        let place = &topology.placement.as_ref()?.places[pe.index()];
+        Some((printable(place.name.as_deref()?), place.address))
+    };
+    let width = |text: &str| text.chars().count();
+    let left = drawn.iter().map(|(pe, before)| {
+        let name = names(*pe).map(|(name, _)| format!(" {name}"));
+        format!("{before}{pe}{}", name.unwrap_or_default())
+    });
+    let left: Vec<String> = left.collect();
+    let widest = left.iter().map(|text| width(text)).max().unwrap_or(0);
+    for ((pe, _), left) in drawn.iter().zip(&left) {
+        match (names(*pe), topology.node_if_told_apart(*pe)) {
+            (Some((_, address)), _) => {
+                let gap = " ".repeat(widest - width(left));
+                writeln!(out, "{left}{gap}  {address}")?;
+            }
+            (None, Some(node)) => writeln!(out, "{left} (node {node})")?,
+            (None, None) => writeln!(out, "{left}")?,
+        }
+    }
+    Ok(())
+}
+
+/// Each PE, in the order of the drawing, and what is drawn before it.
+pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)> {
+    let mut drawn = Vec::new();
     // PEs to draw, the next one last, and what stands before their children.
     let mut waiting: Vec<(PeId, String, &str)> = vec![(PeId::ROOT, "  ".to_owned(), "")];
     while let Some((pe, before, branch)) = waiting.pop() {
-        write!(out, "{before}{branch}{pe}")?;
-        match topology.node_if_told_apart(pe) {
-            Some(node) => writeln!(out, " (node {node})")?,
-            None => writeln!(out)?,
-        }
+        drawn.push((pe, format!("{before}{branch}")));
         let below = match branch {
             "" => before,
             "├─ " => before + "│  ",
             _ => before + "   ",
         };
-        for (i, &child) in tree.children(pe).iter().rev().enumerate() {
+        for (i, &child) in children(pe).iter().rev().enumerate() {
             let branch = if i == 0 { "└─ " } else { "├─ " };
             waiting.push((child, below.clone(), branch));
         }
     }
-    Ok(())
+    drawn
 }
 
 fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {

@@ -18,6 +18,7 @@ use toml::de::DeTable;
 
 use super::{Fault, Nodes, Reader, Value};
 use crate::link_spec::{self, EdgeSpec, LinkFault, LinkSpec, Links};
+use crate::toml_file::Spot;
 
 impl Reader<'_, Fault> {
     /// The links of the file; what is wrong with them is noted. `nodes` are its PEs,
@@ -28,24 +29,27 @@ impl Reader<'_, Fault> {
             self.wrong_type("edges", "[[edges]] tables, in double brackets", value);
             return links;
         };
-        let mut lines = BTreeMap::new();
+        let mut spots = BTreeMap::new();
         for value in tables.iter() {
             let Some(table) = value.get_ref().as_table() else {
                 self.wrong_type("edges", "a table with child and rate or latency", value);
                 continue;
             };
-            let line = self.line_of(value);
-            let (child, link) = self.edge(table, line);
-            let Some((child, line)) = child else {
+            let spot = self.spot_of(value);
+            let (child, link) = self.edge(table, spot);
+            let Some((child, spot)) = child else {
                 continue;
             };
             if child == PeId::ROOT || nodes.is_some_and(|nodes| !nodes.contains_key(&child.0)) {
-                self.fault(line, Fault::NoSuchEdge { child });
+                self.fault(spot, Fault::NoSuchEdge { child });
             }
-            match lines.get(&child) {
-                Some(&first_line) => self.fault(line, Fault::DuplicateEdge { child, first_line }),
+            match spots.get(&child) {
+                Some(&Spot { line, .. }) => {
+                    let first_line = line;
+                    self.fault(spot, Fault::DuplicateEdge { child, first_line });
+                }
                 None => {
-                    lines.insert(child, line);
+                    spots.insert(child, spot);
                     links.insert(child, link);
                 }
             }
@@ -54,7 +58,7 @@ impl Reader<'_, Fault> {
     }
 
     /// One table: its edge, with the line that names it, and what is said of it.
-    fn edge(&mut self, table: &DeTable<'_>, line: usize) -> (Option<(PeId, usize)>, EdgeSpec) {
+    fn edge(&mut self, table: &DeTable<'_>, spot: Spot) -> (Option<(PeId, Spot)>, EdgeSpec) {
         let (mut child, mut named) = (None, false);
         let mut both = LinkSpec::default();
         let (mut down, mut up) = (None, None);
@@ -63,7 +67,7 @@ impl Reader<'_, Fault> {
                 "child" => {
                     named = true;
                     let index = self.index("child", value);
-                    child = index.map(|index| (PeId(index), self.line_of(value)));
+                    child = index.map(|index| (PeId(index), self.spot_of(value)));
                 }
                 "down" => down = Some(value),
                 "up" => up = Some(value),
@@ -71,7 +75,7 @@ impl Reader<'_, Fault> {
             }
         }
         if !named {
-            self.fault(line, Fault::NoChild);
+            self.fault(spot, Fault::NoChild);
         }
         let before = self.fault_count();
         let edge = EdgeSpec {
@@ -80,7 +84,7 @@ impl Reader<'_, Fault> {
         };
         let says_more = ["rate", "latency", "down", "up"];
         if !says_more.iter().any(|key| table.contains_key(*key)) {
-            self.fault(line, Fault::EmptyEdge);
+            self.fault(spot, Fault::EmptyEdge);
         }
         // Where nothing else is wrong, so that one mistake is one fault.
         if self.fault_count() == before {
@@ -88,13 +92,13 @@ impl Reader<'_, Fault> {
             let mut together: Vec<_> = directions
                 .into_iter()
                 .filter_map(|(value, link)| {
-                    let line = value.map_or(line, |value| self.line_of(value));
-                    Some((line, link.check().err()?))
+                    let spot = value.map_or(spot, |value| self.spot_of(value));
+                    Some((spot, link.check().err()?))
                 })
                 .collect();
             together.dedup();
-            for (line, fault) in together {
-                self.fault(line, Fault::Link(fault));
+            for (spot, fault) in together {
+                self.fault(spot, Fault::Link(fault));
             }
         }
         (child, edge)
@@ -143,7 +147,7 @@ impl Reader<'_, Fault> {
             _ => link_spec::latency(text).map(|latency| link.latency = Some(latency)),
         };
         if let Err(fault) = read {
-            self.fault(self.line_of(value), Fault::Link(fault));
+            self.fault(self.spot_of(value), Fault::Link(fault));
         }
     }
 }

@@ -127,6 +127,10 @@ pub(super) fn as_in_file(fault: TreeFault, ids: &[u32], parent: PeId) -> TreeFau
         TreeFault::RootHasParent { .. } => TreeFault::RootHasParent { parent },
         TreeFault::SeveralRoots { pe } => TreeFault::SeveralRoots { pe: name(pe) },
         TreeFault::SelfParent { pe } => TreeFault::SelfParent { pe: name(pe) },
+        TreeFault::AbsentParent { pe, .. } => TreeFault::AbsentParent {
+            pe: name(pe),
+            parent,
+        },
         TreeFault::UnknownParent { pe, last, .. } => TreeFault::UnknownParent {
             pe: name(pe),
             parent,

@@ -217,7 +217,7 @@ fn is_free(path: &Path) -> io::Result<bool> {
 }
 
 /// Removes a file or a whole tree, read-only directories included, if it is there.
-fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     let is_dir = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata.is_dir(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

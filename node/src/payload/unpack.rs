@@ -7,7 +7,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, UTIME_OMIT};
@@ -82,9 +82,23 @@ impl Unpacker {
     /// Takes the next bytes of the message, however it was cut. After an error the
     /// message is lost.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
-        let taken = self.take(bytes);
+        let taken = self.check_staged().and_then(|()| self.take(bytes));
         self.broken |= taken.is_err();
         taken
+    }
+
+    /// Fails if the file that is being written was removed behind our back. Its bytes
+    /// would go nowhere, and that would show at the end only.
+    fn check_staged(&self) -> Result<(), PayloadError> {
+        let Some(body) = &self.body else {
+            return Ok(());
+        };
+        let look = || match body.file.metadata()?.nlink() {
+            // Not all file systems count: there it is the path that tells.
+            0 => fs::symlink_metadata(self.place(&body.entry.path)).map(|_| ()),
+            _ => Ok(()),
+        };
+        look().map_err(|error| self.io("write", &body.entry.path, error))
     }
 
     fn take(&mut self, mut bytes: &[u8]) -> Result<(), PayloadError> {
@@ -290,6 +304,10 @@ impl Unpacker {
             return PayloadError::io("create", self.staging.path())(error);
         }
         match error.kind() {
+            // Or by whoever has removed all of it.
+            NotFound if fs::symlink_metadata(self.staging.path()).is_err() => {
+                self.io("create", path, error)
+            }
             AlreadyExists => PayloadError::refused(path, Refusal::Duplicate),
             NotFound | NotADirectory => PayloadError::refused(path, Refusal::NoParent),
             _ => self.io("create", path, error),

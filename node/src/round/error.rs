@@ -48,6 +48,17 @@ pub enum RoundError {
 }
 
 impl RoundError {
+    /// Which kind of error it is, for who counts them.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            RoundError::Link(_) => "neighbour",
+            RoundError::Violation(_) | RoundError::OutOfPlace { .. } => "protocol",
+            RoundError::Payload { .. } => "payload",
+            RoundError::Damaged { .. } => "damaged",
+            RoundError::Alarm(_) => "system",
+        }
+    }
+
     /// The neighbour at fault, where there is one.
     pub fn peer(&self) -> Option<PeId> {
         match self {

@@ -3,12 +3,14 @@
 
 use flitcast_proto::cost::Link as Wire;
 use flitcast_proto::pe::{Control, Message};
-use flitcast_proto::wire::flit;
+use flitcast_proto::wire::seal::SEAL_BYTES;
+use flitcast_proto::wire::{LENGTH_BYTES, flit};
 use flitcast_proto::{PeId, RoundId, Time};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::link::{Link, LinkError};
+use crate::security::Transport;
 
 const FLIT_BYTES: u32 = 65_536;
 
@@ -28,7 +30,7 @@ async fn connected() -> (Link, Link) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let above = TcpStream::connect(listener.local_addr().unwrap());
     let (above, below) = tokio::join!(above, listener.accept());
-    let link = |peer, stream| Link::new(PeId(peer), stream, FLIT_BYTES).unwrap();
+    let link = |peer, stream| Link::new(PeId(peer), Transport::plain(stream), FLIT_BYTES).unwrap();
     (link(1, above.unwrap()), link(0, below.unwrap().0))
 }
 
@@ -70,7 +72,7 @@ async fn take_not_before(link: &mut Link, at: u64) -> Vec<u8> {
     link.next_frame().await.unwrap();
     let now = clock::now().0;
     assert!(now >= at, "{} ns early", at - now);
-    let frame = link.frame().to_vec();
+    let frame = link.body().to_vec();
     link.consume();
     frame
 }
@@ -96,9 +98,10 @@ async fn frames_come_whole_and_in_order_and_not_before_their_time() {
             token(round).put(&mut small);
             let large = [flit_prefix(), payload(round as usize)].concat();
             for expected in [small, large] {
-                on_the_wire += expected.len() as u64;
+                on_the_wire += (expected.len() + SEAL_BYTES) as u64;
                 let at = start + LATENCY_NS + on_the_wire * NS_PER_BYTE;
-                assert!(take_not_before(&mut below, at).await == expected);
+                let body = take_not_before(&mut below, at).await;
+                assert!(body == expected[LENGTH_BYTES..]);
             }
         }
     };
@@ -119,12 +122,12 @@ async fn both_ports_take_one_frame_at_a_time() {
         below.push(lower);
     }
     let frame = [flit_prefix(), payload(0)].concat();
-    let both = 8 * frame.len() as u64 * NS_PER_BYTE;
+    let both = 8 * (frame.len() + SEAL_BYTES) as u64 * NS_PER_BYTE;
 
     let start = clock::now().0;
     for _ in 0..4 {
         for link in &mut above {
-            link.send_frame(&frame).await.unwrap();
+            link.send_flit(&frame, &[]).await.unwrap();
         }
     }
     for link in &mut below {
@@ -140,7 +143,7 @@ async fn both_ports_take_one_frame_at_a_time() {
     };
     let send = async |link: &mut Link| {
         for _ in 0..4 {
-            link.send_frame(&frame).await.unwrap();
+            link.send_flit(&frame, &[]).await.unwrap();
         }
     };
     let receive = async {
@@ -175,12 +178,12 @@ async fn what_is_still_on_the_wire_does_not_wait() {
     let mut frame = Vec::new();
     token(1).put(&mut frame);
     let before = clock::now().0;
-    above.send_frame(&frame).await.unwrap();
+    above.send_flit(&frame, &[]).await.unwrap();
     let waiting = below.waiting_bytes();
     assert!(waiting == 0 || clock::now().0 >= before + LATENCY_NS);
     // It is there, looked at or not.
     below.next_frame().await.unwrap();
-    assert_eq!(below.waiting_bytes(), frame.len() as u64);
+    assert_eq!(below.waiting_bytes(), (frame.len() + SEAL_BYTES) as u64);
     below.consume();
     assert_eq!(below.waiting_bytes(), 0);
 }

@@ -136,6 +136,12 @@ impl Network {
         self.graph.edge_count() / 2
     }
 
+    /// Whether all are neighbours.
+    pub fn is_complete(&self) -> bool {
+        let nodes = self.len();
+        self.edges() == nodes * (nodes - 1) / 2
+    }
+
     /// Whether the network has such a node: for numbers that come from outside.
     pub fn contains(&self, node: u32) -> bool {
         (node as usize) < self.len()

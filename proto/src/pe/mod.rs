@@ -175,7 +175,8 @@ impl Brief {
         order
     }
 
-    /// The briefs of all PEs of a round, `bytes[i]` being M_i's length.
+    /// The briefs of all PEs of a round, by PE index, `bytes[i]` being M_i's length, which
+    /// is 0 where P_i is absent. Who is absent is told of nothing.
     pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
         let messages = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
         let message = |pe: PeId| {
@@ -201,7 +202,7 @@ impl Brief {
             let children = tree.children(pe).iter();
             children.map(|child| messages[child.index()]).collect()
         };
-        tree.pes()
+        tree.ids()
             .map(|pe| Brief {
                 operation,
                 flit_bytes: timing.flit_bytes(),

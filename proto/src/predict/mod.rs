@@ -6,11 +6,13 @@
 //! algorithm: who sends what when, the machines say, as they do in a real round.
 
 mod resources;
+mod station;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use resources::{Content, Cores, Frame, Port, Wire};
+use station::{Action, Job, Next, Station};
 
 use crate::cost::{Link, Model, Ports};
 use crate::pe::{Brief, Control, Message, Pe, Route, Transmit, Violation};
@@ -53,7 +55,7 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         .map_or(1, |brief| u64::from(brief.flit_bytes))
         .max(1);
     let flits_a_piece = longest.div_ceil(flit).div_ceil(PIECES).max(1);
-    let stations = tree.pes().zip(briefs).map(|(id, brief)| Station {
+    let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         pe: Pe::new(tree.clone(), id, brief.clone()),
         job: Job::Idle,
         action: None,
@@ -71,7 +73,7 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         gathers,
         piece: flit.saturating_mul(flits_a_piece),
         flit,
-        wires: tree.pes().map(|_| Default::default()).collect(),
+        wires: tree.ids().map(|_| Default::default()).collect(),
         cores: Cores::new(model.host.shared_cores),
         events: BTreeMap::new(),
         caused: 0,
@@ -91,89 +93,11 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
     })
 }
 
-/// A PE and what it is at.
-struct Station {
-    pe: Pe,
-    job: Job,
-    /// The work under way.
-    action: Option<Action>,
-    /// It waits for something to happen.
-    asleep: bool,
-    /// It waits for a wire to have room, in the middle of a write.
-    writes: bool,
-    /// When the action's work was asked for.
-    began: u64,
-    /// The ports, where all edges share them.
-    send: Port,
-    receive: Port,
-    spans: Vec<Span>,
-}
-
-/// What a PE is at, over many frames.
-#[derive(Clone, Copy)]
-enum Job {
-    Idle,
-    /// A control item is to go.
-    Control {
-        to: PeId,
-        item: Control,
-    },
-    /// A message that starts here, or was held.
-    Send {
-        to: PeId,
-        message: Message,
-        left: u64,
-        since: u64,
-    },
-    /// A message that comes in.
-    Receive {
-        from: PeId,
-        message: Message,
-        left: u64,
-        route: Route,
-        /// The payload of a flit that is yet to be passed on.
-        in_hand: Option<u64>,
-        since: u64,
-        /// When the first flit went on.
-        relayed: Option<u64>,
-    },
-}
-
-/// One frame's work.
-#[derive(Clone, Copy)]
-enum Action {
-    ControlOut {
-        to: PeId,
-        item: Control,
-        /// Between two flits of a message.
-        interjected: bool,
-    },
-    ControlIn {
-        from: PeId,
-        item: Control,
-    },
-    FlitOut {
-        to: PeId,
-        message: Message,
-        bytes: u64,
-    },
-    FlitIn {
-        bytes: u64,
-    },
-}
-
 enum Event {
     /// Something may have come about for a PE.
     Look(PeId),
     /// Its action is done.
     Done(PeId),
-}
-
-/// What a PE does next.
-enum Next {
-    Act(Action),
-    /// Nothing, unless something happens, before this time.
-    Sleep(Option<u64>),
 }
 
 struct World<'a> {

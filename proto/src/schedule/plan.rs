@@ -264,7 +264,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
                     at += walk;
                 }
             }
-            2 * (tree.len() as u64 - 1)
+            2 * (tree.count() as u64 - 1)
         }
         Sync::Pipelined => {
             let broadcast = tree.token_broadcast();

@@ -46,6 +46,14 @@ pub enum TreeFault {
         /// The PE with the greatest index.
         last: PeId,
     },
+    /// The parent is one of those that the tree lacks.
+    #[error("{pe}: parent {parent} is absent")]
+    AbsentParent {
+        /// The orphan.
+        pe: PeId,
+        /// The parent given for it.
+        parent: PeId,
+    },
     /// A cycle of one.
     #[error("{pe} is its own parent")]
     SelfParent {
@@ -79,6 +87,7 @@ impl TreeFault {
             TreeFault::NoRoot { .. } | TreeFault::RootHasParent { .. } => Some(PeId::ROOT),
             TreeFault::SeveralRoots { pe }
             | TreeFault::UnknownParent { pe, .. }
+            | TreeFault::AbsentParent { pe, .. }
             | TreeFault::SelfParent { pe } => Some(*pe),
             TreeFault::Cycle { pes, .. } => pes.first().copied(),
         }
@@ -153,7 +162,9 @@ impl fmt::Display for Below<'_> {
 /// One mistake gives one fault. P0 counts as the root even if it has a parent,
 /// so that a cycle through it is not reported on top; and whoever hangs below a
 /// faulty PE is not at fault.
-pub(super) fn check(parents: &[Option<PeId>]) -> Result<(), TreeFaults> {
+///
+/// With `gaps`, a PE without a parent is no second root, but absent.
+pub(super) fn check(parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeFaults> {
     let len = parents.len();
     if len == 0 {
         return Err(TreeFault::NoPes.into());
@@ -171,13 +182,18 @@ pub(super) fn check(parents: &[Option<PeId>]) -> Result<(), TreeFaults> {
     }
     // Where each PE's way up goes on; `None` where it ends, rightly or not.
     let mut up: Vec<Option<PeId>> = vec![None; len];
+    let is_absent = |pe: PeId| gaps && pe != PeId::ROOT && parents[pe.index()].is_none();
     for (pe, &parent) in pes(len).zip(parents).skip(1) {
         match parent {
+            None if gaps => {}
             None => faults.push(TreeFault::SeveralRoots { pe }),
             Some(parent) if parent == pe => faults.push(TreeFault::SelfParent { pe }),
             Some(parent) if parent.index() >= len => {
                 let last = PeId((len - 1) as u32);
                 faults.push(TreeFault::UnknownParent { pe, parent, last });
+            }
+            Some(parent) if is_absent(parent) => {
+                faults.push(TreeFault::AbsentParent { pe, parent });
             }
             Some(parent) => up[pe.index()] = Some(parent),
         }

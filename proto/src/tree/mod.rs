@@ -5,13 +5,20 @@
 //! what follows from that alone. Messages, lengths and steps of a schedule do
 //! not, and nothing here reads a file. Nothing recurses: a path of a million
 //! PEs is a tree like any other.
+//!
+//! A tree can lack PEs: one that was repaired around the dead (see [`Repair`]). Ids stay
+//! what they are, since P4's message is `p4` whoever died, so "how many PEs are there"
+//! ([`Tree::count`]) and "how large is an array with one element per PE"
+//! ([`Tree::len`]) are two questions.
 
 mod broadcast;
 mod fault;
+mod repair;
 mod shape;
 
 pub use broadcast::TokenBroadcast;
 pub use fault::{TreeFault, TreeFaults};
+pub use repair::{Move, Repair};
 pub use shape::{TreeSpec, TreeSpecError};
 
 use std::sync::OnceLock;
@@ -21,7 +28,7 @@ use crate::PeId;
 /// The most PEs that a tree may have.
 ///
 /// It bounds what a wrong number on a command line or a hostile tree message
-/// can make us reserve: a tree costs 20 bytes for each PE, so 20 MiB at most.
+/// can make us reserve: a tree costs 24 bytes for each PE, so 24 MiB at most.
 /// It leaves room for a million, which is what the simulator is asked for; a
 /// real cluster stays far below.
 pub const MAX_PES: usize = 1 << 20;
@@ -32,7 +39,10 @@ pub const MAX_PES: usize = 1 << 20;
 /// that come from outside are checked where they come in.
 #[derive(Clone)]
 pub struct Tree {
+    /// By PE index; `None` for P0, and for who is absent.
     parents: Vec<Option<PeId>>,
+    /// In index order.
+    present: Vec<PeId>,
     depths: Vec<u32>,
     /// The children of all PEs, P0's first; `first_child[i]..first_child[i + 1]`
     /// are those of P_i.
@@ -51,9 +61,25 @@ impl Tree {
     ///
     /// All that is wrong with it, at once.
     pub fn from_parents(parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
-        fault::check(&parents)?;
+        fault::check(&parents, false)?;
+        Ok(Tree::of_checked(parents))
+    }
 
+    /// The same of a tree that lacks PEs: those other than P0 whose parent is `None` are
+    /// absent.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it, at once.
+    pub fn with_absent(parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
+        fault::check(&parents, true)?;
+        Ok(Tree::of_checked(parents))
+    }
+
+    fn of_checked(parents: Vec<Option<PeId>>) -> Tree {
         let len = parents.len();
+        let is_present = |pe: &PeId| *pe == PeId::ROOT || parents[pe.index()].is_some();
+        let present: Vec<PeId> = pes(len).filter(is_present).collect();
         // Counting sort by parent; taking the PEs by index leaves each PE's
         // children in index order.
         let mut first_child = vec![0u32; len + 1];
@@ -64,7 +90,7 @@ impl Tree {
             first_child[i + 1] += first_child[i];
         }
         let mut next_place = first_child.clone();
-        let mut children = vec![PeId::ROOT; len - 1];
+        let mut children = vec![PeId::ROOT; present.len() - 1];
         for (pe, parent) in pes(len).zip(&parents) {
             if let Some(parent) = parent {
                 let place = &mut next_place[parent.index()];
@@ -75,8 +101,9 @@ impl Tree {
 
         let mut tree = Tree {
             depths: vec![0; len],
-            top_down: Vec::with_capacity(len),
+            top_down: Vec::with_capacity(present.len()),
             parents,
+            present,
             children,
             first_child,
             token_broadcast: OnceLock::new(),
@@ -91,26 +118,44 @@ impl Tree {
             }
             done += 1;
         }
-        Ok(tree)
+        tree
     }
 
-    /// How many PEs there are, P0 included: at least 1, at most [`MAX_PES`].
+    /// The elements of an array that has one for each PE, those that are absent included:
+    /// at least 1, at most [`MAX_PES`].
     #[allow(clippy::len_without_is_empty)] // It never is.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// P0, P1, ... Pn.
-    pub fn pes(&self) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + use<> {
+    /// How many PEs there are, P0 included: [`Tree::len`] if none is absent.
+    pub fn count(&self) -> usize {
+        self.present.len()
+    }
+
+    /// Those of P0, P1, ... Pn that there are.
+    pub fn pes(
+        &self,
+    ) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + Clone + use<'_> {
+        self.present.iter().copied()
+    }
+
+    /// P0, P1, ... Pn, the absent ones too: to make arrays with one element per PE.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + use<> {
         pes(self.len())
+    }
+
+    /// Those of P1, ... Pn that there are not.
+    pub fn absent(&self) -> impl Iterator<Item = PeId> + use<'_> {
+        self.ids().filter(|&pe| !self.contains(pe))
     }
 
     /// Whether the tree has such a PE: for ids that come from outside.
     pub fn contains(&self, pe: PeId) -> bool {
-        pe.index() < self.len()
+        pe == PeId::ROOT || self.parents.get(pe.index()).is_some_and(Option::is_some)
     }
 
-    /// The parent; `None` for P0 only.
+    /// The parent; `None` for P0, and for who is absent.
     pub fn parent(&self, pe: PeId) -> Option<PeId> {
         self.parents[pe.index()]
     }
@@ -120,7 +165,7 @@ impl Tree {
         &self.children[self.child_places(pe)]
     }
 
-    /// The edges between P0 and the PE.
+    /// The edges between P0 and the PE; 0 for who is absent.
     pub fn depth(&self, pe: PeId) -> u32 {
         self.depths[pe.index()]
     }
@@ -150,10 +195,13 @@ impl Tree {
     }
 
     /// For each PE, by index, the sum of `per_pe` over its subtree, the PE
-    /// itself included. A sum that `u64` cannot hold stays at its greatest
-    /// value.
+    /// itself included; 0 for who is absent. A sum that `u64` cannot hold stays at its
+    /// greatest value.
     pub fn subtree_sums(&self, per_pe: impl Fn(PeId) -> u64) -> Vec<u64> {
-        let mut sums: Vec<u64> = self.pes().map(per_pe).collect();
+        let mut sums = vec![0; self.len()];
+        for pe in self.pes() {
+            sums[pe.index()] = per_pe(pe);
+        }
         for &pe in self.top_down.iter().rev() {
             if let Some(parent) = self.parent(pe) {
                 sums[parent.index()] = sums[parent.index()].saturating_add(sums[pe.index()]);
@@ -186,9 +234,15 @@ impl Eq for Tree {}
 /// Not the arrays that follow from the parents: a failed assertion prints this.
 impl std::fmt::Debug for Tree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parents = self.parents.iter().flatten().map(|p| p.0);
         f.write_str("Tree parents of P1.. ")?;
-        f.debug_list().entries(parents).finish()
+        let mut list = f.debug_list();
+        for parent in &self.parents[1..] {
+            match parent {
+                Some(parent) => list.entry(&parent.0),
+                None => list.entry(&format_args!("absent")),
+            };
+        }
+        list.finish()
     }
 }
 

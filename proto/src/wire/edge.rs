@@ -3,7 +3,7 @@
 use prost::Message as _;
 
 use super::pb::frame::Kind;
-use super::{WireError, pb, put_frame};
+use super::{Secret, WireError, pb, put_frame};
 use crate::pe::Control;
 use crate::schedule::certification::Certificate;
 use crate::{PeId, RoundId, Time};
@@ -19,6 +19,8 @@ pub struct Hello {
     pub min_version: u32,
     /// The newest protocol version offered.
     pub max_version: u32,
+    /// That it is of this launch.
+    pub secret: Secret,
 }
 
 /// Begins a burst that measures the edge: so many flits without a head follow.
@@ -78,6 +80,7 @@ impl EdgeFrame {
                 pe: hello.pe.0,
                 min_version: hello.min_version,
                 max_version: hello.max_version,
+                secret: hello.secret.to_bytes(),
             }),
             EdgeFrame::Control { round, item } => control_kind(round.0, item),
             EdgeFrame::Abort { round, reason } => Kind::Abort(pb::Abort {
@@ -98,7 +101,11 @@ impl EdgeFrame {
             }),
             EdgeFrame::Departed { at } => Kind::Departed(pb::Departed { at_ns: at.0 }),
         };
-        put_frame(&pb::Frame { kind: Some(kind) }, out);
+        let frame = pb::Frame {
+            kind: Some(kind),
+            ..pb::Frame::default()
+        };
+        put_frame(&frame, out);
     }
 
     /// Reads a frame's body.
@@ -111,6 +118,7 @@ impl EdgeFrame {
                     pe: PeId(hello.pe),
                     min_version: hello.min_version,
                     max_version: hello.max_version,
+                    secret: Secret::parse(&hello.secret)?,
                 }),
                 Kind::Wakeup(pb::Wakeup { round, after }) => EdgeFrame::Control {
                     round: RoundId(round),

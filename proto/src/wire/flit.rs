@@ -179,7 +179,8 @@ mod tests {
         let mut out = Vec::new();
         let payload = super::super::MAX_FLIT_BYTES as usize;
         put_prefix(Some(head()), Some(&[0xff; 16]), payload, &mut out);
-        assert!(out.len() <= super::super::MAX_FLIT_PREFIX, "{}", out.len());
+        let sealed = out.len() + super::super::seal::SEAL_BYTES;
+        assert!(sealed <= super::super::MAX_FLIT_PREFIX, "{sealed}");
     }
 
     #[test]
@@ -207,6 +208,7 @@ mod tests {
             };
             let frame = pb::Frame {
                 kind: Some(pb::frame::Kind::Flit(flit)),
+                ..pb::Frame::default()
             };
             let mut theirs = Vec::new();
             super::super::put_frame(&frame, &mut theirs);

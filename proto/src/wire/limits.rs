@@ -10,7 +10,7 @@ pub const MAX_FLIT_BYTES: u32 = 1024 * 1024;
 /// A flit below this would be mostly prefix.
 pub const MIN_FLIT_BYTES: u32 = 64;
 
-/// A flit's bytes ahead of its payload: length, two nested keys and lengths, a
+/// A flit's bytes ahead of its payload: length, seal, two nested keys and lengths, a
 /// head with four full-width numbers, a digest, the payload's key and length.
 pub const MAX_FLIT_PREFIX: usize = 96;
 
@@ -19,6 +19,24 @@ pub const MAX_FLIT_PREFIX: usize = 96;
 /// each neighbour, so this is enough for rounds of 16,000 messages.
 pub const MAX_REPORT_SPANS: usize = 65_536;
 
+/// Neighbours of whom a PE tells what it has counted: a process has fewer connections.
+pub const MAX_COUNTED_EDGES: usize = 65_536;
+
 /// Of a frame on the control channel: lengths of 2^20 messages at ten bytes each,
 /// and the tree.
 pub const MAX_CONTROL_FRAME: usize = 16 * 1024 * 1024;
+
+/// Of the answer to who wants to join: a secret, an address and a few numbers, or why not,
+/// in a few sentences.
+pub const MAX_WELCOME: usize = 16 * 1024;
+
+/// Characters of a line that a command says on stderr, as it is passed on: longer ones are
+/// cut into several. More than a terminal shows in one.
+pub const MAX_LINE_CHARS: usize = 1000;
+
+/// Lines that are kept of what a command said last on stderr: enough for what went wrong.
+pub const MAX_LAST_LINES: usize = 5;
+
+/// Of what a process is told on its standard input: a secret, two certificates of some
+/// 500 bytes each and a key, with room for longer ones.
+pub const MAX_ADMISSION: usize = 64 * 1024;

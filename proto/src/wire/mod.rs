@@ -3,8 +3,9 @@
 //! Every frame is a 4-byte big-endian length and one protobuf message of that
 //! length. The rest of the project works with the types of this module; the
 //! generated ones stay in [`pb`], for this module and for tools that read a
-//! captured frame.
+//! captured frame. On a tree edge every frame also has a seal ([`seal`]).
 
+pub mod admission;
 pub mod control;
 pub mod edge;
 pub mod flit;
@@ -12,13 +13,17 @@ pub mod flit;
 #[rustfmt::skip]
 mod generated;
 mod limits;
+pub mod seal;
+mod secret;
 
 use thiserror::Error;
 
 pub use limits::{
-    LENGTH_BYTES, MAX_CONTROL_FRAME, MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_REPORT_SPANS,
-    MIN_FLIT_BYTES,
+    LENGTH_BYTES, MAX_ADMISSION, MAX_CONTROL_FRAME, MAX_COUNTED_EDGES, MAX_FLIT_BYTES,
+    MAX_FLIT_PREFIX, MAX_LAST_LINES, MAX_LINE_CHARS, MAX_REPORT_SPANS, MAX_WELCOME, MIN_FLIT_BYTES,
 };
+
+pub use secret::Secret;
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.
 pub mod pb {
@@ -26,9 +31,9 @@ pub mod pb {
 }
 
 /// The oldest protocol version that this code speaks.
-pub const MIN_VERSION: u32 = 3;
+pub const MIN_VERSION: u32 = 4;
 /// The newest protocol version that this code speaks.
-pub const MAX_VERSION: u32 = 3;
+pub const MAX_VERSION: u32 = 4;
 
 /// The newest version that both sides speak.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
@@ -53,6 +58,17 @@ pub enum WireError {
     /// Not a protobuf message, or not one of ours.
     #[error("a frame cannot be decoded: {0}")]
     Malformed(String),
+    /// A frame is not what was sent.
+    #[error("the checksum of a frame is wrong: it was changed on its way")]
+    Changed,
+    /// A frame of an edge is not the next one.
+    #[error("frame {sequence} of the connection came where frame {expected} was expected")]
+    Skipped {
+        /// Its number.
+        sequence: u32,
+        /// The number that was expected.
+        expected: u32,
+    },
     /// No version that both sides speak.
     #[error(
         "the peer speaks protocol versions {peer_min} to {peer_max}, this side {MIN_VERSION} to {MAX_VERSION}"

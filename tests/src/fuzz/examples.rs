@@ -7,8 +7,10 @@
 
 use flitcast_proto::pe::{Control, Message};
 use flitcast_proto::schedule::certification::Certificate;
+use flitcast_proto::wire::admission::{Admission, IssuedCredentials};
 use flitcast_proto::wire::edge::EdgeFrame;
-use flitcast_proto::wire::{LENGTH_BYTES, flit, pb};
+use flitcast_proto::wire::seal::Sealer;
+use flitcast_proto::wire::{LENGTH_BYTES, Secret, flit, pb};
 use flitcast_proto::{PeId, RoundId, Time};
 use pb::control::Kind;
 use prost::Message as _;
@@ -45,11 +47,13 @@ fn edge_frames() -> Vec<Vec<u8>> {
     let hello = pb::Frame {
         kind: Some(pb::frame::Kind::Hello(pb::Hello {
             cluster: u64::MAX,
+            secret: vec![7; 32].into(),
             pe: 5,
             min_version: 1,
             max_version: 2,
             ..Default::default()
         })),
+        ..Default::default()
     };
     let put = |frame: EdgeFrame| {
         let mut out = Vec::new();
@@ -100,6 +104,15 @@ pub(super) fn frames() -> Vec<Vec<u8>> {
     streams
 }
 
+pub(super) fn sealed() -> Vec<Vec<u8>> {
+    let mut sealer = Sealer::default();
+    let all = edge_frames();
+    let first = sealer.sealed(&all[0]);
+    let mut stream = first.repeat(2);
+    stream.extend(all[1..].iter().flat_map(|frame| sealer.sealed(frame)));
+    vec![first, stream]
+}
+
 /// What PEs and the coordinator say to each other.
 pub(super) fn control() -> Vec<Vec<u8>> {
     let link = pb::Link {
@@ -110,7 +123,9 @@ pub(super) fn control() -> Vec<Vec<u8>> {
     };
     let assignment = pb::Assignment {
         version: 2,
-        parents: vec![0, 0, 1],
+        // P4 is absent.
+        parents: vec![0, 0, 1, 4],
+        left_out: vec![1],
         parent_listen: "127.0.0.1:4711".to_owned(),
         operation: pb::Operation::GatherCertificationSerial.into(),
         flit_bytes: 65_536,
@@ -121,7 +136,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             ..Default::default()
         }],
         payload: Some(pb::assignment::Payload::Synthetic(pb::SyntheticPayload {
-            lengths: vec![1, 0, 1 << 40],
+            lengths: vec![1, 0, 1 << 40, 0],
             ..Default::default()
         })),
         ..Default::default()
@@ -154,7 +169,28 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         }),
         ..Default::default()
     };
+    let counts = pb::Counts {
+        edges: vec![pb::EdgeCounts {
+            peer: 2,
+            received_bytes: 1 << 40,
+            sent_flits: 9,
+            ..Default::default()
+        }],
+        rounds_begun: 3,
+        slip_ns: 70_000,
+        resident_bytes: 8 << 20,
+        ..Default::default()
+    };
+    let pong = pb::Pong {
+        quiet_ms: 400,
+        doing: pb::pong::Doing::Receiving.into(),
+        peer: 2,
+        unreached: vec![2],
+        counts: Some(counts.clone()),
+        ..Default::default()
+    };
     let report = pb::Report {
+        counts: Some(counts),
         round: 3,
         complete: true,
         arrivals: vec![pb::Arrival {
@@ -175,6 +211,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         min_version: 1,
         max_version: 2,
         listen: "[::1]:4711".to_owned(),
+        secret: vec![7; 32].into(),
         pid: 4711,
         ..Default::default()
     };
@@ -193,6 +230,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         Kind::Assignment(files),
         Kind::Prepare(prepare),
         Kind::Report(report),
+        Kind::Pong(pong),
         Kind::Register(register),
         Kind::Fault(fault),
         Kind::Abort(abort),
@@ -203,9 +241,43 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             message_bytes: vec![1, 0, 1 << 40],
             ..Default::default()
         }),
+        Kind::Run(pb::Run {
+            words: vec![b"wc".to_vec().into(), b"-w".to_vec().into()],
+            work: b"/tmp/.flitcast-map-7".to_vec().into(),
+            pes: 8,
+        }),
+        Kind::Line(pb::Line {
+            text: "no such file".to_owned(),
+        }),
+        Kind::Ran(pb::Ran {
+            end: Some(pb::ran::End::Code(3)),
+            took_ns: 1_000_000,
+            wrote_bytes: 42,
+            last_lines: vec!["no such file".to_owned()],
+        }),
+        Kind::Clear(pb::Clear {
+            work: b"/tmp/.flitcast-map-7".to_vec().into(),
+        }),
+        Kind::Cleared(pb::Cleared {
+            left: "busy".to_owned(),
+        }),
     ];
     let body = |kind| pb::Control { kind: Some(kind) }.encode_to_vec();
     kinds.into_iter().map(body).collect()
+}
+
+pub(super) fn admissions() -> Vec<Vec<u8>> {
+    let issued = IssuedCredentials {
+        authority: vec![0x30, 1].into(),
+        certificate: vec![0x30, 2].into(),
+        key: vec![0x30, 3].into(),
+    };
+    let admission = |credentials| Admission {
+        cluster: 7,
+        secret: Secret::new([9; Secret::BYTES]),
+        credentials,
+    };
+    vec![admission(None).written(), admission(Some(issued)).written()]
 }
 
 pub(super) fn tree_files() -> Vec<Vec<u8>> {
@@ -225,6 +297,10 @@ pub(super) fn cluster_files() -> Vec<Vec<u8>> {
          [[pe]]\nname = \"b\"\naddress = \"127.0.0.2\"\nparent = \"a\"\n\
          parent_address = \"127.0.0.3\"\n",
         "[[pe]]\nname = \"a\"\n[[pe]]\nname = \"a\"\nparent = \"c\"\n",
+        "link = \"rate=1mbit,latency=1ms\"\n[security]\ncredentials = \"keys\"\n\
+         [timeouts]\nsilence = \"5s\"\n[network]\nedges = [[\"a\", \"ä\"]]\n\
+         [[pe]]\nname = \"a\"\naddress = \"127.0.0.1\"\n\
+         [[pe]]\nname = \"ä\"\naddress = \"127.0.0.2\"\nlink = \"rate=1mbit\"\n",
     ])
 }
 
@@ -251,4 +327,14 @@ pub(super) fn links() -> Vec<Vec<u8>> {
         "rate=unlimited",
         "rate=1.5gbit",
     ])
+}
+
+pub(super) fn records() -> Vec<Vec<u8>> {
+    let text = "version = 1\noperation = \"gather\"\nalgorithm = \"certification\"\n\
+        sync = \"serial\"\npacing = \"turns\"\ntree = \"path:4\"\nparents = [0, 1, 2]\n\
+        network = \"ring:4\"\nnodes = [0, 1, 2, 3]\nflit_bytes = 65536\n\
+        timeouts = \"silence=5s\"\ninput = \"/in\"\noutput = \"/out\"\nspread = false\n\
+        bytes = [1, 0, 7]\ndelivered = [3]\n[[link]]\npe = 1\ndown = \"rate=1mbit\"\n\
+        up = \"latency=1ms\"\n[[dead]]\npe = 2\nwhy = \"silent\"\n";
+    vec![text.into()]
 }

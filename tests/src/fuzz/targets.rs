@@ -1,8 +1,10 @@
 //! What is fed, and what must hold of the answers beyond that there is one.
 
 use flitcast_coordinator::parsers;
+use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
 use super::{PART, examples};
@@ -20,11 +22,17 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 13] = [
     Target {
         name: "frames",
         feed: frames,
         examples: examples::frames,
+        words: &[],
+    },
+    Target {
+        name: "sealed",
+        feed: sealed,
+        examples: examples::sealed,
         words: &[],
     },
     Target {
@@ -52,6 +60,12 @@ pub const TARGETS: [Target; 10] = [
         words: &[],
     },
     Target {
+        name: "admission",
+        feed: admission,
+        examples: examples::admissions,
+        words: &[],
+    },
+    Target {
         name: "tree-file",
         feed: |text| said(text, parsers::tree_file),
         examples: examples::tree_files,
@@ -73,6 +87,23 @@ pub const TARGETS: [Target; 10] = [
             "{",
             "}",
             "0x",
+        ],
+    },
+    Target {
+        name: "record",
+        feed: |text| said(text, parsers::record),
+        examples: examples::records,
+        words: &[
+            "[[dead]]",
+            "[[link]]",
+            "pe = ",
+            "parents = ",
+            "nodes = ",
+            "bytes = ",
+            "delivered = ",
+            "\"",
+            "[",
+            "]",
         ],
     },
     Target {
@@ -164,6 +195,19 @@ fn said(
     }
 }
 
+/// What a process is told on its standard input: read again, it is the same.
+fn admission(frame: &[u8]) -> Result<String, String> {
+    let admission = match Admission::parse(frame) {
+        Ok(admission) => admission,
+        Err(error) => return Ok(error.to_string()),
+    };
+    let again = Admission::parse(&admission.written());
+    match again.as_ref() == Ok(&admission) {
+        true => Ok(format!("{admission:?}")),
+        false => Err(format!("{admission:?} is read as {again:?}")),
+    }
+}
+
 /// What is understood is written again and understood as the same.
 fn round_trip<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
     body: &[u8],
@@ -239,6 +283,42 @@ fn frames(mut stream: &[u8]) -> Result<String, String> {
             true => flit(body)?,
             false => edge(body)?,
         });
+    }
+    Ok(answers.join(PART))
+}
+
+/// A stream of frames with seals: what is opened is new, and no longer than it may be.
+fn sealed(mut stream: &[u8]) -> Result<String, String> {
+    let mut opener = Opener::default();
+    let mut answers = Vec::new();
+    loop {
+        let whole = match frame_bytes(stream, MAX_CONTROL_FRAME) {
+            Ok(Some(whole)) if whole > LENGTH_BYTES + MAX_CONTROL_FRAME => {
+                return Err(format!("a frame of {whole} bytes is let in"));
+            }
+            Ok(Some(whole)) => whole,
+            Ok(None) => break,
+            Err(error) => {
+                answers.push(error.to_string());
+                break;
+            }
+        };
+        let Some((frame, rest)) = stream.split_at_checked(whole) else {
+            answers.push("cut".to_owned());
+            break;
+        };
+        stream = rest;
+        match opener.open(frame) {
+            Ok(true) if opener.open(frame) != Ok(false) => {
+                return Err("a frame is new twice".to_owned());
+            }
+            Ok(true) => answers.push(edge(&frame[HEAD_BYTES..])?),
+            Ok(false) => answers.push("again".to_owned()),
+            Err(error) => {
+                answers.push(error.to_string());
+                break;
+            }
+        }
     }
     Ok(answers.join(PART))
 }

@@ -62,6 +62,8 @@ pub enum Finding {
     },
     /// A frame of an earlier round was dropped that nobody had sent.
     LateForNothing,
+    /// A frame was dropped as one that had come before, and had not.
+    RepeatedForNothing,
 }
 
 impl fmt::Display for Finding {
@@ -97,6 +99,7 @@ impl fmt::Display for Finding {
                 "round {round} took {took_ns} ns, predicted were {predicted_ns} ns"
             ),
             Finding::LateForNothing => write!(f, "a frame was dropped as late, but none was"),
+            Finding::RepeatedForNothing => write!(f, "more frames were dropped than doubled"),
         }
     }
 }
@@ -130,6 +133,7 @@ pub(super) fn outcome(world: &World, players: &[Player]) -> Outcome {
         delivered: world.disk.len() as u64,
         late_frames: world.late_frames,
         doubled_frames: world.doubled_frames,
+        repeated_frames: world.repeated_frames(),
         findings,
         trace: world.trace.digest(),
     }
@@ -232,7 +236,7 @@ fn causes(world: &World, findings: &mut Vec<Finding>) {
 /// waits for a frame to come by.
 fn latest_notice_ns(scenario: &Scenario, fault: &Fault) -> u64 {
     match fault.kind {
-        Kind::Duplicate { .. } | Kind::Corrupt { .. } | Kind::Late(_) => u64::MAX,
+        Kind::Corrupt { .. } => u64::MAX,
         _ => fault.at_ns + scenario.bound_ns(),
     }
 }
@@ -244,9 +248,11 @@ fn blamed<'a>(
     cause: &'a Cause,
 ) -> impl Iterator<Item = &'a Fault> {
     let is_meant = move |kind: &Kind| match (cause, cause.peer()) {
+        // What comes twice or late is dropped, and nobody's fault.
+        _ if matches!(kind, Kind::Duplicate { .. } | Kind::Late(_)) => false,
         // Who verifies a message knows its way, not where on it something happened.
         (Cause::Damaged { message }, _) => match kind {
-            Kind::Corrupt { way, .. } | Kind::Duplicate { way, .. } => {
+            Kind::Corrupt { way, .. } => {
                 let tree = &scenario.tree;
                 let lower = match tree.parent(way.to) == Some(way.from) {
                     true => way.to,
@@ -285,13 +291,11 @@ fn pace(world: &World, findings: &mut Vec<Finding>) {
             });
         }
     }
-    let has_late = |kind: &Kind| {
-        matches!(
-            kind,
-            Kind::Late(_) | Kind::Duplicate { .. } | Kind::Corrupt { .. }
-        )
-    };
-    if world.late_frames > 0 && !scenario.faults.iter().any(|fault| has_late(&fault.kind)) {
+    let has = |is_it: fn(&Kind) -> bool| scenario.faults.iter().any(|fault| is_it(&fault.kind));
+    if world.late_frames > 0 && !has(|kind| matches!(kind, Kind::Late(_))) {
         findings.push(Finding::LateForNothing);
+    }
+    if world.repeated_frames() > world.doubled_frames {
+        findings.push(Finding::RepeatedForNothing);
     }
 }

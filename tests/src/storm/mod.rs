@@ -82,8 +82,10 @@ pub struct Outcome {
     pub delivered: u64,
     /// Frames of earlier rounds that were dropped.
     pub late_frames: u64,
-    /// Frames that came twice.
+    /// Frames that were sent twice by the network.
     pub doubled_frames: u64,
+    /// Frames that came again and were dropped.
+    pub repeated_frames: u64,
     /// Promises that were broken.
     pub findings: Vec<Finding>,
     /// A hash of all that happened, in order.

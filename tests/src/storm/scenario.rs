@@ -43,8 +43,8 @@ pub struct Scenario {
     pub flit_bytes: u32,
     /// The links; the processes take no time.
     pub model: Model,
-    /// Whether the connections check every record, as TLS does; else messages are
-    /// guarded by their digests, and nothing else is.
+    /// Whether the connections check every record, as TLS does; else headers are guarded
+    /// by their seals, and messages by their digests.
     pub authenticated: bool,
     /// How many rounds there are.
     pub rounds: u64,
@@ -170,7 +170,7 @@ impl Kind {
     /// Whether every round must end well all the same.
     pub fn is_harmless(&self) -> bool {
         match self {
-            Kind::Delay { .. } | Kind::Late(_) => true,
+            Kind::Delay { .. } | Kind::Duplicate { .. } | Kind::Late(_) => true,
             Kind::Stop { for_ns, .. } | Kind::Block { for_ns, .. } => *for_ns <= HARMLESS_NS,
             _ => false,
         }
@@ -398,8 +398,9 @@ impl Dice {
     /// What no round may fail of; `left` is what is left of the time for all of it.
     fn harmless(&mut self, tree: &Tree, left: &mut u64) -> Kind {
         let for_ns = self.scale(*left / 2 + 1);
-        let kind = match self.below(4) {
+        let kind = match self.below(5) {
             0 => Kind::Late(self.way(tree)),
+            4 => self.duplicates(tree),
             1 => Kind::Stop {
                 pe: self.pe(tree),
                 for_ns,
@@ -414,10 +415,17 @@ impl Dice {
                 for_ns: self.scale(10 * HARMLESS_NS),
             },
         };
-        if !matches!(kind, Kind::Late(_)) {
+        if !matches!(kind, Kind::Late(_) | Kind::Duplicate { .. }) {
             *left -= for_ns.min(*left);
         }
         kind
+    }
+
+    fn duplicates(&mut self, tree: &Tree) -> Kind {
+        Kind::Duplicate {
+            way: self.way(tree),
+            percent: 1 + self.below(50),
+        }
     }
 
     fn harmful(&mut self, tree: &Tree) -> Kind {
@@ -441,10 +449,7 @@ impl Dice {
                 way: self.way(tree),
                 for_ns: long,
             },
-            6 => Kind::Duplicate {
-                way: self.way(tree),
-                percent: 1 + self.below(50),
-            },
+            6 => self.duplicates(tree),
             7 | 8 => Kind::Corrupt {
                 way: self.way(tree),
                 skip: self.below(4),

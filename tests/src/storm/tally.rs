@@ -19,8 +19,10 @@ pub struct Tally {
     pub rounds_given_up: u64,
     /// Messages delivered.
     pub delivered: u64,
-    /// Frames that came twice.
+    /// Frames that were sent twice by the network.
     pub doubled_frames: u64,
+    /// Of these, those that somebody met, and dropped.
+    pub repeated_frames: u64,
     /// Frames dropped since their round was over.
     pub late_frames: u64,
     /// Seeds of runs that broke a promise, with the first one.
@@ -39,6 +41,7 @@ impl Tally {
         self.rounds_given_up += u64::from(outcome.first_cause.is_some());
         self.delivered += outcome.delivered;
         self.doubled_frames += outcome.doubled_frames;
+        self.repeated_frames += outcome.repeated_frames;
         self.late_frames += outcome.late_frames;
         if let Some(finding) = outcome.findings.first() {
             let seed = outcome.scenario.seed;
@@ -60,6 +63,7 @@ impl fmt::Display for Tally {
             row(name, faults.to_string())?;
         }
         row("doubled frames", self.doubled_frames.to_string())?;
+        row("repeated frames dropped", self.repeated_frames.to_string())?;
         row("late frames dropped", self.late_frames.to_string())?;
         row("findings", self.findings.len().to_string())?;
         for (seed, finding) in &self.findings {

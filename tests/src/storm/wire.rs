@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use flitcast_proto::cost::Link;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit, frame_length};
+use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, Sealer, frame_bytes};
+use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit};
 
 /// What crosses.
 #[derive(Debug)]
@@ -65,6 +66,11 @@ pub(super) struct Wire {
     corruption: Option<Corruption>,
     /// Frames of an earlier round that are to go ahead of the next item.
     late: u64,
+    /// The sender's seals, and the receiver's look at them.
+    sealer: Sealer,
+    opener: Opener,
+    /// Frames that had come before.
+    pub(super) repeated: u64,
     /// When the receiver's host looks at the wire next.
     pub(super) looked_at: u64,
 }
@@ -90,6 +96,9 @@ impl Wire {
             duplicate_percent: 0,
             corruption: None,
             late: 0,
+            sealer: Sealer::default(),
+            opener: Opener::default(),
+            repeated: 0,
             looked_at: u64::MAX,
         }
     }
@@ -103,7 +112,7 @@ impl Wire {
     pub(super) fn send(
         &mut self,
         now: u64,
-        mut frame: Vec<u8>,
+        frame: &[u8],
         counts: u64,
         chance: &mut SplitMix64,
     ) -> u64 {
@@ -111,6 +120,7 @@ impl Wire {
             return 0;
         }
         let is_flit = flit::is_flit(&frame[LENGTH_BYTES..]);
+        let mut frame = self.sealer.sealed(frame);
         let spoiled = self.corrupt_frame(&mut frame, chance);
         let passes = |wire: &mut Wire| match is_flit {
             true => wire.pass_port(now, counts),
@@ -132,20 +142,12 @@ impl Wire {
         let Some(corruption) = &mut self.corruption else {
             return false;
         };
-        // Nothing but a message's digest guards a plain connection: what is not payload
-        // has to be left alone.
-        let exposed = match flit::parse(&frame[LENGTH_BYTES..]) {
-            _ if self.authenticated => frame.len(),
-            Ok(flit) => flit.payload.len(),
-            Err(_) => 0,
-        };
-        if corruption.skip > 0 || exposed == 0 {
-            corruption.skip = corruption.skip.saturating_sub(1);
+        if corruption.skip > 0 {
+            corruption.skip -= 1;
             return false;
         }
-        let first = 8 * (frame.len() - exposed) as u64;
         for _ in 0..corruption.bits {
-            let bit = first + chance.below(8 * exposed as u64);
+            let bit = chance.below(8 * frame.len() as u64);
             frame[bit as usize / 8] ^= 1 << (bit % 8);
         }
         self.corruption = None;
@@ -289,18 +291,32 @@ impl Wire {
             let what = "a record was changed on its way".to_owned();
             return Some(Err(WireError::Malformed(what)));
         }
-        let prefix = self.inbox.first_chunk::<LENGTH_BYTES>()?;
-        match frame_length(*prefix, limit) {
-            Ok(length) => {
-                let whole = LENGTH_BYTES + length;
-                (self.inbox.len() >= whole).then_some(Ok(whole))
-            }
+        match frame_bytes(&self.inbox, limit) {
+            Ok(whole) => whole.filter(|whole| self.inbox.len() >= *whole).map(Ok),
             Err(error) => Some(Err(error)),
         }
     }
 
-    /// Reads the frame that has come, or what can never be one.
+    /// Reads the new frame that has come, without its seal, or what can never be one.
     pub(super) fn read_frame(&mut self, limit: usize) -> Option<Result<Vec<u8>, WireError>> {
+        loop {
+            let sealed = match self.read_sealed(limit)? {
+                Ok(sealed) => sealed,
+                Err(error) => return Some(Err(error)),
+            };
+            match self.opener.open(&sealed) {
+                Ok(true) => {
+                    let message = &sealed[HEAD_BYTES..];
+                    let length = (message.len() as u32).to_be_bytes();
+                    return Some(Ok([&length[..], message].concat()));
+                }
+                Ok(false) => self.repeated += 1,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    fn read_sealed(&mut self, limit: usize) -> Option<Result<Vec<u8>, WireError>> {
         let whole = match self.frame_bytes(limit)? {
             Ok(whole) => whole,
             Err(error) => return Some(Err(error)),

@@ -119,7 +119,7 @@ impl World {
             tree,
             scenario,
         };
-        for pe in world.tree.pes() {
+        for pe in world.tree.ids() {
             world.cause(0, Event::Beat(pe));
         }
         for fault in 0..world.scenario.faults.len() {
@@ -181,11 +181,11 @@ impl World {
             }
             Event::Collect(round) => {
                 self.collected = round;
-                self.tree.pes().for_each(|pe| self.wake(pe));
+                self.tree.ids().for_each(|pe| self.wake(pe));
             }
             Event::Trigger(round) => {
                 self.triggered = round;
-                self.tree.pes().for_each(|pe| self.wake(pe));
+                self.tree.ids().for_each(|pe| self.wake(pe));
             }
         }
     }
@@ -249,7 +249,7 @@ impl World {
             .note(now, format_args!("{from} to {to}: {bytes} bytes"));
         let World { wires, chance, .. } = self;
         let wire = &mut wires[edge(&self.tree, way)][direction(&self.tree, way)];
-        let copies = wire.send(now, frame.to_vec(), counts, chance);
+        let copies = wire.send(now, frame, counts, chance);
         self.doubled_frames += copies.saturating_sub(1);
         self.expect(way);
     }
@@ -405,6 +405,12 @@ impl World {
                 events.any(|event| matches!(event, Event::Continue(other) if *other == pe))
             }
         }
+    }
+
+    /// Frames that came again and were dropped.
+    pub(super) fn repeated_frames(&self) -> u64 {
+        let wires = self.wires.iter().flatten();
+        wires.map(|wire| wire.repeated).sum()
     }
 
     /// Rounds that every PE has finished.

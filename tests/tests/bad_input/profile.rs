@@ -74,13 +74,21 @@ fn a_good_profile_is_taken() {
     crate::run_loudly(dir.path(), GATHER).ok();
 }
 
+/// It would foresee what encryption costs, or not foresee it.
+#[test]
+fn a_profile_with_encryption_is_for_encryption() {
+    let dir = with("pacing =", "encrypted = true\npacing =");
+    let told = "--profile: it was measured with TLS, and this would be without TLS";
+    refused_in(dir.path(), GATHER, &[told]);
+}
+
 #[test]
 fn each_fault_is_refused_with_its_line() {
     for (from, to, causes) in [
         (
             "version = 1",
             "version = 7",
-            &["toml:2: version `7`: this flitcast reads version 1"][..],
+            &["toml:2:11: version `7`: this flitcast reads version 1"][..],
         ),
         ("version = 1", "", &["there is no version"]),
         (
@@ -97,7 +105,7 @@ fn each_fault_is_refused_with_its_line() {
             "child = 2",
             "child = 1",
             &[
-                "toml:34: the edge to P1 stands in line 23 already",
+                "toml:34:1: the edge to P1 stands in line 23 already",
                 "edge to P2",
             ],
         ),
@@ -105,7 +113,7 @@ fn each_fault_is_refused_with_its_line() {
             "= 30000",
             "= -1",
             &[
-                "toml:10: wake_ns in host must be a number from 0",
+                "toml:10:11: wake_ns in host must be a number from 0",
                 "not `-1`",
             ],
         ),
@@ -129,9 +137,14 @@ fn each_fault_is_refused_with_its_line() {
         (
             "[fit]",
             "speed = 3\n[fit]",
-            &["toml:19: unknown key `speed`", "wake_ns"],
+            &["toml:19:1: unknown key `speed`", "wake_ns"],
         ),
         ("flit_bytes = 65536", "", &["`flit_bytes` is missing"]),
+        (
+            "flit_bytes = 65536",
+            "flit_bytes = 65536\nencrypted = 1",
+            &["toml:7:13: encrypted must be true or false, not `1`"],
+        ),
         ("[host]", "[host", &["toml:8:"]),
     ] {
         let dir = with(from, to);

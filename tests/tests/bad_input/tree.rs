@@ -78,9 +78,9 @@ fn a_tree_file_that_is_no_tree() {
                 [[pe]]\nid = 4\n";
     fs::write(dir.path().join("t.toml"), text).expect("it can be written");
     let all = [
-        "t.toml:6: P1: parent P9 does not exist",
-        "t.toml:9: cycle: P2 -> P3 -> P2",
-        "t.toml:14: several roots: P4",
+        "t.toml:6:10: P1: parent P9 does not exist",
+        "t.toml:9:10: cycle: P2 -> P3 -> P2",
+        "t.toml:14:6: several roots: P4",
     ];
     refused_in(dir.path(), "scatter --tree file:@/t.toml --size 1", &all);
     let causes = ["/none.toml", "No such file"];
@@ -110,9 +110,9 @@ fn a_tree_file_with_links_that_cannot_be_had() {
                 [[edges]]\nchild = 1\nrate = \"1\"\nup = { latency = \"1h\" }\n";
     fs::write(dir.path().join("t.toml"), text).expect("it can be written");
     let all = [
-        "t.toml:3: no edge leads to P3",
-        "t.toml:7: rate: `1` has no unit",
-        "t.toml:8: latency: `1h`: unknown unit `h`",
+        "t.toml:3:9: no edge leads to P3",
+        "t.toml:7:8: rate: `1` has no unit",
+        "t.toml:8:18: latency: `1h`: unknown unit `h`",
         "--link: rate: `x` is not a rate",
     ];
     let line = "scatter --tree file:@/t.toml --size 1 --link rate=x";
@@ -131,15 +131,16 @@ fn a_cluster_file_that_is_none() {
     fs::write(dir.path().join("c.toml"), text).expect("it can be written");
     let all = [
         "--cluster: ",
-        "c.toml:1: coordinator must be the IP address of one host",
-        "c.toml:5: unknown key `port`",
-        "c.toml:6: b has no address",
-        "c.toml:8: b: cycle: P1 -> P2 -> P1",
-        "c.toml:11: address must be the IP address of one host, in quotes, not `'0.0.0.0'`",
-        "c.toml:13: run must be a list of words",
-        "c.toml:14: there is a [[pe]] called `a` in line 2 already",
-        "c.toml:17: a: no [[pe]] is called `z`",
-        "c.toml:19: kind must be \"local\", not `'teleport'`",
+        "c.toml:1:15: coordinator must be the IP address of one host",
+        "c.toml:5:1: unknown key `port`",
+        "c.toml:6:1: b has no address",
+        "c.toml:8:10: b: cycle: P1 -> P2 -> P1",
+        "c.toml:11:11: address must be the IP address of one host, in quotes, not `'0.0.0.0'`",
+        "c.toml:13:7: run must be a list of words",
+        "c.toml:14:1: there is a [[pe]] called `a` in line 2 already",
+        "c.toml:17:10: a: no [[pe]] is called `z`",
+        "c.toml:19:8: kind must be \"local\", \"join\"",
+        ", not `'teleport'`",
     ];
     for operation in ["scatter", "gather"] {
         let line = format!("{operation} --cluster @/c.toml --size 1 --flit-size big");

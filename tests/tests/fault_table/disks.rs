@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flitcast_tests::files::{fill, names, sparse};
+use flitcast_tests::files::{fill, messages, names, sparse};
 use flitcast_tests::lab::said;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
@@ -66,7 +66,7 @@ fn row_13_a_disk_is_full() {
         ],
     );
     // The old one is intact, and nothing half-written stands beside it.
-    let left = names(&output);
+    let left = messages(&output);
     assert!(
         left.iter().all(|name| name == "p1" || name == "p2"),
         "{left:?}"
@@ -104,7 +104,7 @@ fn row_13_the_output_directory_goes_away() {
     let began = Instant::now();
     victim.signal(Signal::CONT);
     let finished = running.finish();
-    measured("13", "output directory removed", None, began.elapsed());
+    measured("13", "output directory removed", Some(1.0), began.elapsed());
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     says(
         &finished,

@@ -69,6 +69,20 @@ fn row_05_a_link_carries_one_direction_only() {
     }
 }
 
+/// While another edge is busy, and will be for a day.
+#[test]
+fn row_05_a_link_that_is_idle_is_cut() {
+    let lab = Lab::up("--tree star:3 --rate 100mbit");
+    for line in ["gather --lengths 400GiB,0", "scatter --lengths 400GiB,1"] {
+        let case = format!("an idle link is down, {}", &line[..7].trim());
+        let finished = failing("5", &case, Some(5.0), endless(lab.arguments(line)), |_| {
+            within("fc2", "ip", "link set dev fc0 down");
+        });
+        says(&finished, &["P0", "P2", " cannot be reached any more: "]);
+        within("fc2", "ip", "link set dev fc0 up");
+    }
+}
+
 #[test]
 fn row_06_links_stop_and_come_back() {
     let lab = Lab::up("--tree path:4 --rate 100mbit");

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use flitcast_tests::files::{Tree, assert_same, fill, names, snapshot};
+use flitcast_tests::files::{Tree, assert_same, fill, messages, snapshot};
 use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
 
@@ -77,7 +77,7 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
             }
             other => panic!("{other:?}: {}", finished.stderr),
         }
-        let there = names(&output);
+        let there = messages(&output);
         delivered += there.len();
         for name in &there {
             assert!(name.starts_with('p'), "run {number} has left {name}");

@@ -52,7 +52,7 @@ fn row_03_a_pe_comes_back_too_late() {
     let text = "name = \"three\"\ncoordinator = \"127.0.0.1\"\n\
         [[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n\
         [[pe]]\nname = \"b\"\naddress = \"127.0.2.1\"\nparent = \"a\"\n\
-        run = [\"sh\", \"-c\", \"setsid \\\"$@\\\" & wait\", \"sh\"]\n\
+        run = [\"sh\", \"-c\", \"exec 3<&0; setsid \\\"$@\\\" <&3 & wait\", \"sh\"]\n\
         [[pe]]\nname = \"c\"\naddress = \"127.0.3.1\"\nparent = \"b\"\n";
     std::fs::write(&file, text).expect("it can be written");
     let line = format!("gather --size 400GiB --cluster {}", file.display());

@@ -11,8 +11,10 @@ use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
+use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Doing, FromPe, OwnStart, Payload, Pong, Prepare, Register, Report, ToPe,
+    Arrival, Assignment, Counts, Doing, EdgeCounts, FromPe, Join, OwnStart, Payload, Pong, Prepare,
+    Register, Report, TimeoutsNs, ToPe, Welcome,
 };
 use flitcast_proto::{PeId, RoundId, Tree};
 
@@ -28,6 +30,7 @@ fn register() -> FromPe {
         listen: "[::1]:4711".to_owned(),
         pid: 4_194_304,
         clock: "boot".to_owned(),
+        secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
     })
 }
 
@@ -78,7 +81,32 @@ fn pong(doing: Doing, unreached: Vec<PeId>) -> FromPe {
         quiet_ms: 1 << 40,
         doing,
         unreached,
+        counts: Counts::default(),
     })
+}
+
+fn counts() -> Counts {
+    let edge = |peer, received_bytes, sent_bytes, received_flits| EdgeCounts {
+        peer: PeId(peer),
+        received_bytes,
+        sent_bytes,
+        received_flits,
+        sent_flits: 1,
+    };
+    Counts {
+        edges: vec![edge(0, 1 << 40, 0, 7), edge(9, 0, 1 << 40, 0)],
+        rounds_begun: 3,
+        rounds_done: 2,
+        collisions: 4,
+        late_frames: 5,
+        repeated_frames: 6,
+        buffered_flits: 1,
+        peak_buffered_flits: 8,
+        moved_bytes: 100,
+        slips: 2,
+        slip_ns: 3000,
+        resident_bytes: 7 << 20,
+    }
 }
 
 /// Everything that a PE says.
@@ -101,8 +129,17 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
     };
     vec![
         (
+            FromPe::Join(Join {
+                pe: PeId(3),
+                stays: true,
+                commands: true,
+            }),
+            "join { pe: 3 stays: true commands: true }",
+        ),
+        (
             register(),
             r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
+                 secret: "0123456789abcdef0123456789abcdef"
                listen: "[::1]:4711" pid: 4194304 clock: "boot" }"#,
         ),
         (
@@ -137,14 +174,16 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                     began_ns: 60,
                 }),
                 late_frames: 2,
+                repeated_frames: 3,
                 spans: spans(),
+                counts: Box::new(counts()),
             }),
             "report { round: 3 complete: true started_ns: 12
              arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
                         delivered: true at_ns: 77 }
              arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 }
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
-             own_start { due_ns: 50 began_ns: 60 } late_frames: 2
+             own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
              spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
                      begin_after_ns: 50 duration_ns: 4294967296 }
@@ -152,7 +191,12 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
              spans { peer: 3 item: ITEM_WAKEUP }
              spans { peer: 3 item: ITEM_TOKEN }
              spans { peer: 3 item: ITEM_CERTIFICATE }
-             spans { peer: 3 item: ITEM_RECEIPT } }",
+             spans { peer: 3 item: ITEM_RECEIPT }
+             counts { edges { received_bytes: 1099511627776 received_flits: 7 sent_flits: 1 }
+                      edges { peer: 9 sent_bytes: 1099511627776 sent_flits: 1 }
+                      rounds_begun: 3 rounds_done: 2 collisions: 4 late_frames: 5
+                      repeated_frames: 6 buffered_flits: 1 peak_buffered_flits: 8
+                      moved_bytes: 100 slips: 2 slip_ns: 3000 resident_bytes: 7340032 } }",
         ),
         (
             FromPe::Progress {
@@ -166,6 +210,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 round: RoundId(3),
                 peer: Some(PeId(2)),
                 reason: "gone".to_owned(),
+                bad_input: false,
             },
             r#"fault { round: 3 peer: 2 reason: "gone" }"#,
         ),
@@ -173,9 +218,10 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
             FromPe::Fault {
                 round: RoundId(3),
                 peer: None,
-                reason: "full disk".to_owned(),
+                reason: "no such file".to_owned(),
+                bad_input: true,
             },
-            r#"fault { round: 3 reason: "full disk" }"#,
+            r#"fault { round: 3 reason: "no such file" bad_input: true }"#,
         ),
         (
             pong(Doing::Idle, vec![PeId(9), PeId(1)]),
@@ -196,6 +242,18 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         (
             pong(Doing::Listening, vec![]),
             "pong { quiet_ms: 1099511627776 doing: DOING_LISTENING }",
+        ),
+        (
+            FromPe::Pong(Pong {
+                quiet_ms: 0,
+                doing: Doing::Working,
+                unreached: Vec::new(),
+                counts: Counts {
+                    rounds_begun: 1,
+                    ..Counts::default()
+                },
+            }),
+            "pong { doing: DOING_WORKING counts { rounds_begun: 1 } }",
         ),
     ]
 }
@@ -227,6 +285,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
             (PeId(3), edge(link(5e8, 8e6), link(0.0, 0.08))),
         ],
         record_spans: true,
+        left_out: vec![PeId(2), PeId(3)],
     })
 }
 
@@ -240,7 +299,7 @@ fn files() -> Payload {
 }
 
 const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
-    flit_bytes: 65536 record_spans: true
+    flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
@@ -305,6 +364,30 @@ fn to_pe() -> Vec<(ToPe, String)> {
             r#"abort { round: 6 reason: "P2 died" }"#,
         ),
         (ToPe::Ping { look: true }, "ping { look: true }"),
+        (
+            ToPe::Welcome(Welcome {
+                cluster: 7,
+                secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
+                listen: "198.18.0.3".to_owned(),
+                timeouts: TimeoutsNs {
+                    heartbeat_ns: 1,
+                    silence_ns: 2,
+                    handshake_ns: 3,
+                    connect_ns: 4,
+                    write_ns: 5,
+                    disk_ns: 6,
+                },
+            }),
+            r#"welcome { cluster: 7 secret: "0123456789abcdef0123456789abcdef"
+             listen: "198.18.0.3" timeouts { heartbeat_ns: 1 silence_ns: 2 handshake_ns: 3
+               connect_ns: 4 write_ns: 5 disk_ns: 6 } }"#,
+        ),
+        (
+            ToPe::Refusal {
+                reason: "P9 is none".to_owned(),
+            },
+            r#"refusal { reason: "P9 is none" }"#,
+        ),
     ];
     all.extend(others.map(|(word, text)| (word, text.to_owned())));
     all
@@ -346,6 +429,7 @@ fn a_fault_of_p0_is_not_one_of_nobody() {
         round: RoundId(3),
         peer: Some(PeId::ROOT),
         reason: "gone".to_owned(),
+        bad_input: false,
     };
     let text = r#"fault { round: 3 peer: 0 reason: "gone" }"#;
     let mut ours = Vec::new();
@@ -366,6 +450,7 @@ fn fields_of_a_later_version_are_skipped() {
         )
     });
     let text = r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
+                 secret: "0123456789abcdef0123456789abcdef"
                   listen: "[::1]:4711" pid: 4194304 clock: "boot" cores: 1 cores: 2 }"#;
     assert_eq!(
         FromPe::parse(&later.encode("Control", text)),
@@ -393,6 +478,36 @@ fn a_word_cut_anywhere_is_never_taken_for_the_whole() {
     }
 }
 
+#[test]
+fn a_tree_may_lack_pes() {
+    let parents = [None, Some(PeId(0)), None, Some(PeId(1))];
+    let tree = Arc::new(Tree::with_absent(parents.to_vec()).expect("P2 is absent"));
+    let payload = Payload::Synthetic {
+        lengths: vec![1, 2, 3],
+    };
+    let whole = assignment(Operation::Scatter, payload);
+    let ToPe::Assignment(whole) = whole else {
+        panic!("it is one");
+    };
+    let lacking = Assignment {
+        tree,
+        links: Vec::new(),
+        left_out: vec![PeId(3)],
+        ..whole
+    };
+    assert!([2, 3].into_iter().all(|pe| lacking.leaves_out(PeId(pe))));
+    assert!(!lacking.leaves_out(PeId(1)));
+    let word = ToPe::Assignment(lacking);
+    let mut ours = Vec::new();
+    word.put(&mut ours);
+    let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
+        parent_listen: "127.0.0.1:1" operation: OPERATION_SCATTER_FDF flit_bytes: 65536
+        synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3 }"#;
+    let reference = Reference::new();
+    reference.assert_reads("Control", body(&ours), text);
+    assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));
+}
+
 /// Valid protobuf that makes no sense, and what is wrong with it.
 #[test]
 fn nonsense_is_refused_with_a_reason() {
@@ -413,6 +528,27 @@ fn nonsense_is_refused_with_a_reason() {
             "length",
         ),
     ] {
+        let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (place, reason) in [
+        (
+            "parents: 0 parents: 2 parents: 2",
+            "P3: parent P2 is absent",
+        ),
+        ("parents: 0 parents: 0 parents: 1 left_out: 0", "left out"),
+        ("parents: 0 parents: 0 parents: 1 left_out: 4", "left out"),
+        (
+            "parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1",
+            "left out",
+        ),
+        (
+            "parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} }",
+            "no edge leads to P2",
+        ),
+    ] {
+        let text = format!("assignment {{ {operation} flit_bytes: 65536 {place} {FILES} }}");
         let refused = ToPe::parse(&reference.encode("Control", &text));
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(reason), "{text}: {refused}");

@@ -2,7 +2,9 @@
 
 use flitcast_proto::pe::Control;
 use flitcast_proto::schedule::certification::Certificate;
+use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
+use flitcast_proto::wire::seal::{HEAD_BYTES, Sealer};
 use flitcast_proto::{PeId, RoundId, Time};
 
 use crate::body;
@@ -19,6 +21,7 @@ fn hello() -> EdgeFrame {
         pe: PeId(7),
         min_version: 1,
         max_version: 300,
+        secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
     })
 }
 
@@ -32,7 +35,8 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
     vec![
         (
             hello(),
-            "hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300 }",
+            r#"hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300
+                secret: "0123456789abcdef0123456789abcdef" }"#,
         ),
         (
             control(Control::Wakeup { after: 9 }),
@@ -124,6 +128,7 @@ fn fields_of_a_later_version_are_skipped() {
         )
     });
     let text = r#"hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300
+                  secret: "0123456789abcdef0123456789abcdef"
                   name: "p7" heads { round: 1 } heads { bytes: 2 } load: 0.5 }"#;
     assert_eq!(EdgeFrame::parse(&later.encode("Frame", text)), Ok(hello()));
 }
@@ -131,7 +136,7 @@ fn fields_of_a_later_version_are_skipped() {
 #[test]
 fn a_kind_of_a_later_version_is_refused() {
     let later = Reference::later(|text| {
-        text.replace("Flit flit = 15;", "Flit flit = 15; Token another = 14;")
+        text.replace("Flit flit = 15;", "Flit flit = 15; Token another = 16;")
     });
     let refused = EdgeFrame::parse(&later.encode("Frame", "another { round: 1 }"));
     let refused = refused
@@ -163,5 +168,32 @@ fn a_frame_cut_anywhere_is_refused() {
                 "{text}, cut at {cut}"
             );
         }
+    }
+}
+
+/// A seal is fields of the frame's own, ahead of what it says.
+#[test]
+fn a_sealed_frame_is_protobuf_as_well() {
+    let reference = Reference::new();
+    let mut sealer = Sealer::default();
+    for (sequence, (frame, text)) in (0u32..).zip(all()) {
+        let mut plain = Vec::new();
+        frame.put(&mut plain);
+        let sealed = sealer.sealed(&plain);
+        let number = |at: usize| {
+            let bytes = sealed[at..]
+                .first_chunk()
+                .expect("a seal has three numbers");
+            u32::from_le_bytes(*bytes)
+        };
+        let seal = [("sequence", 5), ("checksum", 10), ("head_checksum", 15)]
+            .map(|(name, at)| format!("{name}: {}", number(at)));
+        assert_eq!(seal[0], format!("sequence: {sequence}"));
+        reference.assert_reads(
+            "Frame",
+            body(&sealed),
+            &format!("{} {text}", seal.join(" ")),
+        );
+        assert_eq!(&sealed[HEAD_BYTES..], body(&plain));
     }
 }

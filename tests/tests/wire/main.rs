@@ -2,6 +2,7 @@
 //! of ours beside what it is in protobuf's text form, with no field left at its
 //! default.
 
+mod commands;
 mod control;
 mod edge;
 mod flit;

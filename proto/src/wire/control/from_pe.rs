@@ -2,17 +2,19 @@
 
 use prost::Message as _;
 
+use super::counts::{parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
-use super::{Arrival, Doing, FromPe, OwnStart, Pong, Register, Report, missing};
+use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Register, Report, missing};
 use crate::calibration::Exchange;
 use crate::wire::pb::{self, control::Kind};
-use crate::wire::{WireError, put_frame};
+use crate::wire::{Secret, WireError, put_frame};
 use crate::{PeId, RoundId};
 
 impl FromPe {
     /// Appends the frame, length prefix and all.
     pub fn put(&self, out: &mut Vec<u8>) {
         let kind = match self.clone() {
+            FromPe::Join(join) => Kind::Join(join.put()),
             FromPe::Register(register) => Kind::Register(pb::Register {
                 cluster: register.cluster,
                 pe: register.pe.0,
@@ -21,6 +23,7 @@ impl FromPe {
                 listen: register.listen,
                 pid: register.pid,
                 clock: register.clock,
+                secret: register.secret.to_bytes(),
             }),
             FromPe::Ready { message_bytes } => Kind::Ready(pb::Ready { message_bytes }),
             FromPe::ProbeResult { child, exchanges } => Kind::ProbeResult(pb::ProbeResult {
@@ -41,7 +44,9 @@ impl FromPe {
                     began_ns: start.began_ns,
                 }),
                 late_frames: report.late_frames,
+                repeated_frames: report.repeated_frames,
                 spans: put_spans(&report.spans),
+                counts: put_counts(*report.counts),
             }),
             FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
                 round: round.0,
@@ -51,12 +56,17 @@ impl FromPe {
                 round,
                 peer,
                 reason,
+                bad_input,
             } => Kind::Fault(pb::Fault {
                 round: round.0,
                 peer: peer.map(|pe| pe.0),
                 reason,
+                bad_input,
             }),
             FromPe::Pong(pong) => Kind::Pong(put_pong(pong)),
+            FromPe::Line(text) => Kind::Line(pb::Line { text }),
+            FromPe::Ran(ran) => Kind::Ran(ran.put()),
+            FromPe::Cleared { left } => Kind::Cleared(pb::Cleared { left }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -67,6 +77,7 @@ impl FromPe {
             .kind
             .ok_or_else(|| missing("a control message"))?;
         Ok(match kind {
+            Kind::Join(join) => FromPe::Join(Join::parse(join)),
             Kind::Register(register) => FromPe::Register(Register {
                 cluster: register.cluster,
                 pe: PeId(register.pe),
@@ -75,6 +86,7 @@ impl FromPe {
                 listen: register.listen,
                 pid: register.pid,
                 clock: register.clock,
+                secret: Secret::parse(&register.secret)?,
             }),
             Kind::Ready(ready) => FromPe::Ready {
                 message_bytes: ready.message_bytes,
@@ -97,7 +109,9 @@ impl FromPe {
                     began_ns: start.began_ns,
                 }),
                 late_frames: report.late_frames,
+                repeated_frames: report.repeated_frames,
                 spans: parse_spans(&report.spans)?,
+                counts: Box::new(parse_counts(report.counts)?),
             }),
             Kind::Progress(progress) => FromPe::Progress {
                 round: RoundId(progress.round),
@@ -107,8 +121,12 @@ impl FromPe {
                 round: RoundId(fault.round),
                 peer: fault.peer.map(PeId),
                 reason: fault.reason,
+                bad_input: fault.bad_input,
             },
             Kind::Pong(pong) => FromPe::Pong(parse_pong(pong)?),
+            Kind::Line(pb::Line { text }) => FromPe::Line(text),
+            Kind::Ran(ran) => FromPe::Ran(Ran::parse(ran)?),
+            Kind::Cleared(pb::Cleared { left }) => FromPe::Cleared { left },
             _ => return Err(WireError::malformed("a coordinator's message from a PE")),
         })
     }
@@ -150,6 +168,7 @@ fn put_pong(pong: Pong) -> pb::Pong {
         doing: doing as i32,
         peer: peer.0,
         unreached: pong.unreached.into_iter().map(|pe| pe.0).collect(),
+        counts: put_counts(pong.counts),
     }
 }
 
@@ -171,6 +190,7 @@ fn parse_pong(pong: pb::Pong) -> Result<Pong, WireError> {
         quiet_ms: pong.quiet_ms,
         doing,
         unreached: pong.unreached.into_iter().map(PeId).collect(),
+        counts: parse_counts(pong.counts)?,
     })
 }
 

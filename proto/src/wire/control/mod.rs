@@ -1,15 +1,18 @@
 //! The channel between the coordinator and a PE. What comes in is checked here,
 //! once: a tree is a tree, a flit size is in its range, an id is a PE's.
 
+mod counts;
 mod from_pe;
+mod join;
 mod pace;
 mod span;
+mod task;
 mod to_pe;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{WireError, pb};
+use super::{Secret, WireError, pb};
 use crate::calibration::Exchange;
 use crate::cost::{Edge, Link};
 use crate::pe::Operation;
@@ -17,10 +20,16 @@ use crate::schedule::pace::Pace;
 use crate::spans::Span;
 use crate::{PeId, RoundId, Tree};
 
+pub use counts::{Counts, EdgeCounts};
+pub use join::{Join, TimeoutsNs, Welcome};
+pub use task::{End, Ran, Run};
+
 /// What a PE says to the coordinator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromPe {
-    /// The first word.
+    /// The first word of a PE that was not started for this launch.
+    Join(Join),
+    /// The first word, or the second of one that joins.
     Register(Register),
     /// Connected to its neighbours; bytes of the messages it is the source of:
     /// M_1..M_n from P0 in a scatter, its own from another PE in a gather.
@@ -54,14 +63,33 @@ pub enum FromPe {
         peer: Option<PeId>,
         /// Why.
         reason: String,
+        /// A message cannot be read at its source: whoever is left out, that stays as it
+        /// is.
+        bad_input: bool,
     },
     /// The answer to a [`ToPe::Ping`].
     Pong(Pong),
+    /// What a command says on stderr, a line or a part of a long one.
+    Line(String),
+    /// The answer to a [`ToPe::Run`].
+    Ran(Ran),
+    /// The answer to a [`ToPe::Clear`].
+    Cleared {
+        /// What could not be removed, and why; empty if all is gone.
+        left: String,
+    },
 }
 
 /// What the coordinator says to a PE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToPe {
+    /// The answer to a [`FromPe::Join`].
+    Welcome(Welcome),
+    /// The other answer: why not.
+    Refusal {
+        /// Why.
+        reason: String,
+    },
     /// Where the PE stands and what it will do.
     Assignment(Assignment),
     /// Measure the edge to a child.
@@ -97,6 +125,13 @@ pub enum ToPe {
         /// Nothing has moved for a while: look whether the neighbours can be reached.
         look: bool,
     },
+    /// Instead of an assignment: run a command.
+    Run(Run),
+    /// Instead of an assignment: remove this PE's part of a working folder.
+    Clear {
+        /// An absolute path.
+        work: PathBuf,
+    },
 }
 
 /// That a PE lives, and what it is doing.
@@ -109,6 +144,8 @@ pub struct Pong {
     /// Neighbours whose hosts do not acknowledge what was sent, and sent again; empty
     /// if nobody asked.
     pub unreached: Vec<PeId>,
+    /// What it has counted until now.
+    pub counts: Counts,
 }
 
 /// What a PE is doing, as far as others can have to do with it.
@@ -144,6 +181,8 @@ pub struct Register {
     /// Names the monotonic clock that the PE reads: equal names are one clock. Empty
     /// where the system does not tell.
     pub clock: String,
+    /// That it is of this launch.
+    pub secret: Secret,
 }
 
 /// Where a PE stands and what it will do.
@@ -165,6 +204,17 @@ pub struct Assignment {
     pub links: Vec<(PeId, Edge)>,
     /// Whether reports hold spans.
     pub record_spans: bool,
+    /// Those whose messages are null whatever the payload says, in increasing order: they
+    /// were delivered before.
+    pub left_out: Vec<PeId>,
+}
+
+impl Assignment {
+    /// Whether M_i is null whatever the payload says: it was delivered before, or its PE
+    /// is absent.
+    pub fn leaves_out(&self, pe: PeId) -> bool {
+        !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok()
+    }
 }
 
 /// What the messages are made of.
@@ -229,9 +279,13 @@ pub struct Report {
     pub own_start: Option<OwnStart>,
     /// Frames of earlier rounds, which were dropped.
     pub late_frames: u64,
+    /// Frames that had come before on the same edge, since the last report; dropped.
+    pub repeated_frames: u64,
     /// What its ports did, if the assignment asks for it: the first
     /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
     pub spans: Vec<Span>,
+    /// What it had counted when the round was over.
+    pub counts: Box<Counts>,
 }
 
 /// The start of a PE's own message in a gather, on its host's monotonic clock.

@@ -105,7 +105,9 @@ mod tests {
             peak_resident_bytes: 0,
             own_start: None,
             late_frames: 0,
+            repeated_frames: 0,
             spans: longest(MAX_REPORT_SPANS),
+            counts: Default::default(),
         };
         let mut frame = Vec::new();
         FromPe::Report(report.clone()).put(&mut frame);

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::pace::{parse_pace, put_pace};
-use super::{Assignment, Payload, Prepare, ToPe, missing, parse_link, put_link};
+use super::task::parse_work;
+use super::{Assignment, Payload, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link};
 use crate::cost::Edge;
 use crate::pe::Operation;
 use crate::schedule::certification::Sync;
@@ -22,6 +23,8 @@ impl ToPe {
     /// Appends the frame, length prefix and all.
     pub fn put(&self, out: &mut Vec<u8>) {
         let kind = match self.clone() {
+            ToPe::Welcome(welcome) => Kind::Welcome(welcome.put()),
+            ToPe::Refusal { reason } => Kind::Refusal(pb::Refusal { reason }),
             ToPe::Assignment(assignment) => Kind::Assignment(put_assignment(assignment)),
             ToPe::ProbeEdge { child, budget_ns } => Kind::ProbeEdge(pb::ProbeEdge {
                 child: child.0,
@@ -44,6 +47,10 @@ impl ToPe {
                 reason,
             }),
             ToPe::Ping { look } => Kind::Ping(pb::Ping { look }),
+            ToPe::Run(run) => Kind::Run(run.put()),
+            ToPe::Clear { work } => Kind::Clear(pb::Clear {
+                work: path_bytes(&work),
+            }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -54,6 +61,8 @@ impl ToPe {
             .kind
             .ok_or_else(|| missing("a control message"))?;
         Ok(match kind {
+            Kind::Welcome(welcome) => ToPe::Welcome(Welcome::parse(welcome)?),
+            Kind::Refusal(pb::Refusal { reason }) => ToPe::Refusal { reason },
             Kind::Assignment(assignment) => ToPe::Assignment(parse_assignment(assignment)?),
             Kind::ProbeEdge(probe) => ToPe::ProbeEdge {
                 child: PeId(probe.child),
@@ -80,16 +89,20 @@ impl ToPe {
                 reason: abort.reason,
             },
             Kind::Ping(pb::Ping { look }) => ToPe::Ping { look },
+            Kind::Run(run) => ToPe::Run(Run::parse(run)?),
+            Kind::Clear(clear) => ToPe::Clear {
+                work: parse_work(clear.work)?,
+            },
             _ => return Err(WireError::malformed("a PE's message from the coordinator")),
         })
     }
 }
 
-fn path_bytes(path: &Path) -> Bytes {
+pub(super) fn path_bytes(path: &Path) -> Bytes {
     Bytes::copy_from_slice(path.as_os_str().as_bytes())
 }
 
-fn parse_path(bytes: Bytes) -> PathBuf {
+pub(super) fn parse_path(bytes: Bytes) -> PathBuf {
     OsString::from_vec(bytes.into()).into()
 }
 
@@ -98,10 +111,11 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
     pb::Assignment {
         version: assignment.version,
         parents: tree
-            .pes()
-            .filter_map(|pe| tree.parent(pe))
-            .map(|parent| parent.0)
+            .ids()
+            .skip(1)
+            .map(|pe| tree.parent(pe).unwrap_or(pe).0)
             .collect(),
+        left_out: assignment.left_out.iter().map(|pe| pe.0).collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
         operation: operation_code(assignment.operation),
         window: match assignment.operation {
@@ -131,11 +145,10 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
 }
 
 fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError> {
-    let parents = assignment
-        .parents
-        .into_iter()
-        .map(|parent| Some(PeId(parent)));
-    let tree = Tree::from_parents(std::iter::once(None).chain(parents).collect());
+    let parents = (1..).zip(assignment.parents);
+    // Its own index is what an absent PE has for a parent.
+    let parents = parents.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
+    let tree = Tree::with_absent(std::iter::once(None).chain(parents).collect());
     let tree = tree.map_err(WireError::malformed)?;
     if !(MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&assignment.flit_bytes) {
         let flit_bytes = assignment.flit_bytes;
@@ -160,6 +173,13 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         },
     };
     let links = parse_links(assignment.links, &tree)?;
+    let left_out: Vec<PeId> = assignment.left_out.into_iter().map(PeId).collect();
+    let is_message = |pe: &PeId| *pe != PeId::ROOT && pe.index() < tree.len();
+    if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_message) {
+        return Err(WireError::malformed(
+            "messages are left out that there are not, or not in order",
+        ));
+    }
     let parent_listen = assignment.parent_listen;
     Ok(Assignment {
         version: assignment.version,
@@ -170,6 +190,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         flit_bytes: assignment.flit_bytes,
         payload,
         record_spans: assignment.record_spans,
+        left_out,
     })
 }
 
@@ -185,7 +206,7 @@ fn put_links(links: &[(PeId, Edge)]) -> Vec<pb::ShapedEdge> {
 fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edge)>, WireError> {
     let parse = |link: pb::ShapedEdge| {
         let child = PeId(link.child);
-        if child == PeId::ROOT || child.index() >= tree.len() {
+        if child == PeId::ROOT || !tree.contains(child) {
             return Err(WireError::malformed(format!("no edge leads to {child}")));
         }
         let (down, up) = (parse_link(link.down)?, parse_link(link.up)?);

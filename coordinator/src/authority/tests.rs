@@ -1,0 +1,243 @@
+//! Whom certificates let in, and what who is not let in hears.
+
+use std::sync::Arc;
+
+use flitcast_node::security::{Identity, Security, Transport};
+use flitcast_proto::PeId;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+
+const P1: Name = Name::Pe(PeId(1));
+const P2: Name = Name::Pe(PeId(2));
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// An authority and its certificate.
+fn founded() -> (Authority, Vec<u8>) {
+    let (authority, own) = Authority::found(Validity::of(HOUR)).expect("it can be");
+    (authority, own.certificate)
+}
+
+/// What `authority` has issued for `name`, who believes `believed`.
+fn issued(authority: &Authority, name: Name, believed: &[u8]) -> IssuedCredentials {
+    let issued = authority.issue(name, Validity::of(HOUR));
+    issued.expect("it can be").believing(believed)
+}
+
+fn guarded(authority: &(Authority, Vec<u8>), name: Name) -> Security {
+    let issued = issued(&authority.0, name, &authority.1);
+    Security::Tls(Identity::issued(&issued, name).expect("it is good"))
+}
+
+/// Both ends of a TCP connection.
+async fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it can");
+    let calling = TcpStream::connect(listener.local_addr().expect("it has one"));
+    let (calling, answering) = tokio::join!(calling, listener.accept());
+    (calling.expect("it can"), answering.expect("it can").0)
+}
+
+/// What either end makes of it when `caller` calls `to`, and says a word.
+async fn meeting(
+    caller: &Security,
+    to: Name,
+    answerer: &Security,
+) -> (Result<Transport, String>, Result<Transport, String>) {
+    let (calling, answering) = connection().await;
+    let call = async {
+        let mut transport = caller.call(calling, to).await.map_err(|e| e.to_string())?;
+        let said = transport.write_all(b"x").await;
+        said.map_err(|e| e.to_string())?;
+        transport.flush().await.map_err(|e| e.to_string())?;
+        // An answer, or what was wrong with the certificate that was shown.
+        let heard = transport.read_u8().await;
+        heard.map_err(|e| e.to_string())?;
+        Ok(transport)
+    };
+    let answer = async {
+        let mut transport = answerer
+            .answer(answering)
+            .await
+            .map_err(|e| e.to_string())?;
+        let heard = transport.read_u8().await;
+        heard.map_err(|e| e.to_string())?;
+        let said = transport.write_all(b"y").await;
+        said.map_err(|e| e.to_string())?;
+        transport.flush().await.map_err(|e| e.to_string())?;
+        Ok(transport)
+    };
+    tokio::join!(call, answer)
+}
+
+#[track_caller]
+fn refuses(end: Result<Transport, String>, why: &str) {
+    let told = end.expect_err(why);
+    assert!(told.contains(why), "`{told}` does not say `{why}`");
+}
+
+#[tokio::test]
+async fn who_has_certificates_of_one_authority_meet_and_know_each_other() {
+    let authority = founded();
+    let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
+    let (calling, answering) = meeting(&p2, P1, &p1).await;
+    let (calling, answering) = (calling.expect("it may"), answering.expect("it may"));
+    assert_eq!(answering.shown().is_of(P2), Ok(()));
+    let disguised = answering.shown().is_of(P1).expect_err("it is P2");
+    assert_eq!(disguised, "the certificate is for P2, not for P1");
+    assert_eq!(calling.shown().is_of(P1), Ok(()));
+}
+
+#[tokio::test]
+async fn nothing_of_what_is_said_can_be_read_on_the_way() {
+    let authority = founded();
+    let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
+    let (calling, mut tap_above) = connection().await;
+    let (mut tap_below, answering) = connection().await;
+    let said = b"what nobody else shall read, said often enough to be found".repeat(100);
+    let speak = async {
+        let mut transport = p2.call(calling, P1).await.expect("it may");
+        transport.write_all(&said).await.expect("it is open");
+        transport.shutdown().await.expect("it is open");
+    };
+    let listen = async {
+        let mut heard = Vec::new();
+        let mut transport = p1.answer(answering).await.expect("it may");
+        transport.read_to_end(&mut heard).await.expect("it is open");
+        heard
+    };
+    let tap = async {
+        let mut seen = Vec::new();
+        let (mut from_above, mut to_above) = tap_above.split();
+        let (mut from_below, mut to_below) = tap_below.split();
+        let up = tokio::io::copy(&mut from_below, &mut to_above);
+        let down = async {
+            let mut block = [0; 4096];
+            loop {
+                let n = from_above.read(&mut block).await.expect("it is open");
+                seen.extend_from_slice(&block[..n]);
+                to_below.write_all(&block[..n]).await.expect("it is open");
+                if n == 0 {
+                    break to_below.shutdown().await.expect("it is open");
+                }
+            }
+        };
+        // The answerer takes no leave: its end is the end of the copy.
+        let _ = tokio::join!(up, down);
+        seen
+    };
+    let ((), heard, seen) = tokio::join!(speak, listen, tap);
+    assert_eq!(heard, said);
+    assert!(seen.len() > said.len());
+    assert!(!seen.windows(12).any(|window| window == &said[..12]));
+}
+
+#[tokio::test]
+async fn another_authority_is_not_believed() {
+    let (ours, theirs) = (founded(), founded());
+    let (p1, stranger) = (guarded(&ours, P1), guarded(&theirs, P2));
+    let (calling, _) = meeting(&stranger, P1, &p1).await;
+    refuses(calling, "the certificate was issued by another authority");
+    // A stranger that would take anybody's word is refused all the same.
+    let mut roots = RootCertStore::empty();
+    let root = CertificateDer::from(ours.1.clone());
+    roots.add(root).expect("it is one");
+    let shown = issued(&theirs.0, P2, &theirs.1);
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(shown.key.to_vec());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = || {
+        let config = rustls::ClientConfig::builder_with_provider(provider.clone());
+        let config = config.with_safe_default_protocol_versions().expect("both");
+        config.with_root_certificates(roots.clone())
+    };
+    let certificate = CertificateDer::from(shown.certificate.to_vec());
+    let disguised = config().with_client_auth_cert(vec![certificate], key.into());
+    let bare = config().with_no_client_auth();
+    for (config, why) in [
+        (disguised.expect("it is one"), "issued by another authority"),
+        (bare, "it shows no certificate"),
+    ] {
+        let (calling, answering) = connection().await;
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let name = P1.host().try_into().expect("it is one");
+        let (_, answered) = tokio::join!(connector.connect(name, calling), p1.answer(answering));
+        refuses(answered.map_err(|e| e.to_string()), why);
+    }
+}
+
+#[tokio::test]
+async fn who_was_called_must_be_who_answers() {
+    let authority = founded();
+    let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
+    let (calling, answering) = meeting(&p2, Name::Coordinator, &p1).await;
+    refuses(
+        calling,
+        "the certificate is for P1, not for the coordinator",
+    );
+    refuses(
+        answering,
+        "the other end refuses us: our certificate is for somebody else",
+    );
+}
+
+#[tokio::test]
+async fn who_does_without_is_not_let_in() {
+    let authority = founded();
+    let p1 = guarded(&authority, P1);
+    let (_, answering) = meeting(&Security::Plain, P1, &p1).await;
+    refuses(answering, "what came is not TLS");
+    let (calling, _) = meeting(&p1, P1, &Security::Plain).await;
+    refuses(calling, "what came is not TLS");
+}
+
+#[test]
+fn a_certificate_that_is_not_good_is_told_where_it_is_used() {
+    let authority = founded();
+    let told = |from: SystemTime, until: SystemTime, name, authority: &(Authority, Vec<u8>)| {
+        let issued = authority.0.issue(P1, Validity { from, until });
+        let issued = issued.expect("it can be").believing(&authority.1);
+        let identity = Identity::issued(&issued, name);
+        identity.map(drop).map_err(|error| error.to_string())
+    };
+    let now = SystemTime::now();
+    assert_eq!(told(now - HOUR, now + HOUR, P1, &authority), Ok(()));
+    let expired = told(now - 2 * HOUR, now - HOUR, P1, &authority).expect_err("it is");
+    let when = humantime::format_rfc3339_seconds(now - HOUR).to_string();
+    assert_eq!(
+        expired,
+        format!("the certificate issued for P1: the certificate expired on {when}")
+    );
+    let early = told(now + HOUR, now + 2 * HOUR, P1, &authority).expect_err("it is");
+    assert!(
+        early.contains("the certificate is not valid before"),
+        "{early}"
+    );
+    let anothers = told(now - HOUR, now + HOUR, P2, &authority).expect_err("it is");
+    assert!(
+        anothers.ends_with("the certificate is for P1, not for P2"),
+        "{anothers}"
+    );
+    let mixed = (founded().0, authority.1.clone());
+    let unknown = told(now - HOUR, now + HOUR, P1, &mixed).expect_err("it is");
+    assert!(
+        unknown.ends_with("the certificate was issued by another authority"),
+        "{unknown}"
+    );
+    let (one, other) = (
+        issued(&authority.0, P1, &authority.1),
+        issued(&authority.0, P1, &authority.1),
+    );
+    let crossed = IssuedCredentials {
+        key: other.key,
+        ..one
+    };
+    let crossed = Identity::issued(&crossed, P1)
+        .expect_err("it is")
+        .to_string();
+    assert!(
+        crossed.ends_with("its private key belongs to another certificate"),
+        "{crossed}"
+    );
+}

@@ -1,0 +1,70 @@
+//! Numbers with the digits that were measured.
+
+use flitcast_proto::calibration::MeasuredEdge;
+use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_proto::cost::Host;
+
+/// So many significant digits: nobody measured more.
+pub fn significant(value: f64, digits: i32) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let exponent = digits - 1 - value.abs().log10().floor() as i32;
+    match exponent >= 0 {
+        true => (value * 10f64.powi(exponent)).round() / 10f64.powi(exponent),
+        false => (value / 10f64.powi(-exponent)).round() * 10f64.powi(-exponent),
+    }
+}
+
+/// What a host costs.
+pub fn host(host: Host) -> Host {
+    Host {
+        shared_cores: host.shared_cores,
+        wake_ns: significant(host.wake_ns, 4),
+        control_ns: significant(host.control_ns, 4),
+        flit_ns: significant(host.flit_ns, 4),
+        send_ns_per_byte: significant(host.send_ns_per_byte, 4),
+        receive_ns_per_byte: significant(host.receive_ns_per_byte, 4),
+        end_ns_per_byte: significant(host.end_ns_per_byte, 4),
+        message_ns: significant(host.message_ns, 4),
+    }
+}
+
+/// What an edge was measured to be.
+pub fn edge(edge: MeasuredEdge) -> MeasuredEdge {
+    let each = |estimate: Estimate, round: &dyn Fn(f64) -> f64| Estimate {
+        value: round(estimate.value),
+        low: round(estimate.low),
+        high: round(estimate.high),
+    };
+    // No byte takes less than a thousandth of a nanosecond, whatever noise says.
+    let rate = |ns_per_byte: f64| significant(ns_per_byte, 5).max(1e-3);
+    let link = |link: MeasuredLink| MeasuredLink {
+        latency_ns: each(link.latency_ns, &f64::round),
+        ns_per_byte: each(link.ns_per_byte, &rate),
+        burst_bytes: each(link.burst_bytes, &f64::round),
+    };
+    MeasuredEdge {
+        down: link(edge.down),
+        up: link(edge.up),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_that_nobody_measured_are_dropped() {
+        for (value, digits, rounded) in [
+            (0.0, 3, 0.0),
+            (0.234_567, 3, 0.235),
+            (15_432.9, 4, 15_430.0),
+            (9_999.6, 4, 10_000.0),
+            (0.001_234_5, 2, 0.001_2),
+            (f64::NAN, 4, 0.0),
+        ] {
+            assert_eq!(significant(value, digits), rounded, "{value}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Launching a cluster: its processes are started, here or over ssh, or join, until all have
+//! registered. What becomes of them then is `cluster.rs`'s business.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flitcast_node::door::{Door, listen};
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::PeId;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::converse;
+use super::greeting::{Greeter, Newcomer};
+use super::joining::Joining;
+use super::process::{Start, Telling, arguments, command, keep, play};
+use super::{Cluster, Heard, LaunchError, LogArgs, Member, Process, remote};
+use crate::console::Console;
+use crate::guard::{Guard, Guarded};
+use crate::placement::{Launch, Placement};
+use crate::ssh::{Hosts, Task};
+
+/// For all processes to be started and to register: two idle cores start 64 in some
+/// 60 ms; a thousand on a busy machine have all the time they can need.
+pub(super) const LAUNCH: Duration = Duration::from_secs(30);
+/// Words of PEs that wait to be heard: each answers two pings a second.
+const EVENTS: usize = 4096;
+/// Words that wait to be said to a PE. It is told nothing more before it has answered.
+const WORDS: usize = 64;
+
+/// What a cluster is launched of.
+#[derive(Clone, Copy, Debug)]
+pub struct Crew<'a> {
+    /// What plays a PE.
+    pub program: &'a Path,
+    /// Who is to be played.
+    pub pes: &'a [PeId],
+    /// Where.
+    pub placement: &'a Placement,
+    /// How connections are guarded.
+    pub guard: &'a Guard,
+    /// Whether other clusters may follow this one.
+    pub again: bool,
+    /// Of those that join: whether all have to, or whoever does in the time is enough.
+    pub whole: bool,
+    /// Whether they are to run commands, in this cluster or one that follows.
+    pub commands: bool,
+    /// How who is started logs.
+    pub logs: &'a LogArgs,
+    /// How long to wait for what.
+    pub timeouts: &'a Timeouts,
+}
+
+impl Cluster {
+    /// Starts a process for each PE, or waits for those that join, until all have
+    /// registered, or until it is given up.
+    pub async fn launch(
+        crew: Crew<'_>,
+        console: &Console,
+        given_up: &CancellationToken,
+    ) -> Result<Cluster, LaunchError> {
+        let Crew {
+            program,
+            pes,
+            placement,
+            guard,
+            logs,
+            timeouts,
+            ..
+        } = crew;
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |source| LaunchError::Io { what, source }
+        };
+        let guarded = Guarded::new(guard)?;
+        let (port, listening) = match placement.launch {
+            Launch::Local | Launch::Ssh(_) => (0, placement.coordinator.to_string()),
+            Launch::Join { port, .. } => {
+                let address = SocketAddr::new(placement.coordinator, port);
+                (port, address.to_string())
+            }
+        };
+        let listening = format!("cannot listen on {listening} for the PEs");
+        let listener = listen((placement.coordinator, port).into()).map_err(io(&listening))?;
+        let address = listener.local_addr().map_err(io(&listening))?;
+        let (heard, events) = mpsc::channel(EVENTS);
+        let mut cluster = Cluster {
+            id: guarded.cluster,
+            members: BTreeMap::new(),
+            events,
+            kill: CancellationToken::new(),
+            timeouts: *timeouts,
+            look: Arc::default(),
+        };
+        let launched = async {
+            if let Launch::Join { wait, .. } = placement.launch {
+                let joining = Joining::new(&crew, address, wait);
+                let joined = cluster.join_all(joining, &listener, &guarded, &heard, console);
+                return joined.await;
+            }
+            let hosts = match &placement.launch {
+                Launch::Ssh(ssh) => Some(Hosts::new(ssh, program).map_err(|(path, source)| {
+                    let what = format!("cannot read {}", path.display());
+                    LaunchError::Io { what, source }
+                })?),
+                _ => None,
+            };
+            let hosts = hosts.map(Arc::new);
+            for &pe in pes {
+                let place = &placement.places[pe.index()];
+                let start = Start {
+                    place,
+                    coordinator: address,
+                    credentials: guard.folder(),
+                    admission: guarded.admission(pe)?.written(),
+                };
+                let telling = Telling {
+                    pe,
+                    console: console.clone(),
+                    json: logs.json,
+                };
+                match &hosts {
+                    None => {
+                        let command = command(program, place, logs);
+                        cluster.start(pe, command, start, telling, &heard)?;
+                    }
+                    Some(hosts) => {
+                        cluster.start_there(pe, hosts, start, &logs.args, telling, &heard);
+                    }
+                }
+            }
+            {
+                let mut registering =
+                    std::pin::pin!(cluster.register_all(&listener, &guarded, &heard));
+                loop {
+                    match timeout(LAUNCH, &mut registering).await {
+                        Ok(registered) => return registered,
+                        // Each step over ssh has limits of its own.
+                        Err(_) if hosts.as_ref().is_some_and(|hosts| hosts.is_busy()) => {}
+                        Err(_) => break,
+                    }
+                }
+            }
+            let missing = cluster.missing();
+            Err(LaunchError::Missing { missing })
+        };
+        let launched = tokio::select! {
+            launched = launched => launched,
+            () = given_up.cancelled() => Err(LaunchError::GivenUp),
+        };
+        // Who comes now comes too late, and hears so.
+        drop(listener);
+        match launched {
+            Ok(()) => Ok(cluster),
+            // Who has joined is told, and joins the next one or leaves.
+            Err(error) if placement.is_joined() => {
+                cluster.stop().await;
+                Err(error)
+            }
+            Err(error) => {
+                cluster.kill().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts what plays a PE.
+    fn start(
+        &mut self,
+        pe: PeId,
+        mut command: Command,
+        start: Start<'_>,
+        telling: Telling,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) -> Result<(), LaunchError> {
+        let child = play(&mut command, pe, &start, &self.timeouts).map_err(|source| {
+            let program = command.as_std().get_program().display();
+            let what = format!("cannot start a process: {program}");
+            LaunchError::Io { what, source }
+        })?;
+        let (heard, kill) = (heard.clone(), self.kill.child_token());
+        let process = Process {
+            pid: child.id(),
+            kill: kill.clone(),
+            keeper: tokio::spawn(keep(pe, child, start.admission, telling, heard, kill)),
+        };
+        self.members.insert(pe, Member::new(Some(process)));
+        Ok(())
+    }
+
+    /// Has another host start what plays a PE, as soon as it is reached.
+    fn start_there(
+        &mut self,
+        pe: PeId,
+        hosts: &Arc<Hosts>,
+        start: Start<'_>,
+        log_args: &[String],
+        telling: Telling,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) {
+        let place = start.place;
+        let mut told: Vec<OsString> = log_args.iter().map(OsString::from).collect();
+        told.extend(arguments(pe, &start, &self.timeouts));
+        let task = Task {
+            prefix: place.run.iter().map(OsString::from).collect(),
+            arguments: told,
+            input: start.admission,
+            leashed: false,
+        };
+        let destination = place.destination();
+        let (heard, kill) = (heard.clone(), self.kill.child_token());
+        let hosts = hosts.clone();
+        let keeping = remote::keep(pe, hosts, destination, task, telling, heard, kill.clone());
+        let process = Process {
+            pid: None,
+            kill,
+            keeper: tokio::spawn(keeping),
+        };
+        self.members.insert(pe, Member::new(Some(process)));
+    }
+
+    async fn register_all(
+        &mut self,
+        listener: &TcpListener,
+        guarded: &Guarded,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) -> Result<(), LaunchError> {
+        let greeter = self.greeter(guarded, None);
+        let mut door = Door::new(listener, self.timeouts.greeting());
+        let mut missing = self.missing().len();
+        while missing > 0 {
+            tokio::select! {
+                newcomer = door.next(|stream| greeter.clone().greet(stream)) => {
+                    let (pe, address) = (newcomer.register.pe, newcomer.address);
+                    let Some(member) = self.members.get(&pe) else { continue };
+                    // It knows the secret of this launch: no stranger, but a mistake.
+                    if let Some(why) = newcomer.disguise {
+                        return Err(LaunchError::Disguised { pe, address, why });
+                    }
+                    if let Some((_, first)) = member.register {
+                        return Err(LaunchError::Twice { pe, first, second: address });
+                    }
+                    self.let_in(newcomer, heard);
+                    missing -= 1;
+                }
+                Some((pe, event)) = self.events.recv() => {
+                    if let Heard::Exited(exit, last_words) = event {
+                        return Err(LaunchError::Died { pe, exit, last_words });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn greeter(&self, guarded: &Guarded, joining: Option<Arc<Joining>>) -> Greeter {
+        Greeter {
+            cluster: guarded.cluster,
+            secret: guarded.secret,
+            security: guarded.security.clone(),
+            timeouts: self.timeouts,
+            joining,
+        }
+    }
+
+    /// Begins to speak with a newcomer, who is a member and has not come before.
+    pub(super) fn let_in(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
+        let pe = newcomer.register.pe;
+        let Some(member) = self.members.get_mut(&pe) else {
+            return;
+        };
+        member.register = Some((newcomer.register, newcomer.address));
+        member.stays = newcomer.stays;
+        member.commands = newcomer.commands;
+        let (queue, queued) = mpsc::channel(WORDS);
+        member.queue = Some(queue);
+        let (heard, look) = (heard.clone(), self.look.clone());
+        let beat = self.timeouts.heartbeat;
+        let (reader, writer) = (newcomer.reader, newcomer.writer);
+        let conversation = converse(pe, reader, writer, queued, heard, beat, look);
+        member.conversation = Some(tokio::spawn(conversation).abort_handle());
+    }
+}

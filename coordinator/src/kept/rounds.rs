@@ -1,0 +1,99 @@
+//! What was done on a cluster that is up: `rounds.jsonl`, a line for each command that has
+//! ended.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::pes::seconds;
+
+const FILE: &str = "rounds.jsonl";
+/// Beyond this the older half goes: some thousand lines.
+const LONGEST: u64 = 256 * 1024;
+
+/// What a command has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// When it ended.
+    pub at: SystemTime,
+    /// `scatter by fdf`.
+    pub what: String,
+    /// How many rounds.
+    pub rounds: u64,
+    /// `done`, or what went wrong.
+    pub outcome: String,
+}
+
+/// Notes that a command has ended on the cluster of this file, if that is up. It is not
+/// worth an error that it cannot be noted.
+pub fn note(file: &Path, round: &Round) {
+    if let Ok(Some(kept)) = super::find(file)
+        && let Err(error) = append(&kept.folder, round)
+    {
+        tracing::debug!(%error, "cannot note the round");
+    }
+}
+
+fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
+    let path = folder.join(FILE);
+    if fs::metadata(&path).is_ok_and(|file| file.len() > LONGEST) {
+        let text = fs::read_to_string(&path)?;
+        let half = text.len() / 2;
+        let next = text.bytes().skip(half).position(|byte| byte == b'\n');
+        // A line's end is the end of a character.
+        fs::write(&path, &text[half + next.map_or(0, |next| next + 1)..])?;
+    }
+    let line = json!({
+        "at_s": seconds(round.at),
+        "what": round.what,
+        "rounds": round.rounds,
+        "outcome": round.outcome,
+    });
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    writeln!(file, "{line}")
+}
+
+/// All that are known, in order.
+pub fn read(folder: &Path) -> Vec<Round> {
+    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    let of = |line: &str| {
+        let value: Value = serde_json::from_str(line).ok()?;
+        Some(Round {
+            at: SystemTime::UNIX_EPOCH + Duration::from_secs(value["at_s"].as_u64()?),
+            what: value["what"].as_str()?.to_owned(),
+            rounds: value["rounds"].as_u64()?,
+            outcome: value["outcome"].as_str()?.to_owned(),
+        })
+    };
+    text.lines().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path()), []);
+        let round = |n: u64| Round {
+            at: SystemTime::UNIX_EPOCH + Duration::from_secs(n),
+            what: "scatter by fdf".to_owned(),
+            rounds: n,
+            outcome: "é".repeat(50),
+        };
+        for n in 0..4000 {
+            append(dir.path(), &round(n)).unwrap();
+        }
+        let kept = read(dir.path());
+        assert_eq!(kept.last(), Some(&round(3999)));
+        assert!((500..2000).contains(&kept.len()), "{}", kept.len());
+        assert!(
+            kept.windows(2)
+                .all(|pair| pair[0].rounds + 1 == pair[1].rounds)
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! How much crosses an edge in a second, from what a PE has told of it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::EdgeCounts;
+
+use super::picture::EdgePicture;
+
+/// Over which a rate is taken: long enough for two answers to pings.
+const OVER: Duration = Duration::from_secs(1);
+
+/// What a PE has told of its edges within the last second, the latest last.
+#[derive(Debug, Default)]
+pub struct EdgeRates(VecDeque<(Instant, Vec<EdgeCounts>)>);
+
+impl EdgeRates {
+    /// It has told this.
+    pub fn told(&mut self, edges: &[EdgeCounts], at: Instant) {
+        // The second one is old enough already to begin with.
+        while let Some((second, _)) = self.0.get(1)
+            && at.saturating_duration_since(*second) >= OVER
+        {
+            self.0.pop_front();
+        }
+        // Rounds can be over faster than anybody looks: all within a moment are one.
+        if let Some((last, _)) = self.0.back()
+            && self.0.len() > 1
+            && at.saturating_duration_since(*last) < OVER / 4
+        {
+            self.0.pop_back();
+        }
+        self.0.push_back((at, edges.to_vec()));
+    }
+
+    /// The edge to the parent; `None` until anything was told of it.
+    pub fn edge(&self, parent: PeId) -> Option<EdgePicture> {
+        let of = |edges: &[EdgeCounts]| edges.iter().find(|edge| edge.peer == parent).copied();
+        let (last_at, last) = self.0.back()?;
+        let now = of(last)?;
+        let mut edge = EdgePicture {
+            down_bytes: now.received_bytes,
+            up_bytes: now.sent_bytes,
+            down_bytes_per_s: None,
+            up_bytes_per_s: None,
+        };
+        let (first_at, first) = self.0.front()?;
+        let seconds = last_at.saturating_duration_since(*first_at).as_secs_f64();
+        if let Some(before) = of(first)
+            && seconds > 0.0
+        {
+            let rate =
+                |now: u64, before: u64| Some((now.saturating_sub(before) as f64 / seconds) as u64);
+            edge.down_bytes_per_s = rate(now.received_bytes, before.received_bytes);
+            edge.up_bytes_per_s = rate(now.sent_bytes, before.sent_bytes);
+        }
+        Some(edge)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(received_bytes: u64, sent_bytes: u64) -> Vec<EdgeCounts> {
+        vec![EdgeCounts {
+            peer: PeId(3),
+            received_bytes,
+            sent_bytes,
+            received_flits: 0,
+            sent_flits: 0,
+        }]
+    }
+
+    #[test]
+    fn a_rate_is_one_over_the_last_second() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut rates = EdgeRates::default();
+        assert_eq!(rates.edge(PeId(3)), None);
+        rates.told(&edge(100, 7), at(0));
+        let first = rates.edge(PeId(3)).unwrap();
+        assert_eq!((first.down_bytes, first.down_bytes_per_s), (100, None));
+        for (ms, bytes) in [(500, 1100), (1000, 2100), (1500, 2600), (2000, 2600)] {
+            rates.told(&edge(bytes, 7), at(ms));
+        }
+        let last = rates.edge(PeId(3)).unwrap();
+        assert_eq!((last.down_bytes, last.up_bytes), (2600, 7));
+        assert_eq!(last.down_bytes_per_s, Some(500));
+        assert_eq!(last.up_bytes_per_s, Some(0));
+        assert_eq!(rates.edge(PeId(4)), None);
+    }
+
+    #[test]
+    fn short_rounds_do_not_pile_up() {
+        let begin = Instant::now();
+        let mut rates = EdgeRates::default();
+        for round in 0..10_000 {
+            rates.told(&edge(1000 * round, 0), begin + Duration::from_millis(round));
+        }
+        assert!(rates.0.len() < 10, "{}", rates.0.len());
+        let rate = rates.edge(PeId(3)).unwrap().down_bytes_per_s.unwrap();
+        assert!((900_000..1_100_000).contains(&rate), "{rate}");
+    }
+}

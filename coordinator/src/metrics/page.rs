@@ -1,0 +1,91 @@
+//! The text format that Prometheus reads, version 0.0.4.
+
+use std::fmt::{Display, Write as _};
+
+/// What kind of number it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Only goes up.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts of what is below each bound.
+    Histogram,
+    /// A sum and a count.
+    Summary,
+}
+
+/// A page of metrics.
+#[derive(Debug, Default)]
+pub struct Page(String);
+
+/// Names and values of labels.
+pub type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
+
+impl Page {
+    /// Begins a family; its samples follow.
+    pub fn family(&mut self, name: &'static str, kind: Type, help: &str) -> Family<'_> {
+        let kind = match kind {
+            Type::Counter => "counter",
+            Type::Gauge => "gauge",
+            Type::Histogram => "histogram",
+            Type::Summary => "summary",
+        };
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        Family { page: self, name }
+    }
+
+    /// The whole text.
+    pub fn text(self) -> String {
+        self.0
+    }
+}
+
+/// Metrics of one name.
+#[derive(Debug)]
+pub struct Family<'a> {
+    page: &'a mut Page,
+    name: &'static str,
+}
+
+impl Family<'_> {
+    /// One number.
+    pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
+        self.part("", labels, value);
+    }
+
+    /// One number of a histogram or a summary, whose name ends like this.
+    pub fn part(&mut self, suffix: &str, labels: Labels<'_>, value: impl Display) {
+        let text = &mut self.page.0;
+        let _ = write!(text, "{}{suffix}", self.name);
+        for (i, (name, value)) in labels.iter().enumerate() {
+            let value = value.to_string();
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let value = value.replace('\n', "\\n");
+            let before = if i == 0 { '{' } else { ',' };
+            let _ = write!(text, "{before}{name}=\"{value}\"");
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(text, "{end} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_may_say_anything() {
+        let mut page = Page::default();
+        let mut family = page.family("a_total", Type::Counter, "Two\nlines, one \\.");
+        family.sample(&[], 1);
+        family.sample(&[("pe", &"P1"), ("kind", &"a \"b\"\\\n")], 0.5);
+        let expected = concat!(
+            "# HELP a_total Two\\nlines, one \\\\.\n# TYPE a_total counter\n",
+            "a_total 1\na_total{pe=\"P1\",kind=\"a \\\"b\\\"\\\\\\n\"} 0.5\n"
+        );
+        assert_eq!(page.text(), expected);
+    }
+}

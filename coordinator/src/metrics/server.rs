@@ -1,0 +1,144 @@
+//! As much of HTTP/1.1 as a scrape needs: `GET /metrics`, an answer, and the end of the
+//! connection. Whoever wants anything else is told so.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+/// Connections at a time: several Prometheus servers and a person. Others wait in the
+/// kernel.
+const CONNECTIONS: usize = 16;
+/// A request with all its headers; Prometheus sends some 300 bytes.
+const LONGEST_REQUEST: usize = 8 * 1024;
+/// For a request to come, and for the answer to be taken: a scrape gives up after 10 s.
+const REQUEST: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(10);
+/// After a connection that could not be taken: there are no descriptors left, say.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Answers whoever asks, for ever.
+pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Sync + 'static) {
+    let page = Arc::new(page);
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        // Nobody closes the semaphore.
+        let Ok(place) = places.clone().acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let page = page.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = answer(stream, &*page).await {
+                        tracing::debug!(%peer, %error, "a scrape was cut off");
+                    }
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a scrape cannot be answered");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn answer(mut stream: TcpStream, page: &(dyn Fn() -> String + Sync)) -> io::Result<()> {
+    let request = timeout(REQUEST, request(&mut stream)).await;
+    let (status, body) = match request {
+        Err(_) => (
+            "408 Request Timeout",
+            "the request did not come\n".to_owned(),
+        ),
+        Ok(line) => match understood(&line?) {
+            Ok(()) => ("200 OK", page()),
+            Err((status, why)) => (status, format!("{why}\n")),
+        },
+    };
+    let allow = match status.starts_with("405") {
+        true => "Allow: GET\r\n",
+        false => "",
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         Content-Length: {}\r\n{allow}Connection: close\r\n\r\n",
+        body.len()
+    );
+    let said = async {
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    timeout(ANSWER, said).await?
+}
+
+/// A request up to the end of its headers; shorter if it ended before, or is too long.
+async fn request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut request = Vec::new();
+    let mut part = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < LONGEST_REQUEST {
+        match stream.read(&mut part).await? {
+            0 => break,
+            bytes => request.extend_from_slice(&part[..bytes]),
+        }
+    }
+    Ok(request)
+}
+
+/// Whether it is one for metrics; else what is answered, and why.
+fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
+    if !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        return Err(match request.len() {
+            LONGEST_REQUEST.. => ("431 Request Header Fields Too Large", "too long"),
+            _ => ("400 Bad Request", "no whole request"),
+        });
+    }
+    let line = request.split(|&byte| byte == b'\r').next().unwrap_or(&[]);
+    let line = str::from_utf8(line).unwrap_or_default();
+    let mut words = line.split(' ');
+    let (method, target, version) = (words.next(), words.next(), words.next());
+    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
+        return Err(("400 Bad Request", "no request of HTTP/1"));
+    }
+    let path = target.map(|target| target.split('?').next().unwrap_or_default());
+    match (method, path) {
+        (Some("GET"), Some("/metrics")) => Ok(()),
+        (_, Some("/metrics")) => Err(("405 Method Not Allowed", "only GET")),
+        _ => Err(("404 Not Found", "there is /metrics, and nothing else")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_metrics_can_be_got() {
+        let status =
+            |request: &str| understood(request.as_bytes()).map_err(|(status, _)| &status[..3]);
+        for good in ["/metrics", "/metrics?a=b"] {
+            assert_eq!(
+                status(&format!("GET {good} HTTP/1.1\r\nHost: x\r\n\r\n")),
+                Ok(())
+            );
+        }
+        for (request, expected) in [
+            ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            ("GET / HTTP/1.1\r\n\r\n", "404"),
+            ("GET /metrics/.. HTTP/1.0\r\n\r\n", "404"),
+            ("GET /metrics\r\n\r\n", "400"),
+            ("GET /metrics HTTP/2\r\n\r\n", "400"),
+            ("GET /metrics HTTP/1.1 x\r\n\r\n", "400"),
+            ("\r\n\r\n", "400"),
+            ("GET /metrics HTTP/1.1\r\n", "400"),
+            (&"a".repeat(LONGEST_REQUEST), "431"),
+        ] {
+            assert_eq!(status(request), Err(expected), "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Going on after a failure: a request is run, and when a PE fails that is not P0, run
+//! again on the tree repaired around it, with what is missing only. `--retry` does it at
+//! once, `flitcast resume` later; both are one loop, here.
+//!
+//! What is known between two runs lives in `undertaking`, how it is kept in a file in
+//! `record`, what the user is told of it in `story`. Nothing here starts a process.
+
+mod record;
+mod story;
+mod undertaking;
+
+use flitcast_proto::PeId;
+use thiserror::Error;
+
+use crate::cluster::LogArgs;
+use crate::outcome::{Failure, Outcome};
+use crate::printable::printable;
+use crate::request::Request;
+use crate::run::{self, Ended, Interrupts};
+
+pub use record::{Record, parse as parse_record};
+pub use story::Story;
+pub use undertaking::Undertaking;
+
+/// How often a round may go on without a PE: who loses more has something else to mend.
+pub const MOST: u32 = 16;
+
+/// Why nothing is retried.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RetryFault {
+    /// Not a number in its range.
+    #[error("`{0}` is no whole number from 0 to {MOST}")]
+    Number(String),
+    /// Rounds are repeated to be timed.
+    #[error(
+        "it does not go with --rounds {0}: a round that lost a PE is on another tree, and not to be compared with the others"
+    )]
+    Rounds(u64),
+}
+
+/// Reads `--retry`.
+pub fn parse(text: &str) -> Result<u32, RetryFault> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|&number| digits && number <= MOST);
+    number.ok_or_else(|| RetryFault::Number(text.chars().take(40).collect()))
+}
+
+/// How it all ended.
+#[derive(Debug)]
+pub struct Concluded {
+    /// The last run.
+    pub ended: Ended<Box<Outcome>>,
+    /// What it was.
+    pub request: Request,
+    /// What was done, and what is left.
+    pub story: Story,
+    /// Whose messages were delivered, and how long each is.
+    pub delivered: Vec<(PeId, u64)>,
+}
+
+/// Runs a request, and goes on without whom it loses for as often as it is allowed to.
+///
+/// # Errors
+///
+/// What was half written could not be removed.
+pub async fn run(
+    mut undertaking: Undertaking,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Concluded> {
+    let mut story = Story::default();
+    let mut left = undertaking.retries();
+    loop {
+        let attempt = undertaking.attempt();
+        if let Some(retry) = attempt.retry {
+            eprintln!("{}", printable(&retry));
+            story.retries.push(retry);
+        }
+        let request = attempt.request;
+        let ended = run::run(&request, logs, interrupts).await?;
+        match &ended {
+            Ended::Done(outcome) => undertaking.learn_done(outcome),
+            Ended::Interrupted => undertaking.learn_standing(),
+            Ended::Failed(failure) => {
+                undertaking.learn(failure);
+                match goes_on(&undertaking, failure, left) {
+                    Ok(()) => {
+                        left -= 1;
+                        continue;
+                    }
+                    Err(why) => story.note = why,
+                }
+            }
+        }
+        undertaking.conclude(&ended, &mut story);
+        return Ok(Concluded {
+            ended,
+            request,
+            story,
+            delivered: undertaking.delivered(),
+        });
+    }
+}
+
+/// Whether there is another run; if not, why not, where a retry was asked for.
+fn goes_on(undertaking: &Undertaking, failure: &Failure, left: u32) -> Result<(), Option<String>> {
+    if undertaking.retries() == 0 {
+        return Err(None);
+    }
+    if failure.culprits.contains(&PeId::ROOT) {
+        return Err(Some(
+            "P0 is the root: nothing can be repaired without it".to_owned(),
+        ));
+    }
+    if failure.culprits.is_empty() {
+        return Err(Some(
+            "it is no PE's failure: leaving one out would not help".to_owned(),
+        ));
+    }
+    if undertaking.sendable().is_empty() {
+        return Err(Some("there is nothing left to send".to_owned()));
+    }
+    match left {
+        0 => Err(Some(format!(
+            "it has been retried as often as --retry {} says",
+            undertaking.retries()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_retries_is_one_of_few() {
+        assert_eq!(parse("0"), Ok(0));
+        assert_eq!(parse("16"), Ok(16));
+        for wrong in ["17", "-1", "+1", "", "two", "1.5", "99999999999999999999"] {
+            let fault = parse(wrong).expect_err(wrong);
+            let expected = format!("`{wrong}` is no whole number from 0 to 16");
+            assert_eq!(fault.to_string(), expected);
+        }
+    }
+}

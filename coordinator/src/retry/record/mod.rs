@@ -1,0 +1,245 @@
+//! The record of a round that failed, in TOML: all that `flitcast resume` needs to go on
+//! with it, on its own. Written here; `read` reads it, `fault` is what can be wrong.
+//!
+//! ```toml
+//! version = 1
+//! operation = "scatter"
+//! algorithm = "fdf"
+//! parents = [0, 0, 1]
+//! input = "/data/shards"
+//! output = "/data/out"
+//! bytes = [10, 20, 30]
+//! delivered = [3]
+//! [[dead]]
+//! pe = 1
+//! why = "killed by signal 9 (SIGKILL)"
+//! ```
+
+mod fault;
+mod read;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{PeId, Tree};
+
+use crate::link_spec::EdgeSpec;
+use crate::reach::Reach;
+use crate::report::{operation_name, pacing_name};
+use crate::request::Request;
+use crate::slurm::Slurm;
+use crate::timeouts;
+use crate::toml_file::{self, FileError, FileKind, quoted};
+
+pub use fault::Fault;
+pub use read::parse;
+
+const FILE: FileKind = FileKind {
+    name: "record of a round",
+    // 4 KiB for each of the PEs that there can be, six times what one takes.
+    max_bytes: 4096 * crate::request::MAX_LOCAL_PES as u64,
+};
+
+/// The records that this flitcast writes and reads.
+const VERSION: u64 = 1;
+
+/// Why nothing can be resumed.
+pub type RecordError = FileError<Fault>;
+
+/// What a record says.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// What the round does.
+    pub operation: Operation,
+    /// The algorithm's name, and for certification how it synchronises.
+    pub algorithm: &'static str,
+    /// See there.
+    pub sync: Option<&'static str>,
+    /// How orders are obeyed, if that was settled.
+    pub pacing: Option<Pacing>,
+    /// The whole tree's name.
+    pub tree_name: String,
+    /// The whole tree: the dead have their places in it.
+    pub tree: Tree,
+    /// The network that it spans, `None` if it is the cluster file's, and the node that each PE stands on.
+    pub network: Option<(Option<NetworkSpec>, Vec<u32>)>,
+    /// The cluster file.
+    pub cluster: Option<PathBuf>,
+    /// The folder with the PEs' certificates, if they were to use it.
+    pub credentials: Option<PathBuf>,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// Where the messages lie.
+    pub input: PathBuf,
+    /// Whether they are dealt.
+    pub spread: bool,
+    /// Where they arrive.
+    pub output: PathBuf,
+    /// What stood there was to be replaced.
+    pub replace: bool,
+    /// Bytes of M_i, by PE index.
+    pub bytes: Vec<u64>,
+    /// Whose messages arrived.
+    pub delivered: BTreeSet<PeId>,
+    /// What the links to their parents are to be like, by PE index.
+    pub links: Vec<Option<EdgeSpec>>,
+    /// Who is left out, and why.
+    pub dead: BTreeMap<PeId, String>,
+}
+
+/// Reads the record at `path`.
+///
+/// # Errors
+///
+/// That the file cannot be read, or all that is wrong in it.
+pub fn load(path: &Path) -> Result<Record, RecordError> {
+    toml_file::load(FILE, path, parse)
+}
+
+/// A path that means the same from anywhere, in a text.
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    let shown = path.display();
+    let path = std::path::absolute(path).map_err(|error| format!("{shown}: {error}"))?;
+    match path.to_str() {
+        Some(_) => Ok(path),
+        None => Err(format!("the path {shown} is not UTF-8")),
+    }
+}
+
+impl Record {
+    /// Of a request that moves files.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be written down.
+    pub fn of(
+        request: &Request,
+        dead: &BTreeMap<PeId, String>,
+        delivered: &BTreeSet<PeId>,
+    ) -> Result<Record, String> {
+        let Payload::Files {
+            input,
+            spread,
+            output,
+            replace,
+        } = &request.payload
+        else {
+            return Err("synthetic messages are made anew".to_owned());
+        };
+        let network = match (&request.reach, &request.nodes) {
+            (Reach::Network(spanned), Some(nodes)) => {
+                let spec = match &spanned.spec {
+                    Some(NetworkSpec::Edges(path)) => Some(NetworkSpec::Edges(absolute(path)?)),
+                    named => named.clone(),
+                };
+                Some((spec, nodes.clone()))
+            }
+            _ => None,
+        };
+        let profile = request.profile.as_ref();
+        Ok(Record {
+            operation: request.operation,
+            algorithm: request.algorithm,
+            sync: request.sync,
+            pacing: request.pacing.or(profile.map(|profile| profile.pacing)),
+            tree_name: request.tree_name.clone(),
+            tree: (*request.tree).clone(),
+            network,
+            cluster: match request.cluster.as_deref() {
+                Some(job) if Slurm::named(job).is_some() => Some(job.to_owned()),
+                file => file.map(absolute).transpose()?,
+            },
+            credentials: request.guard.folder().map(absolute).transpose()?,
+            flit_bytes: request.flit_bytes,
+            timeouts: request.timeouts,
+            input: absolute(input)?,
+            spread: *spread,
+            output: absolute(output)?,
+            replace: *replace,
+            bytes: request.bytes.clone(),
+            delivered: delivered.clone(),
+            links: request.links.clone(),
+            dead: dead.clone(),
+        })
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let mut out = String::from(
+            "# A round that failed, and how far it came. `flitcast resume FILE` goes on with it.\n",
+        );
+        // Nothing that is written to a String fails.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let path = |path: &Path| quoted(&path.display().to_string());
+        writeln!(out, "version = {VERSION}")?;
+        let operation = operation_name(self.operation);
+        writeln!(out, "operation = {}", quoted(operation))?;
+        writeln!(out, "algorithm = {}", quoted(self.algorithm))?;
+        if let Some(sync) = self.sync {
+            writeln!(out, "sync = {}", quoted(sync))?;
+        }
+        if let Some(pacing) = pacing_name(self.pacing) {
+            writeln!(out, "pacing = {}", quoted(pacing))?;
+        }
+        writeln!(out, "tree = {}", quoted(&self.tree_name))?;
+        let parents: Vec<u32> = self
+            .tree
+            .pes()
+            .filter_map(|pe| self.tree.parent(pe))
+            .map(|parent| parent.0)
+            .collect();
+        writeln!(out, "parents = {parents:?} # of P1, P2, .., the dead too")?;
+        if let Some((spec, nodes)) = &self.network {
+            if let Some(spec) = spec {
+                writeln!(out, "network = {}", quoted(&spec.to_string()))?;
+            }
+            writeln!(out, "nodes = {nodes:?} # that P0, P1, .. stand on")?;
+        }
+        if let Some(cluster) = &self.cluster {
+            writeln!(out, "cluster = {}", path(cluster))?;
+        }
+        if let Some(folder) = &self.credentials {
+            writeln!(out, "credentials = {}", path(folder))?;
+        }
+        writeln!(out, "flit_bytes = {}", self.flit_bytes)?;
+        let timeouts = timeouts::written(&self.timeouts);
+        writeln!(out, "timeouts = {}", quoted(&timeouts))?;
+        writeln!(out, "input = {}", path(&self.input))?;
+        writeln!(out, "output = {}", path(&self.output))?;
+        for (key, value) in [("spread", self.spread), ("replace", self.replace)] {
+            if value {
+                writeln!(out, "{key} = true")?;
+            }
+        }
+        let bytes = &self.bytes[1..];
+        writeln!(out, "bytes = {bytes:?} # of the messages of P1, P2, ..")?;
+        let delivered: Vec<u32> = self.delivered.iter().map(|pe| pe.0).collect();
+        writeln!(out, "delivered = {delivered:?}")?;
+        for (pe, link) in self.links.iter().enumerate() {
+            if let Some(EdgeSpec { down, up }) = link {
+                writeln!(out, "\n[[link]] # to its parent\npe = {pe}")?;
+                writeln!(out, "down = {}", quoted(&down.written()))?;
+                writeln!(out, "up = {}", quoted(&up.written()))?;
+            }
+        }
+        for (pe, why) in &self.dead {
+            writeln!(out, "\n[[dead]]\npe = {}\nwhy = {}", pe.0, quoted(why))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! What is written is read, and what is wrong is told with its line.
+
+use super::*;
+
+fn record() -> Record {
+    let text = "version = 1\noperation = \"gather\"\nalgorithm = \"certification\"\n\
+        sync = \"pipelined\"\npacing = \"turns\"\ntree = \"mesh:2x2 root 0 bfs\"\n\
+        parents = [0, 0, 1]\nnetwork = \"mesh:2x2\"\nnodes = [0, 1, 2, 3]\n\
+        cluster = \"/c.toml\"\ncredentials = \"/ca\"\nflit_bytes = 4096\ntimeouts = \"silence=5s\"\n\
+        input = \"/in put/\\u007f\\n\\\"\"\noutput = \"/out\"\nspread = true\nreplace = true\n\
+        bytes = [10, 0, 18446744073709551615]\ndelivered = [3]\n\
+        [[link]]\npe = 2\ndown = \"rate=50mbit,latency=0.5us\"\nup = \"rate=unlimited\"\n\
+        [[dead]]\npe = 1\nwhy = \"killed by `signal` 9\"\n";
+    parse(text).expect("it is one")
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let record = record();
+    assert_eq!(record.input, Path::new("/in put/\u{7f}\n\""));
+    assert_eq!(record.bytes, [0, 10, 0, u64::MAX]);
+    assert!(record.dead.contains_key(&PeId(1)));
+    let again = parse(&record.text()).expect("it was written");
+    assert_eq!(format!("{again:?}"), format!("{record:?}"));
+}
+
+#[test]
+fn the_longest_record_fits_its_bound() {
+    let pes = crate::request::MAX_LOCAL_PES;
+    let mut record = record();
+    let parents = (0..pes).map(|i| i.checked_sub(1).map(|i| PeId(i as u32)));
+    record.tree = Tree::from_parents(parents.collect()).expect("a path");
+    record.network = Some((
+        Some(NetworkSpec::Complete { nodes: pes as u32 }),
+        vec![u32::MAX; pes],
+    ));
+    record.bytes = vec![u64::MAX; pes];
+    let others = (1..pes as u32).map(PeId);
+    record.delivered = others.clone().collect();
+    // A control character is six in the file.
+    let why = "\u{1}".repeat(crate::outcome::WHY_CHARS);
+    record.dead = others.map(|pe| (pe, why.clone())).collect();
+    record.links = vec![record.links[2]; pes];
+    record.input = Path::new("/").join("\u{1}".repeat(4096));
+    assert!((record.text().len() as u64) < FILE.max_bytes);
+}
+
+#[track_caller]
+fn refused(text: &str) -> Vec<String> {
+    let faults = parse(text).expect_err(text);
+    let said = |fault: &SpotFault| match fault.spot {
+        Some(spot) => format!("{}: {}", spot.line, fault.fault),
+        None => fault.fault.to_string(),
+    };
+    faults.iter().map(said).collect()
+}
+
+type SpotFault = toml_file::SpotFault<Fault>;
+
+#[test]
+fn all_that_is_wrong_is_told_with_its_line() {
+    let told = refused(
+        "version = 1\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
+         tree = \"x\"\nparents = [0, 7, 3]\nnodes = [1]\nflit_bytes = 1\n\
+         timeouts = \"patience=1s\"\ninput = \"here\"\noutput = 5\nspread = \"yes\"\n\
+         bytes = [1, -2]\ndelivered = [0, 3, 3]\nwhat = 1\n[[dead]]\npe = 9\nwhy = \"\"\n\
+         [[link]]\ndown = \"\"\n",
+    );
+    for expected in [
+        "4: sync must be a text, not `3`",
+        "6: parents: P2: parent P7 does not exist",
+        "6: parents: P3 is its own parent",
+        "7: `nodes` goes with `network`, which is not there",
+        "8: flit_bytes: 1 is not from",
+        "9: timeouts: `patience=1s`",
+        "10: input must be an absolute path",
+        "11: output must be a text, not `5`",
+        "12: spread must be true or false",
+        "13: bytes must be a whole number, not below 0, not `-2`",
+        "14: delivered: there is no P0 with a message",
+        "15: unknown key `what`",
+        "17: dead: there is no P9",
+        "19: `pe` is missing",
+    ] {
+        assert!(
+            told.iter().any(|told| told.starts_with(expected)),
+            "no `{expected}` in {told:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_told() {
+    let whole = record().text();
+    for (from, to, expected) in [
+        (
+            "version = 1",
+            "version = 2",
+            "2: version `2`: this flitcast reads version 1",
+        ),
+        ("version = 1\n", "", "there is no version"),
+        (
+            "\"gather\"",
+            "\"broadcast\"",
+            "operation: `broadcast` is neither",
+        ),
+        (
+            "\"pipelined\"",
+            "\"late\"",
+            "there is no gather by `certification, late`",
+        ),
+        ("\"turns\"", "\"late\"", "pacing: `late` is none of"),
+        (
+            "nodes = [0, 1, 2, 3]",
+            "nodes = [0, 1, 2]",
+            "nodes has 3 entries, and by `parents` there are 4",
+        ),
+        (
+            "nodes = [0, 1, 2, 3]",
+            "nodes = [0, 1, 2, 1]",
+            "nodes: two PEs stand on node 1",
+        ),
+        (
+            "bytes = [10, 0, ",
+            "bytes = [10, ",
+            "bytes has 2 entries, and by `parents` there are 3",
+        ),
+        (
+            "delivered = [3]",
+            "delivered = [3, 3]",
+            "delivered: P3 is named twice",
+        ),
+        ("rate=50mbit", "rate=50", "down: rate: "),
+        ("input =", "# input =", "`input` is missing"),
+        (
+            "algorithm = \"certification\"\nsync = \"pipelined\"",
+            "algorithm = \"shoulder-tap\"",
+            "algorithm: shoulder-tap is for paths",
+        ),
+        (
+            "algorithm = \"certification\"\nsync = \"pipelined\"",
+            "algorithm = \"linear\"",
+            "algorithm: linear is for PEs that can all",
+        ),
+    ] {
+        assert!(whole.contains(from), "{from}: {whole}");
+        let told = refused(&whole.replace(from, to));
+        assert_eq!(told.len(), 1, "{told:#?}");
+        assert!(told[0].contains(expected), "no `{expected}` in {told:?}");
+    }
+}

@@ -1,0 +1,307 @@
+//! What the user is told of retries: who was left out, who moved where, what was sent
+//! again, what is left and where it lies.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use flitcast_proto::PeId;
+use flitcast_proto::tree::Move;
+use serde_json::{Value, json};
+
+use crate::cluster::names;
+use crate::pictures::shell_word;
+use crate::report::counted;
+use crate::units::Bytes;
+
+/// What was done beyond a first run, and what is left.
+#[derive(Debug, Default)]
+pub struct Story {
+    /// The runs after a failure, in their order.
+    pub retries: Vec<Retry>,
+    /// Messages that have not been delivered, by PE; empty where nobody keeps count.
+    pub undelivered: Vec<Undelivered>,
+    /// The record that stands on the disk.
+    pub record: Option<PathBuf>,
+    /// Why it was not retried, or not recorded.
+    pub note: Option<String>,
+}
+
+/// A run after a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// By `flitcast resume`.
+    pub resumed: bool,
+    /// Who is left out, and why.
+    pub left_out: Vec<(PeId, String)>,
+    /// Who has another parent.
+    pub moves: Vec<Move>,
+    /// Who lives, and cannot be reached.
+    pub stranded: Vec<PeId>,
+    /// Whose messages are missing.
+    pub missing: Vec<PeId>,
+    /// Of so many.
+    pub messages: usize,
+    /// Of those that are missing, the ones that are sent.
+    pub sent: Vec<PeId>,
+    /// The algorithm that took over, since the repaired tree is not for the one before.
+    pub algorithm: Option<&'static str>,
+    /// The profile is of another tree.
+    pub without_profile: bool,
+}
+
+/// A message that has not been delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undelivered {
+    /// M_i's PE.
+    pub pe: PeId,
+    /// Its length.
+    pub bytes: u64,
+    /// Why.
+    pub fate: Fate,
+    /// Where it lies, if it is made of files.
+    pub kept: Option<PathBuf>,
+    /// Whether `kept` is at P0, or at its own PE.
+    pub at_root: bool,
+}
+
+/// Why a message has not been delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its PE is dead.
+    Dead,
+    /// Its PE cannot be reached.
+    Stranded,
+    /// The last run failed before.
+    Missing,
+}
+
+impl Fate {
+    fn name(self) -> &'static str {
+        match self {
+            Fate::Dead => "dead",
+            Fate::Stranded => "stranded",
+            Fate::Missing => "missing",
+        }
+    }
+}
+
+impl Retry {
+    /// "P5, P6 move to P0", for each new parent.
+    fn moved(&self, verb: [&str; 2]) -> Vec<String> {
+        let mut parents: Vec<PeId> = self.moves.iter().map(|moved| moved.to).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        let to = |to: PeId| {
+            let moves = self.moves.iter().filter(|moved| moved.to == to);
+            let pes: Vec<PeId> = moves.map(|moved| moved.pe).collect();
+            let verb = verb[usize::from(pes.len() > 1)];
+            format!("{} {verb} to {to}", names(&pes))
+        };
+        parents.into_iter().map(to).collect()
+    }
+
+    fn what(&self) -> String {
+        let mut parts = self.moved(["moves", "move"]);
+        if !self.stranded.is_empty() {
+            parts.push(format!(
+                "no living ancestor can reach {}",
+                names(&self.stranded)
+            ));
+        }
+        let moved = match parts.is_empty() {
+            true => String::new(),
+            false => format!("{}; ", parts.join(", ")),
+        };
+        let Retry {
+            missing, messages, ..
+        } = self;
+        let was = if missing.len() == 1 { "is" } else { "are" };
+        let all = counted(*messages as u64, "message", "messages");
+        format!("{moved}{} of {all} {was} missing", missing.len())
+    }
+}
+
+/// As it is said when it begins.
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dead = self.left_out.iter();
+        let dead: Vec<String> = dead
+            .map(|(pe, why)| format!("{pe} is dead ({why})"))
+            .collect();
+        let verb = if self.resumed { "resuming" } else { "going on" };
+        match &self.left_out[..] {
+            [] => write!(f, "{verb} with all PEs")?,
+            [_] => write!(f, "{}; {verb} without it", dead[0])?,
+            _ => write!(f, "{}; {verb} without them", dead.join(", "))?,
+        }
+        write!(f, ": {}", self.what())?;
+        if let Some(algorithm) = self.algorithm {
+            write!(
+                f,
+                "; the tree is no path any more, so {algorithm} takes over"
+            )?;
+        }
+        if self.without_profile {
+            f.write_str("; the profile is of the whole tree, so the edges are measured")?;
+        }
+        Ok(())
+    }
+}
+
+/// "P2's message stays in shards/p2".
+impl fmt::Display for Undelivered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Undelivered { pe, .. } = self;
+        match &self.kept {
+            None => write!(f, "{pe}'s message was not delivered")?,
+            Some(kept) if self.at_root => {
+                write!(f, "{pe}'s message stays in {}", kept.display())?;
+            }
+            Some(kept) => write!(f, "{pe}'s message is still at {pe} in {}", kept.display())?,
+        }
+        write!(f, " ({})", Bytes(self.bytes))
+    }
+}
+
+impl Story {
+    /// Lines under the table of a run that ended well.
+    pub fn lines(&self) -> String {
+        let mut out = String::new();
+        for retry in &self.retries {
+            let without = retry.left_out.iter();
+            let without: Vec<String> = without
+                .map(|(pe, why)| format!("without {pe} ({why})"))
+                .collect();
+            let without = match without.is_empty() {
+                true => "with all PEs".to_owned(),
+                false => without.join(", "),
+            };
+            let label = if retry.resumed { "resumed" } else { "retried" };
+            let mut what = retry.moved(["moved", "moved"]);
+            what.push(format!(
+                "sent {} of {} that were missing: {}",
+                retry.sent.len(),
+                retry.missing.len(),
+                names(&retry.sent)
+            ));
+            out.push_str(&format!("  {label:<12} {without}: {}\n", what.join(", ")));
+        }
+        for left in &self.undelivered {
+            out.push_str(&format!("  {:<12} {left}\n", "left out"));
+        }
+        out
+    }
+
+    /// What is said on stderr in the end, if not all went well.
+    pub fn last_words(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        out.extend(self.note.as_ref().map(|note| format!("  retry: {note}")));
+        if !self.retries.is_empty() {
+            let left = self.undelivered.iter();
+            out.extend(left.map(|left| format!("  {}: {left}", left.fate.name())));
+        }
+        let record = self.record.as_deref();
+        out.extend(record.map(|path| format!("to go on: {}", resume_command(path))));
+        out
+    }
+
+    /// Says the same to programs, in the object that a run prints.
+    pub fn add_to(&self, result: &mut Value) {
+        let numbers = |pes: &[PeId]| json!(pes.iter().map(|pe| pe.0).collect::<Vec<_>>());
+        let retry = |retry: &Retry| {
+            let moved = |m: &Move| json!({ "pe": m.pe.0, "from": m.from.0, "to": m.to.0 });
+            let left_out = |(pe, why): &(PeId, String)| json!({ "pe": pe.0, "why": why });
+            json!({
+                "resumed": retry.resumed,
+                "left_out": retry.left_out.iter().map(left_out).collect::<Vec<_>>(),
+                "moved": retry.moves.iter().map(moved).collect::<Vec<_>>(),
+                "stranded": numbers(&retry.stranded),
+                "missing": numbers(&retry.missing),
+                "sent": numbers(&retry.sent),
+                "messages": retry.messages,
+            })
+        };
+        let undelivered = |left: &Undelivered| {
+            json!({
+                "pe": left.pe.0,
+                "bytes": left.bytes,
+                "why": left.fate.name(),
+                "kept_in": left.kept.as_ref().map(|kept| kept.display().to_string()),
+            })
+        };
+        result["retries"] = self.retries.iter().map(retry).collect();
+        result["undelivered"] = self.undelivered.iter().map(undelivered).collect();
+        let record = self.record.as_ref();
+        result["record"] = json!(record.map(|path| path.display().to_string()));
+    }
+}
+
+/// As it may be typed.
+fn resume_command(record: &Path) -> String {
+    let record = shell_word(record.display().to_string());
+    format!("flitcast resume {record}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry() -> Retry {
+        let moved = |pe| Move {
+            pe: PeId(pe),
+            from: PeId(2),
+            to: PeId(0),
+        };
+        Retry {
+            resumed: false,
+            left_out: vec![(PeId(2), "killed by signal 9 (SIGKILL)".to_owned())],
+            moves: vec![moved(5), moved(6)],
+            stranded: Vec::new(),
+            missing: [2, 5, 6].map(PeId).to_vec(),
+            messages: 6,
+            sent: [5, 6].map(PeId).to_vec(),
+            algorithm: None,
+            without_profile: false,
+        }
+    }
+
+    #[test]
+    fn it_says_who_is_left_out_who_moves_and_what_is_missing() {
+        let mut retry = retry();
+        assert_eq!(
+            retry.to_string(),
+            "P2 is dead (killed by signal 9 (SIGKILL)); going on without it: \
+             P5, P6 move to P0; 3 of 6 messages are missing"
+        );
+        retry.left_out.push((PeId(3), "has been silent".to_owned()));
+        retry.moves.truncate(1);
+        retry.missing.truncate(1);
+        retry.stranded = vec![PeId(6)];
+        retry.algorithm = Some("certification");
+        retry.without_profile = true;
+        assert_eq!(
+            retry.to_string(),
+            "P2 is dead (killed by signal 9 (SIGKILL)), P3 is dead (has been silent); \
+             going on without them: P5 moves to P0, no living ancestor can reach P6; \
+             1 of 6 messages is missing; the tree is no path any more, so certification \
+             takes over; the profile is of the whole tree, so the edges are measured"
+        );
+        let revived = Retry {
+            resumed: true,
+            left_out: Vec::new(),
+            moves: Vec::new(),
+            stranded: Vec::new(),
+            ..self::retry()
+        };
+        assert_eq!(
+            revived.to_string(),
+            "resuming with all PEs: 3 of 6 messages are missing"
+        );
+    }
+
+    #[test]
+    fn the_command_can_be_typed() {
+        let command = resume_command(Path::new("my out/.flitcast-round-07.toml"));
+        assert_eq!(command, "flitcast resume 'my out/.flitcast-round-07.toml'");
+    }
+}

@@ -1,0 +1,447 @@
+//! What is known of a request that may need several runs: who is dead, what was
+//! delivered, and the request that follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flitcast_node::payload::destination;
+use flitcast_proto::PeId;
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::tree::Repair;
+use flitcast_proto::wire::control::Payload;
+use thiserror::Error;
+
+use super::record::{self, Record, RecordError};
+use super::story::{Fate, Retry, Story, Undelivered};
+use crate::args::ResumeArgs;
+use crate::cluster::names;
+use crate::guard::random_id;
+use crate::outcome::{Failure, Outcome};
+use crate::report::algorithm_name;
+use crate::request::{Request, RequestError};
+use crate::run::Ended;
+
+/// What is wrong with going on.
+#[derive(Debug, Error)]
+pub enum ResumeError {
+    /// The record is none.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// What it asks for cannot be done now.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// A message that is said to be missing is there.
+    #[error(
+        "--output: {} is there, and by the record {pe}'s message is missing: take it away, or replace it with --force", path.display()
+    )]
+    Stands {
+        /// Whose.
+        pe: PeId,
+        /// Where.
+        path: PathBuf,
+    },
+    /// A message that is missing has no source any more.
+    #[error("--input: {pe}'s message, of {bytes} bytes by the record, is not in {} any more", input.display())]
+    Gone {
+        /// Whose.
+        pe: PeId,
+        /// How long it was.
+        bytes: u64,
+        /// Where it should be.
+        input: PathBuf,
+    },
+    /// Dealt anew, files would go to others, twice or never.
+    #[error(
+        "--input: {} is not what it was, so that its files would be dealt otherwise: {pe}'s message was {was} bytes long and is {is} now", input.display()
+    )]
+    DealtOtherwise {
+        /// The first whose message differs.
+        pe: PeId,
+        /// Its length by the record.
+        was: u64,
+        /// Its length now.
+        is: u64,
+        /// What is dealt.
+        input: PathBuf,
+    },
+    /// All that is missing is of those who are left out.
+    #[error("nothing can be sent: what is missing is of {}; --revive tries them again", names(.0))]
+    NothingToSend(Vec<PeId>),
+}
+
+/// A request, and how far it has come.
+#[derive(Debug)]
+pub struct Undertaking {
+    /// On the whole tree.
+    whole: Request,
+    /// Who is left out, and why.
+    dead: BTreeMap<PeId, String>,
+    delivered: BTreeSet<PeId>,
+    /// The record, if there is one, and where there will be one: its name is the first
+    /// failed cluster's.
+    record: Option<PathBuf>,
+    recorded: bool,
+    cluster: Option<u64>,
+    /// What stood where messages arrive before this began.
+    stood: BTreeMap<PeId, Standing>,
+    /// Runs that have failed.
+    runs: u32,
+    resumed: bool,
+    /// Whether it may be resumed, should it fail.
+    keeps_record: bool,
+}
+
+/// One run of it.
+pub struct Attempt {
+    /// What is run.
+    pub request: Request,
+    /// What is said of it; nothing of a first run.
+    pub retry: Option<Retry>,
+}
+
+/// What tells an entry of a directory from one that has taken its place.
+type Standing = (u64, u64, i64, i64);
+
+fn standing(path: &Path) -> Option<Standing> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+}
+
+impl Undertaking {
+    /// A request that begins.
+    pub fn new(whole: Request) -> Undertaking {
+        let mut undertaking = Undertaking {
+            whole,
+            dead: BTreeMap::new(),
+            delivered: BTreeSet::new(),
+            record: None,
+            recorded: false,
+            cluster: None,
+            stood: BTreeMap::new(),
+            runs: 0,
+            resumed: false,
+            keeps_record: true,
+        };
+        undertaking.look_at_output();
+        undertaking
+    }
+
+    /// One that cannot be resumed, since what it moves does not stay.
+    pub fn unrecorded(mut self) -> Undertaking {
+        self.keeps_record = false;
+        self
+    }
+
+    /// One that leaves these out from the start, each for its reason.
+    pub fn without(mut self, dead: BTreeMap<PeId, String>) -> Undertaking {
+        self.dead.extend(dead);
+        self
+    }
+
+    /// Understands `flitcast resume`.
+    pub fn resume(args: ResumeArgs) -> Result<Undertaking, Vec<ResumeError>> {
+        let mut faults = Vec::new();
+        let record = record::load(&args.record).map_err(|error| vec![error.into()])?;
+        let Record {
+            dead, delivered, ..
+        } = record.clone();
+        let delivered_list: Vec<PeId> = delivered.iter().copied().collect();
+        let request = Request::resumed(&record, &delivered_list, &args);
+        let request = request.map_err(|found| {
+            let found = found.into_iter().map(ResumeError::from);
+            faults.extend(found);
+        });
+        let Ok(whole) = request else {
+            return Err(faults);
+        };
+        let local = !whole.placement.is_spread();
+        let missing = |pe: &PeId| record.bytes[pe.index()] > 0 && !delivered.contains(pe);
+        for pe in whole.tree.pes().skip(1) {
+            let (was, is) = (record.bytes[pe.index()], whole.bytes[pe.index()]);
+            let input = record.input.clone();
+            if record.spread && was != is {
+                faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
+                break;
+            }
+            if local && is == 0 && missing(&pe) {
+                let bytes = was;
+                faults.push(ResumeError::Gone { pe, bytes, input });
+            }
+            let path = destination(&record.output, pe);
+            if local && !args.force && missing(&pe) && standing(&path).is_some() {
+                faults.push(ResumeError::Stands { pe, path });
+            }
+        }
+        let mut undertaking = Undertaking {
+            dead: if args.revive { BTreeMap::new() } else { dead },
+            delivered,
+            record: Some(args.record),
+            recorded: true,
+            resumed: true,
+            ..Undertaking::new(whole)
+        };
+        if !local {
+            // By the record these are missing; elsewhere nobody here can tell.
+            let bytes = &mut undertaking.whole.bytes;
+            for (known, recorded) in bytes.iter_mut().zip(&record.bytes) {
+                *known = (*known).max(*recorded);
+            }
+        }
+        if faults.is_empty() && undertaking.sendable().is_empty() {
+            faults.push(ResumeError::NothingToSend(undertaking.missing()));
+        }
+        match faults.is_empty() {
+            true => Ok(undertaking),
+            false => Err(faults),
+        }
+    }
+
+    /// How often it goes on without a PE that fails.
+    pub fn retries(&self) -> u32 {
+        self.whole.retries
+    }
+
+    fn is_local(&self) -> bool {
+        !self.whole.placement.is_spread()
+    }
+
+    /// Where the messages made of files arrive.
+    fn output(&self) -> Option<&Path> {
+        match &self.whole.payload {
+            Payload::Files { output, .. } => Some(output),
+            Payload::Synthetic { .. } => None,
+        }
+    }
+
+    /// Notes what stands in the output. Only here: what another host has is not seen.
+    fn look_at_output(&mut self) {
+        if let (Some(output), true) = (self.output(), self.is_local()) {
+            let pes = self.whole.tree.pes().skip(1);
+            let found = pes.filter_map(|pe| Some((pe, standing(&destination(output, pe))?)));
+            self.stood = found.collect();
+        }
+    }
+
+    /// Takes for delivered what has become visible since it began: a PE that died after
+    /// it had its message cannot tell any more, and an entry is whole or not there.
+    pub fn learn_standing(&mut self) {
+        let Some(output) = self.output().filter(|_| self.is_local()) else {
+            return;
+        };
+        let is_new = |pe: &PeId| {
+            let now = standing(&destination(output, *pe));
+            now.is_some() && now.as_ref() != self.stood.get(pe)
+        };
+        let new: Vec<PeId> = self.missing().into_iter().filter(is_new).collect();
+        self.delivered.extend(new);
+    }
+
+    /// Takes note of a run that failed.
+    pub fn learn(&mut self, failure: &Failure) {
+        self.runs += 1;
+        for (i, &bytes) in failure.bytes.iter().enumerate() {
+            if bytes > 0 {
+                self.whole.bytes[i] = bytes;
+            }
+        }
+        self.delivered.extend(&failure.delivered);
+        self.learn_standing();
+        for &pe in failure.culprits.iter().filter(|pe| **pe != PeId::ROOT) {
+            self.dead.insert(pe, failure.why(pe));
+        }
+        if failure.round.is_some() {
+            self.cluster = self.cluster.or(failure.cluster);
+        }
+    }
+
+    /// Takes note of a run that ended well.
+    pub fn learn_done(&mut self, outcome: &Outcome) {
+        let nonnull = outcome.pes.iter().filter(|pe| pe.bytes > 0);
+        self.delivered.extend(nonnull.map(|pe| pe.pe));
+        for pe in &outcome.pes {
+            if pe.bytes > 0 {
+                self.whole.bytes[pe.pe.index()] = pe.bytes;
+            }
+        }
+    }
+
+    /// Whose messages were delivered, in increasing order, and how long each is.
+    pub fn delivered(&self) -> Vec<(PeId, u64)> {
+        let bytes = |&pe: &PeId| (pe, self.whole.bytes[pe.index()]);
+        self.delivered.iter().map(bytes).collect()
+    }
+
+    /// Whose messages are missing, be they dead or not.
+    fn missing(&self) -> Vec<PeId> {
+        let nonnull = |pe: &PeId| self.whole.bytes[pe.index()] > 0;
+        let pes = self.whole.tree.pes().skip(1).filter(nonnull);
+        pes.filter(|pe| !self.delivered.contains(pe)).collect()
+    }
+
+    /// Of those, whose could be sent now.
+    pub fn sendable(&self) -> Vec<PeId> {
+        let tree = self.repair().tree;
+        let mut missing = self.missing();
+        missing.retain(|pe| tree.contains(*pe));
+        missing
+    }
+
+    fn repair(&self) -> Repair {
+        let dead: Vec<PeId> = self.dead.keys().copied().collect();
+        let Request {
+            tree, reach, nodes, ..
+        } = &self.whole;
+        tree.without(&dead, |orphan, ancestor| {
+            reach.leads(nodes.as_deref(), orphan, ancestor)
+        })
+    }
+
+    /// The next run: on the tree repaired around the dead, with what is missing.
+    pub fn attempt(&self) -> Attempt {
+        let is_first = self.runs == 0 && !self.resumed;
+        if is_first && self.dead.is_empty() {
+            return Attempt {
+                request: self.whole.clone(),
+                retry: None,
+            };
+        }
+        let whole = &self.whole;
+        let Repair {
+            tree,
+            moves,
+            stranded,
+        } = self.repair();
+        let mut request = whole.clone();
+        let gone: Vec<PeId> = tree.absent().collect();
+        for pe in &gone {
+            request.links[pe.index()] = None;
+        }
+        let is_whole = gone.is_empty();
+        let mut algorithm = None;
+        if !is_whole {
+            request.tree_name = format!("{} without {}", whole.tree_name, names(&gone));
+            request.choice = None;
+            let measured = request.profile.take();
+            request.pacing = whole.pacing.or(measured.map(|profile| profile.pacing));
+            if whole.operation == Operation::ShoulderTap && !tree.is_path() {
+                request.operation = Operation::Certification(Sync::Pipelined);
+                (request.algorithm, request.sync) = algorithm_name(request.operation);
+                algorithm = Some(request.algorithm);
+            }
+            request.tree = Arc::new(tree);
+        }
+        request.left_out = self.delivered.iter().copied().collect();
+        if let Payload::Files { replace, .. } = &mut request.payload
+            && !is_first
+        {
+            // On another host, a PE that died may have had its message.
+            *replace |= !self.is_local();
+        }
+        let messages = whole.bytes.iter().filter(|bytes| **bytes > 0).count();
+        let retry = Retry {
+            resumed: self.runs == 0,
+            left_out: self.dead.clone().into_iter().collect(),
+            moves,
+            stranded,
+            missing: self.missing(),
+            sent: self.sendable(),
+            messages,
+            algorithm,
+            without_profile: !is_whole && whole.profile.is_some(),
+        };
+        Attempt {
+            request,
+            retry: (!is_first).then_some(retry),
+        }
+    }
+
+    /// What is left, and the record of it.
+    pub fn conclude<T>(&mut self, ended: &Ended<T>, story: &mut Story) {
+        let repair = self.repair();
+        let left = |pe: PeId| self.undelivered(pe, &repair.stranded);
+        let counts = match ended {
+            // Repeated, everything was delivered in the first round.
+            Ended::Failed(failure) => failure.round.is_none_or(|round| round.0 == 1),
+            Ended::Done(_) => self.runs > 0 || self.resumed,
+            Ended::Interrupted => self.recorded,
+        };
+        if counts {
+            story.undelivered = self.missing().into_iter().map(left).collect();
+        }
+        let began = self.cluster.is_some() || self.runs > 1 || !story.retries.is_empty();
+        let wanted = self.keeps_record && self.output().is_some() && !story.undelivered.is_empty();
+        if wanted && (self.recorded || began) {
+            match self.write_record() {
+                Ok(path) => story.record = Some(path),
+                Err(why) => {
+                    story.note = Some(match story.note.take() {
+                        Some(note) => format!("{note}; {why}"),
+                        None => why,
+                    });
+                }
+            }
+        } else if self.recorded
+            && counts
+            && story.undelivered.is_empty()
+            && let Some(record) = &self.record
+            && let Err(error) = std::fs::remove_file(record)
+        {
+            let record = record.display();
+            story.note = Some(format!("cannot remove the record {record}: {error}"));
+        }
+    }
+
+    fn undelivered(&self, pe: PeId, stranded: &[PeId]) -> Undelivered {
+        let (kept, at_root) = match &self.whole.payload {
+            Payload::Synthetic { .. } => (None, true),
+            Payload::Files { input, spread, .. } => match spread {
+                true => (Some(input.clone()), true),
+                false => (
+                    Some(destination(input, pe)),
+                    self.whole.operation.is_scatter(),
+                ),
+            },
+        };
+        let fate = match (self.dead.contains_key(&pe), stranded.contains(&pe)) {
+            (true, _) => Fate::Dead,
+            (_, true) => Fate::Stranded,
+            _ => Fate::Missing,
+        };
+        Undelivered {
+            pe,
+            bytes: self.whole.bytes[pe.index()],
+            fate,
+            kept,
+            at_root,
+        }
+    }
+
+    /// Writes the record; where it stands, or why it does not.
+    fn write_record(&mut self) -> Result<PathBuf, String> {
+        let path = match (&self.record, self.output()) {
+            (Some(path), _) => path.clone(),
+            (None, Some(output)) => {
+                let id = self.cluster.map_or_else(random_id, Ok);
+                let id = id.map_err(|error| format!("no name for a record: {error}"))?;
+                output.join(format!(".flitcast-round-{id:016x}.toml"))
+            }
+            (None, None) => return Err("there is nothing to record".to_owned()),
+        };
+        let text = Record::of(&self.whole, &self.dead, &self.delivered)
+            .map(|record| record.text())
+            .map_err(|why| format!("no record is kept: {why}"))?;
+        // Of PEs that run elsewhere the output is there, and this may be the first of it here.
+        if let (true, Some(folder)) = (self.whole.placement.is_elsewhere(), path.parent()) {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+        }
+        let written = crate::pictures::write_whole(&path, |out| out.write_all(text.as_bytes()));
+        written.map_err(|error| error.to_string())?;
+        self.record = Some(path.clone());
+        self.recorded = true;
+        Ok(path)
+    }
+}

@@ -1,0 +1,119 @@
+//! The directory for what commands of one user tell each other while they run. Only that
+//! user can read it.
+
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why there is no such directory.
+#[derive(Debug, Error)]
+pub enum RuntimeDirError {
+    /// It cannot be made or looked at.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A link, or no directory at all: somebody may have put it there.
+    #[error("{} is no directory: remove it", .0.display())]
+    NoDirectory(PathBuf),
+    /// It is somebody else's.
+    #[error("{} belongs to user {owner}: set XDG_RUNTIME_DIR to a directory of your own", path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// Whose.
+        owner: u32,
+    },
+    /// Others can look into it.
+    #[error("{} can be read by others: chmod 700 {}", .0.display(), .0.display())]
+    Open(PathBuf),
+}
+
+/// `$XDG_RUNTIME_DIR/flitcast`, or `/tmp/flitcast-UID` where that is not set. It is made if
+/// it is not there.
+///
+/// # Errors
+///
+/// It cannot be made, or what is there is not this user's alone.
+pub fn runtime_dir() -> Result<PathBuf, RuntimeDirError> {
+    let user = rustix::process::getuid().as_raw();
+    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let path = match given.filter(|given| given.is_absolute()) {
+        Some(given) => given.join("flitcast"),
+        None => PathBuf::from(format!("/tmp/flitcast-{user}")),
+    };
+    make_own(&path, user)?;
+    Ok(path)
+}
+
+/// Makes a directory that only `user` can read, or sees that it is one.
+fn make_own(path: &Path, user: u32) -> Result<(), RuntimeDirError> {
+    let io = |source| RuntimeDirError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(io(error)),
+    }
+    // Of the link itself, if it is one.
+    let found: Metadata = fs::symlink_metadata(path).map_err(io)?;
+    if !found.is_dir() {
+        return Err(RuntimeDirError::NoDirectory(path.to_owned()));
+    }
+    if found.uid() != user {
+        let (path, owner) = (path.to_owned(), found.uid());
+        return Err(RuntimeDirError::Foreign { path, owner });
+    }
+    match found.mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(RuntimeDirError::Open(path.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    #[test]
+    fn it_is_made_for_one_user_and_found_again() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("flitcast");
+        let user = rustix::process::getuid().as_raw();
+        for _ in 0..2 {
+            make_own(&path, user).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        }
+        let refused = make_own(&path, user + 1).unwrap_err().to_string();
+        assert!(refused.contains("belongs to user"), "{refused}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        let refused = make_own(&path, user).unwrap_err().to_string();
+        assert!(refused.contains("chmod 700"), "{refused}");
+    }
+
+    #[test]
+    fn a_link_or_a_file_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let user = rustix::process::getuid().as_raw();
+        let (link, file) = (place.path().join("link"), place.path().join("file"));
+        symlink(place.path(), &link).unwrap();
+        fs::write(&file, "").unwrap();
+        for path in [link, file] {
+            let refused = make_own(&path, user).unwrap_err();
+            assert!(
+                matches!(refused, RuntimeDirError::NoDirectory(_)),
+                "{refused}"
+            );
+        }
+        let nowhere = make_own(&place.path().join("not/there"), user).unwrap_err();
+        assert!(nowhere.to_string().contains("not/there"), "{nowhere}");
+    }
+}

@@ -1,0 +1,138 @@
+//! How a PE fares, in a file: for who starts it and wants to know whether it lives, without
+//! a connection and without a shell. The thread that does all of a PE's work writes it every
+//! second, so a file that is old is of a PE that is stuck, stopped or gone.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+
+use thiserror::Error;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::limits::HEALTH;
+
+/// A file that is older says that nobody writes it any more: several times what a busy
+/// machine makes a PE wait.
+const OLD: Duration = Duration::from_secs(5);
+/// The longest file that is read: a line.
+const LONGEST: u64 = 1000;
+
+/// What a PE does, in a few words, for everybody on its thread to set and to read.
+#[derive(Clone, Debug, Default)]
+pub struct State(Rc<RefCell<String>>);
+
+impl State {
+    /// From now on.
+    pub fn set(&self, words: impl Into<String>) {
+        *self.0.borrow_mut() = words.into();
+    }
+}
+
+/// Writes the state to a file, again and again. Ends only when it cannot.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub async fn tell(path: PathBuf, state: State) -> io::Result<()> {
+    let part = path.with_extension("part");
+    let mut tick = interval(HEALTH);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let line = format!("{}\n", state.0.borrow());
+        std::fs::write(&part, line)?;
+        std::fs::rename(&part, &path)?;
+    }
+}
+
+/// Why a PE is not well, as far as its file says.
+#[derive(Debug, Error)]
+pub enum Unwell {
+    /// There is no file.
+    #[error("{}: {source}; is this the file of `flitcast node --join .. --health FILE`?", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody writes it any more.
+    #[error("{}: nobody has written it for {} s, so the PE is stuck, stopped or gone; it said last: {last}", path.display(), age.as_secs())]
+    Old {
+        /// Which.
+        path: PathBuf,
+        /// Since when.
+        age: Duration,
+        /// What it says.
+        last: String,
+    },
+}
+
+/// What the PE does that writes this file.
+///
+/// # Errors
+///
+/// It does nothing any more.
+pub fn check(path: &Path) -> Result<String, Unwell> {
+    let unreadable = |source| Unwell::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let written = file.metadata().and_then(|metadata| metadata.modified());
+    // A clock that was set back makes it young.
+    let age = SystemTime::now().duration_since(written.map_err(unreadable)?);
+    let age = age.unwrap_or_default();
+    let mut text = String::new();
+    let read = file.take(LONGEST).read_to_string(&mut text);
+    read.map_err(unreadable)?;
+    let last = text.trim_end().to_owned();
+    match age > OLD {
+        true => Err(Unwell::Old {
+            path: path.to_owned(),
+            age,
+            last,
+        }),
+        false => Ok(last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_nobody_writes_any_more_is_of_a_pe_that_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("health");
+        let none = check(&path).unwrap_err().to_string();
+        assert!(none.contains("No such file"), "{none}");
+        std::fs::write(&path, "P3 plays\n").unwrap();
+        assert_eq!(check(&path).unwrap(), "P3 plays");
+        let file = File::options().write(true).open(&path).unwrap();
+        let then = SystemTime::now() - Duration::from_secs(60);
+        file.set_modified(then).unwrap();
+        let old = check(&path).unwrap_err().to_string();
+        assert!(old.contains("nobody has written it for 6"), "{old}");
+        assert!(old.ends_with("it said last: P3 plays"), "{old}");
+    }
+
+    #[tokio::test]
+    async fn what_a_pe_does_is_in_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("health");
+        let state = State::default();
+        state.set("P3 waits");
+        tokio::select! {
+            told = tell(path.clone(), state) => panic!("{told:?}"),
+            () = async {
+                while check(&path).ok().as_deref() != Some("P3 waits") {
+                    tokio::task::yield_now().await;
+                }
+            } => {}
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! A PE that somebody else starts than the coordinator: a container, a job of Slurm, a
+//! person. It calls the coordinator until that is there, shows who it is, and is told what
+//! a PE that was started for the launch knows from the start. From then on it is one like
+//! the others.
+//!
+//! Who it is, its certificate says. Where connections are plain, nobody shows anything.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, Join, ToPe, Welcome};
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_WELCOME, frame_length};
+use thiserror::Error;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, lookup_host};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::coordinator::{Coordinator, dial};
+use crate::counters::Tally;
+use crate::door::listen;
+use crate::health::State;
+use crate::limits::{self, Timeouts};
+use crate::security::{Security, Transport};
+use crate::session::{NodeConfig, NodeError, serve};
+use crate::task::Commands;
+
+/// Who joins, and where.
+#[derive(Clone, Debug)]
+pub struct JoinConfig {
+    /// Which PE.
+    pub pe: PeId,
+    /// Where the coordinator listens, or will: `HOST:PORT`.
+    pub coordinator: String,
+    /// What the PE listens on; `None`: the address that the cluster file gives it.
+    pub listen: Option<SocketAddr>,
+    /// How its connections are guarded.
+    pub security: Security,
+    /// How long it tries to reach the coordinator; of no account for one that stays.
+    pub wait: Duration,
+    /// Whether it joins the next cluster when one is over, until it is stopped.
+    pub stays: bool,
+    /// What it counts, in all clusters that it joins.
+    pub tally: Tally,
+    /// Whether it runs what the coordinator says.
+    pub commands: bool,
+}
+
+/// Why a PE did not join, or ended before it was told to.
+#[derive(Debug, Error)]
+pub enum JoinError {
+    /// Nobody was there.
+    #[error(
+        "{pe} could not join at {coordinator} within {} s: {last}; is a command listening there, with [launch] kind = \"join\" in its cluster file? --wait waits longer, --stay as long as it takes",
+        wait.as_secs_f64()
+    )]
+    Nobody {
+        /// Who.
+        pe: PeId,
+        /// Where.
+        coordinator: String,
+        /// How long it tried.
+        wait: Duration,
+        /// What came of the last try.
+        last: NodeError,
+    },
+    /// It may not.
+    #[error("{pe} may not join at {coordinator}: {why}")]
+    Refused {
+        /// Who.
+        pe: PeId,
+        /// Where.
+        coordinator: String,
+        /// Why not.
+        why: String,
+    },
+    /// It had joined.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}
+
+/// Whether it makes sense to try again: the coordinator is not there yet, or not any more.
+fn may_come(error: &NodeError) -> bool {
+    match error {
+        NodeError::Coordinator { source, .. } => source.kind() != io::ErrorKind::InvalidData,
+        NodeError::Lookup { .. } => true,
+        other => other.is_cut_off(),
+    }
+}
+
+/// Joins a cluster and plays in it until the coordinator says stop; who stays joins the
+/// next one, until `shutdown` is cancelled.
+///
+/// # Errors
+///
+/// Nobody is there, it may not join, or it had to leave before it was told to. Who stays
+/// says so and tries again, whatever it is.
+pub async fn join(
+    config: JoinConfig,
+    state: State,
+    shutdown: CancellationToken,
+) -> Result<(), JoinError> {
+    let span = tracing::error_span!("pe", pe = %config.pe);
+    let life = live(&config, &state).instrument(span);
+    tokio::select! {
+        result = life => result,
+        () = shutdown.cancelled() => Ok(()),
+    }
+}
+
+async fn live(config: &JoinConfig, state: &State) -> Result<(), JoinError> {
+    let JoinConfig {
+        pe, coordinator, ..
+    } = config;
+    let own = match config.listen {
+        Some(address) => Some(bind(address)?),
+        None => None,
+    };
+    let deadline = Instant::now() + config.wait;
+    let mut pause = limits::FIRST_PAUSE;
+    let mut complained = String::new();
+    loop {
+        state.set(format!("{pe} waits for the coordinator at {coordinator}"));
+        let lived = match enter(config).await {
+            Ok((channel, node, welcome)) => {
+                state.set(format!("{pe} has joined at {}", node.coordinator));
+                tracing::info!(coordinator = %node.coordinator, "joined");
+                (pause, complained) = (limits::FIRST_PAUSE, String::new());
+                let played = play(&node, own.as_ref(), &welcome, channel).await;
+                played.map_err(JoinError::Node)
+            }
+            Err(last) if may_come(&last) && !config.stays => {
+                tracing::debug!(%last, "cannot join yet");
+                if Instant::now() + pause >= deadline {
+                    return Err(JoinError::Nobody {
+                        pe: *pe,
+                        coordinator: coordinator.clone(),
+                        wait: config.wait,
+                        last,
+                    });
+                }
+                sleep_until(Instant::now() + pause).await;
+                pause = (2 * pause).min(limits::LONGEST_PAUSE);
+                continue;
+            }
+            Err(last) if may_come(&last) => {
+                tracing::debug!(%last, "cannot join yet");
+                Ok(())
+            }
+            Err(error) => Err(JoinError::Refused {
+                pe: *pe,
+                coordinator: coordinator.clone(),
+                why: match error {
+                    NodeError::Coordinator { source, .. } => source.to_string(),
+                    NodeError::Refused { reason, .. } => reason,
+                    other => other.to_string(),
+                },
+            }),
+        };
+        match lived {
+            lived if !config.stays => return lived,
+            Ok(()) => {}
+            Err(error) => {
+                // Once: it may be the same for hours.
+                let complaint = error.to_string();
+                if complaint != complained {
+                    tracing::warn!("{complaint}; trying again");
+                    complained = complaint;
+                }
+            }
+        }
+        sleep_until(Instant::now() + pause).await;
+        pause = (2 * pause).min(limits::LONGEST_PAUSE);
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, NodeError> {
+    listen(address).map_err(|source| NodeError::Listen { address, source })
+}
+
+/// Plays in a cluster that it has joined.
+async fn play(
+    node: &NodeConfig,
+    own: Option<&TcpListener>,
+    welcome: &Welcome,
+    mut channel: Coordinator,
+) -> Result<(), NodeError> {
+    let listener;
+    let listener = match own {
+        Some(own) => own,
+        None => {
+            let address: IpAddr = welcome.listen.parse().map_err(|_| NodeError::Unexpected {
+                said: crate::clipped(&welcome.listen),
+                when: "for the address to listen on",
+            })?;
+            listener = bind((address, 0).into())?;
+            &listener
+        }
+    };
+    let served = serve(node, listener, &mut channel).await;
+    channel.finish().await;
+    served
+}
+
+/// Calls the coordinator, once, and says who wants to join.
+async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome), NodeError> {
+    let JoinConfig { pe, security, .. } = config;
+    // Its own, until it is told those of the cluster.
+    let timeouts = Timeouts::default();
+    let (addr, mut stream) = call(config, &timeouts).await?;
+    let failed = |source| NodeError::Coordinator { addr, source };
+    let asked = timeout(timeouts.handshake, ask(config, addr, &mut stream)).await;
+    let welcome = match asked {
+        Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
+        Ok(Err(error)) => return Err(failed(error)),
+        Ok(Ok(ToPe::Welcome(welcome))) => welcome,
+        Ok(Ok(ToPe::Refusal { reason })) => return Err(NodeError::Refused { addr, reason }),
+        Ok(Ok(other)) => {
+            return Err(NodeError::Unexpected {
+                said: crate::clipped(&other),
+                when: "to one who wants to join",
+            });
+        }
+    };
+    let node = NodeConfig {
+        pe: *pe,
+        coordinator: addr,
+        cluster: welcome.cluster,
+        secret: welcome.secret,
+        security: security.clone(),
+        timeouts: welcome.timeouts.into(),
+        tally: config.tally.clone(),
+        commands: commands(config, addr),
+    };
+    let channel = Coordinator::over(stream, &node.timeouts, &node.tally);
+    Ok((channel, node, welcome))
+}
+
+/// Whether commands are run for who listens there. Over a plain connection anybody on the way
+/// could say them.
+fn commands(config: &JoinConfig, coordinator: SocketAddr) -> Commands {
+    let pe = config.pe;
+    match (config.commands, &config.security) {
+        (false, _) => Commands::Refuse(format!(
+            "{pe} was not started to run commands: start it with `flitcast node --join .. --commands`"
+        )),
+        (true, Security::Plain) if !coordinator.ip().to_canonical().is_loopback() => {
+            Commands::Refuse(format!(
+                "{pe} runs no commands over a plain connection: use --credentials instead of --insecure"
+            ))
+        }
+        (true, _) => Commands::Run,
+    }
+}
+
+/// Connects to the first of the coordinator's addresses that lets us.
+async fn call(
+    config: &JoinConfig,
+    timeouts: &Timeouts,
+) -> Result<(SocketAddr, Transport), NodeError> {
+    let name = &config.coordinator;
+    let lookup = |source| NodeError::Lookup {
+        name: name.clone(),
+        source,
+    };
+    let found = timeout(limits::LOOKUP, lookup_host(name)).await;
+    let found = found
+        .map_err(|_| lookup(io::ErrorKind::TimedOut.into()))?
+        .map_err(lookup)?;
+    let mut last = lookup(io::Error::other("there is no such host"));
+    for addr in found {
+        match dial(addr, &config.security, timeouts).await {
+            Ok(stream) => return Ok((addr, stream)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Says who wants to join, and hears the answer.
+async fn ask(
+    config: &JoinConfig,
+    coordinator: SocketAddr,
+    stream: &mut Transport,
+) -> io::Result<ToPe> {
+    let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let mut frame = Vec::new();
+    let join = Join {
+        pe: config.pe,
+        stays: config.stays,
+        commands: commands(config, coordinator) == Commands::Run,
+    };
+    FromPe::Join(join).put(&mut frame);
+    stream.write_all(&frame).await?;
+    stream.flush().await?;
+    let mut prefix = [0; LENGTH_BYTES];
+    stream.read_exact(&mut prefix).await?;
+    // An alert of TLS, or a handshake.
+    if matches!(prefix, [0x15 | 0x16, 3, ..]) {
+        let why = "it wants certificates: give --credentials DIR instead of --insecure, or give its command --insecure";
+        return Err(invalid(why.to_owned()));
+    }
+    let length = frame_length(prefix, MAX_WELCOME).map_err(|e| invalid(e.to_string()))?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    ToPe::parse(&body).map_err(|e| invalid(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_run_if_that_was_asked_for_and_nobody_is_on_the_way() {
+        let config = |commands| JoinConfig {
+            pe: PeId(3),
+            coordinator: String::new(),
+            listen: None,
+            security: Security::Plain,
+            wait: Duration::ZERO,
+            stays: true,
+            tally: Tally::default(),
+            commands,
+        };
+        let refused = |commands, at: &str| {
+            let at = at.parse().expect("an address");
+            match super::commands(&config(commands), at) {
+                Commands::Run => None,
+                Commands::Refuse(why) => Some(why),
+            }
+        };
+        let idle = refused(false, "127.0.0.1:1").expect("nobody asked for it");
+        assert!(
+            idle.contains("P3 was not started to run commands"),
+            "{idle}"
+        );
+        for loopback in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert_eq!(refused(true, loopback), None);
+        }
+        for elsewhere in ["10.0.0.1:1", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1"] {
+            let why = refused(true, elsewhere).expect("it is plain");
+            assert!(why.contains("over a plain connection"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Cuts what a command says into lines.
+
+use flitcast_proto::wire::MAX_LINE_CHARS;
+
+/// What has been said of a line that is not complete.
+#[derive(Debug, Default)]
+pub struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// The lines that these bytes complete. A long one is complete before its end.
+    pub fn cut(&mut self, bytes: &[u8]) -> Vec<String> {
+        let mut complete = Vec::new();
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.begun.push(byte);
+            }
+            // A character has at least one byte.
+            if byte == b'\n' || self.begun.len() == MAX_LINE_CHARS {
+                complete.push(self.take());
+            }
+        }
+        complete
+    }
+
+    /// What was said behind the last end of a line.
+    pub fn rest(&mut self) -> Vec<String> {
+        match self.begun.is_empty() {
+            true => Vec::new(),
+            false => vec![self.take()],
+        }
+    }
+
+    fn take(&mut self) -> String {
+        let line = String::from_utf8_lossy(&self.begun).into_owned();
+        self.begun.clear();
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_where_they_end_or_are_too_long() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.cut(b"one\ntw"), ["one"]);
+        assert_eq!(lines.cut("o\n\nthr\u{e9}".as_bytes()), ["two", ""]);
+        assert_eq!(lines.rest(), ["thr\u{e9}"]);
+        assert!(lines.rest().is_empty());
+        let long = lines.cut(&[b'x'; 2 * MAX_LINE_CHARS + 1]);
+        assert_eq!(long.len(), 2);
+        assert!(long.iter().all(|line| line.len() == MAX_LINE_CHARS));
+        assert_eq!(lines.rest(), ["x"]);
+    }
+}

@@ -1,0 +1,188 @@
+//! A tree without its dead: who takes their children in, and who is cut off.
+
+use crate::PeId;
+
+use super::Tree;
+
+/// A tree that was repaired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// Without the dead and the stranded, who are absent from it.
+    pub tree: Tree,
+    /// The orphans that were taken in, in index order.
+    pub moves: Vec<Move>,
+    /// Those that live and that no living ancestor can reach, in index order.
+    pub stranded: Vec<PeId>,
+}
+
+/// An orphan that got another parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The orphan.
+    pub pe: PeId,
+    /// Its parent that is no more.
+    pub from: PeId,
+    /// Its new one.
+    pub to: PeId,
+}
+
+impl Tree {
+    /// The tree without these PEs. An orphan moves to its nearest living ancestor that
+    /// can reach it, by `can_reach(orphan, ancestor)`, and its subtree comes along. Who
+    /// finds none is stranded, and no parent to others: its children look further up for
+    /// themselves, since one that the parent cannot be reached from may well be reached.
+    ///
+    /// # Panics
+    ///
+    /// If P0 is among the dead: nothing can be repaired without it.
+    pub fn without(&self, dead: &[PeId], can_reach: impl Fn(PeId, PeId) -> bool) -> Repair {
+        assert!(!dead.contains(&PeId::ROOT), "there is no tree without P0");
+        let mut parents = vec![None; self.len()];
+        let mut is_in = vec![false; self.len()];
+        is_in[0] = true;
+        let mut is_dead = vec![false; self.len()];
+        for pe in dead {
+            is_dead[pe.index()] = true;
+        }
+        let mut moves = Vec::new();
+        let mut stranded = Vec::new();
+        // Parents stand before their children, so each ancestor's fate is known.
+        for &pe in &self.top_down()[1..] {
+            let Some(parent) = self.parent(pe).filter(|_| !is_dead[pe.index()]) else {
+                continue;
+            };
+            let ancestors = std::iter::successors(Some(parent), |&pe| self.parent(pe));
+            let mut living = ancestors.filter(|ancestor| is_in[ancestor.index()]);
+            match living.find(|&ancestor| ancestor == parent || can_reach(pe, ancestor)) {
+                Some(to) => {
+                    parents[pe.index()] = Some(to);
+                    is_in[pe.index()] = true;
+                    if to != parent {
+                        moves.push(Move {
+                            pe,
+                            from: parent,
+                            to,
+                        });
+                    }
+                }
+                None => stranded.push(pe),
+            }
+        }
+        moves.sort_unstable_by_key(|moved| moved.pe);
+        stranded.sort_unstable();
+        Repair {
+            tree: Tree::of_checked(parents),
+            moves,
+            stranded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tree::{TreeFault, TreeSpec};
+
+    fn tree(text: &str) -> Tree {
+        text.parse::<TreeSpec>().unwrap().build().unwrap()
+    }
+
+    fn ids(indices: &[u32]) -> Vec<PeId> {
+        indices.iter().copied().map(PeId).collect()
+    }
+
+    fn moved(pe: u32, from: u32, to: u32) -> Move {
+        let [pe, from, to] = [pe, from, to].map(PeId);
+        Move { pe, from, to }
+    }
+
+    #[test]
+    fn orphans_move_to_the_nearest_living_ancestor() {
+        let repair = tree("kary:2:8").without(&ids(&[1, 3]), |_, _| true);
+        // P3's child P7 has P1 above it, who is dead too.
+        assert_eq!(repair.moves, [moved(4, 1, 0), moved(7, 3, 0)]);
+        assert_eq!(repair.stranded, []);
+        let tree = repair.tree;
+        assert_eq!((tree.len(), tree.count()), (8, 6));
+        assert!(tree.pes().eq(ids(&[0, 2, 4, 5, 6, 7])));
+        assert!(tree.absent().eq(ids(&[1, 3])));
+        assert_eq!(tree.children(PeId::ROOT), ids(&[2, 4, 7]));
+        assert_eq!(tree.parent(PeId(3)), None);
+        assert_eq!(tree.children(PeId(3)), []);
+        assert_eq!(tree.child_toward(PeId::ROOT, PeId(3)), None);
+        assert_eq!(tree.subtree_sums(|_| 1), [6, 0, 3, 0, 1, 1, 1, 1]);
+        assert_eq!(
+            format!("{tree:?}"),
+            "Tree parents of P1.. [absent, 0, absent, 0, 2, 2, 0]"
+        );
+    }
+
+    #[test]
+    fn who_cannot_be_reached_is_stranded_and_its_children_look_for_themselves() {
+        // P4 can be reached from P0, its parent P3 cannot.
+        let only_p4 = |pe: PeId, ancestor: PeId| (pe, ancestor) == (PeId(4), PeId::ROOT);
+        let repair = tree("path:6").without(&ids(&[2]), only_p4);
+        assert_eq!(repair.stranded, ids(&[3]));
+        assert_eq!(repair.moves, [moved(4, 3, 0)]);
+        assert!(repair.tree.pes().eq(ids(&[0, 1, 4, 5])));
+        assert!(!repair.tree.is_path(), "P0 has two children now");
+        let nobody = tree("path:4").without(&ids(&[1]), |_, _| false);
+        assert_eq!(nobody.stranded, ids(&[2, 3]));
+        assert_eq!(nobody.tree.count(), 1);
+    }
+
+    #[test]
+    fn a_repaired_tree_is_repaired_again() {
+        let first = tree("path:5").without(&ids(&[2]), |_, _| true).tree;
+        assert!(first.is_path());
+        let second = first.without(&ids(&[2, 3]), |_, _| true);
+        assert_eq!(second.moves, [moved(4, 3, 1)]);
+        assert!(second.tree.is_path());
+    }
+
+    #[test]
+    fn nobody_is_below_the_absent() {
+        let parents = [None, Some(PeId(0)), None, Some(PeId(2))];
+        let faults = Tree::with_absent(parents.to_vec()).unwrap_err().0;
+        let (pe, parent) = (PeId(3), PeId(2));
+        assert_eq!(faults, [TreeFault::AbsentParent { pe, parent }]);
+        assert_eq!(faults[0].to_string(), "P3: parent P2 is absent");
+    }
+
+    proptest! {
+        #[test]
+        fn each_pe_is_dead_stranded_or_below_its_nearest_ancestor(
+            len in 1u64..40, seed in any::<u64>(), share in 0u64..100,
+        ) {
+            let tree = tree(&format!("random:{len}:{seed}"));
+            let mut random = crate::seeded::SplitMix64::new(seed);
+            let dead: Vec<PeId> = tree.pes().skip(1).filter(|_| random.below(100) < share).collect();
+            let reach = |pe: PeId, to: PeId| !(pe.0 ^ to.0 ^ seed as u32).is_multiple_of(3);
+            let repair = tree.without(&dead, reach);
+            for pe in tree.pes().skip(1) {
+                let fates = [
+                    dead.contains(&pe),
+                    repair.stranded.contains(&pe),
+                    repair.tree.contains(pe),
+                ];
+                prop_assert_eq!(fates.iter().filter(|fate| **fate).count(), 1, "{}", pe);
+                let mut above = tree.parent(pe);
+                while let Some(ancestor) = above {
+                    if repair.tree.contains(ancestor)
+                        && (tree.parent(pe) == above || reach(pe, ancestor)) {
+                        break;
+                    }
+                    above = tree.parent(ancestor);
+                }
+                if !dead.contains(&pe) {
+                    prop_assert_eq!(repair.tree.parent(pe), above);
+                }
+                let moved = repair.moves.iter().any(|moved| moved.pe == pe);
+                let has_moved = fates[2] && repair.tree.parent(pe) != tree.parent(pe);
+                prop_assert_eq!(moved, has_moved);
+            }
+        }
+    }
+}

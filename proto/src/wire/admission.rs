@@ -1,0 +1,113 @@
+//! What a process is told on its standard input by who starts it: all that makes it one
+//! of the cluster. An argument would be seen by other users, and an environment passed on.
+
+use std::fmt;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::{LENGTH_BYTES, MAX_ADMISSION, Secret, WireError, frame_length, pb, put_frame};
+
+/// What makes a process one of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Names the cluster.
+    pub cluster: u64,
+    /// Drawn for this launch.
+    pub secret: Secret,
+    /// With which it shows who it is, and knows the others; `None` where connections are
+    /// plain, or where it has credentials of its own.
+    pub credentials: Option<IssuedCredentials>,
+}
+
+/// A certificate that was issued for one PE, with all that belongs to it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IssuedCredentials {
+    /// The certificate of who issued it, and everybody else's: DER.
+    pub authority: Bytes,
+    /// The certificate: DER.
+    pub certificate: Bytes,
+    /// Its private key: PKCS #8, DER.
+    pub key: Bytes,
+}
+
+/// Not the key.
+impl fmt::Debug for IssuedCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IssuedCredentials(..)")
+    }
+}
+
+impl Admission {
+    /// As a frame.
+    pub fn written(&self) -> Vec<u8> {
+        let message = pb::Admission {
+            cluster: self.cluster,
+            secret: self.secret.to_bytes(),
+            credentials: self.credentials.clone().map(|it| pb::Credentials {
+                authority: it.authority,
+                certificate: it.certificate,
+                key: it.key,
+            }),
+        };
+        let mut frame = Vec::new();
+        put_frame(&message, &mut frame);
+        frame
+    }
+
+    /// Reads the frame that is all there is.
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn parse(frame: &[u8]) -> Result<Admission, WireError> {
+        let Some((prefix, body)) = frame.split_first_chunk::<LENGTH_BYTES>() else {
+            return Err(WireError::malformed("nothing is there"));
+        };
+        if frame_length(*prefix, MAX_ADMISSION)? != body.len() {
+            return Err(WireError::malformed("it is cut off, or more than one"));
+        }
+        let message = pb::Admission::decode(body)?;
+        Ok(Admission {
+            cluster: message.cluster,
+            secret: Secret::parse(&message.secret)?,
+            credentials: message.credentials.map(|it| IssuedCredentials {
+                authority: it.authority,
+                certificate: it.certificate,
+                key: it.key,
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(credentials: Option<IssuedCredentials>) -> Admission {
+        Admission {
+            cluster: 0xfeed,
+            secret: Secret::new([3; Secret::BYTES]),
+            credentials,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_less() {
+        let issued = IssuedCredentials {
+            authority: vec![1; 500].into(),
+            certificate: vec![2; 600].into(),
+            key: vec![3; 130].into(),
+        };
+        for admission in [admission(None), admission(Some(issued))] {
+            let frame = admission.written();
+            assert_eq!(Admission::parse(&frame), Ok(admission));
+            for cut in 0..frame.len() {
+                assert!(Admission::parse(&frame[..cut]).is_err(), "{cut} bytes");
+            }
+            assert!(Admission::parse(&[&frame[..], b"x"].concat()).is_err());
+        }
+        let long = (MAX_ADMISSION as u32 + 1).to_be_bytes();
+        assert!(Admission::parse(&long).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! What a PE has counted, to and from protobuf.
+
+use crate::PeId;
+use crate::wire::{MAX_COUNTED_EDGES, WireError, pb};
+
+/// What a PE has counted in the rounds of its assignment: nothing goes down, but for what
+/// is so now and what is of the latest round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By neighbour, the parent first; [`MAX_COUNTED_EDGES`] at most.
+    pub edges: Vec<EdgeCounts>,
+    /// Rounds.
+    pub rounds_begun: u64,
+    /// Rounds in which its part was played to the end.
+    pub rounds_done: u64,
+    /// Flits that had to wait for a busy port.
+    pub collisions: u64,
+    /// Frames of earlier rounds, which were dropped.
+    pub late_frames: u64,
+    /// Frames that had come before on the same edge, which were dropped.
+    pub repeated_frames: u64,
+    /// Flits of messages not its own, in user memory, now.
+    pub buffered_flits: u64,
+    /// The most of them so far.
+    pub peak_buffered_flits: u64,
+    /// Payload bytes in the latest round: of the PE's own messages that were sent, and of
+    /// messages for it that were delivered.
+    pub moved_bytes: u64,
+    /// Own messages that a schedule gave a moment to begin at.
+    pub slips: u64,
+    /// By how much they began behind it, in nanoseconds and in all.
+    pub slip_ns: u64,
+    /// The process's resident set, in bytes, now.
+    pub resident_bytes: u64,
+}
+
+/// Frames on an edge, as the PE at one end saw them: all but those that measure the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeCounts {
+    /// Who is at the other end.
+    pub peer: PeId,
+    /// Bytes of frames that came, with their lengths and seals.
+    pub received_bytes: u64,
+    /// Bytes of frames that went.
+    pub sent_bytes: u64,
+    /// Flits that came.
+    pub received_flits: u64,
+    /// Flits that went.
+    pub sent_flits: u64,
+}
+
+impl Counts {
+    /// Takes in what was counted behind this, from 0 again: in another cluster, say.
+    pub fn add(&mut self, later: &Counts) {
+        for edge in &later.edges {
+            match self.edges.iter_mut().find(|known| known.peer == edge.peer) {
+                Some(known) => known.add(edge),
+                None => self.edges.push(*edge),
+            }
+        }
+        self.rounds_begun += later.rounds_begun;
+        self.rounds_done += later.rounds_done;
+        self.collisions += later.collisions;
+        self.late_frames += later.late_frames;
+        self.repeated_frames += later.repeated_frames;
+        self.buffered_flits = later.buffered_flits;
+        self.peak_buffered_flits = self.peak_buffered_flits.max(later.peak_buffered_flits);
+        self.moved_bytes = later.moved_bytes;
+        self.slips += later.slips;
+        self.slip_ns += later.slip_ns;
+        self.resident_bytes = later.resident_bytes;
+    }
+}
+
+impl EdgeCounts {
+    fn add(&mut self, later: &EdgeCounts) {
+        self.received_bytes += later.received_bytes;
+        self.sent_bytes += later.sent_bytes;
+        self.received_flits += later.received_flits;
+        self.sent_flits += later.sent_flits;
+    }
+}
+
+/// Of who has counted nothing, nothing is said.
+pub(super) fn put_counts(counts: Counts) -> Option<pb::Counts> {
+    if counts == Counts::default() {
+        return None;
+    }
+    Some(pb::Counts {
+        edges: counts.edges.into_iter().map(put_edge).collect(),
+        rounds_begun: counts.rounds_begun,
+        rounds_done: counts.rounds_done,
+        collisions: counts.collisions,
+        late_frames: counts.late_frames,
+        repeated_frames: counts.repeated_frames,
+        buffered_flits: counts.buffered_flits,
+        peak_buffered_flits: counts.peak_buffered_flits,
+        moved_bytes: counts.moved_bytes,
+        slips: counts.slips,
+        slip_ns: counts.slip_ns,
+        resident_bytes: counts.resident_bytes,
+    })
+}
+
+pub(super) fn parse_counts(counts: Option<pb::Counts>) -> Result<Counts, WireError> {
+    let counts = counts.unwrap_or_default();
+    let edges = counts.edges.len();
+    if edges > MAX_COUNTED_EDGES {
+        return Err(WireError::malformed(format!("counts of {edges} edges")));
+    }
+    Ok(Counts {
+        edges: counts.edges.into_iter().map(parse_edge).collect(),
+        rounds_begun: counts.rounds_begun,
+        rounds_done: counts.rounds_done,
+        collisions: counts.collisions,
+        late_frames: counts.late_frames,
+        repeated_frames: counts.repeated_frames,
+        buffered_flits: counts.buffered_flits,
+        peak_buffered_flits: counts.peak_buffered_flits,
+        moved_bytes: counts.moved_bytes,
+        slips: counts.slips,
+        slip_ns: counts.slip_ns,
+        resident_bytes: counts.resident_bytes,
+    })
+}
+
+fn put_edge(edge: EdgeCounts) -> pb::EdgeCounts {
+    pb::EdgeCounts {
+        peer: edge.peer.0,
+        received_bytes: edge.received_bytes,
+        sent_bytes: edge.sent_bytes,
+        received_flits: edge.received_flits,
+        sent_flits: edge.sent_flits,
+    }
+}
+
+fn parse_edge(edge: pb::EdgeCounts) -> EdgeCounts {
+    EdgeCounts {
+        peer: PeId(edge.peer),
+        received_bytes: edge.received_bytes,
+        sent_bytes: edge.sent_bytes,
+        received_flits: edge.received_flits,
+        sent_flits: edge.sent_flits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_no_more_than_a_process_has() {
+        let of = |edges| pb::Counts {
+            edges: vec![pb::EdgeCounts::default(); edges],
+            ..Default::default()
+        };
+        let most = parse_counts(Some(of(MAX_COUNTED_EDGES))).map(|counts| counts.edges.len());
+        assert_eq!(most, Ok(MAX_COUNTED_EDGES));
+        let refused = parse_counts(Some(of(MAX_COUNTED_EDGES + 1))).expect_err("one more");
+        assert!(refused.to_string().contains("65537 edges"), "{refused}");
+    }
+}

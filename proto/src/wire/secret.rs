@@ -1,0 +1,74 @@
+//! The secret that the processes of one launch share.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::WireError;
+
+/// Shows that a process belongs to this launch: whoever started it has told it. It is
+/// for connections that nobody else can listen to; over a network, certificates come on
+/// top of it.
+#[derive(Clone, Copy)]
+pub struct Secret([u8; Secret::BYTES]);
+
+impl Secret {
+    /// Its length: nobody guesses 256 bits.
+    pub const BYTES: usize = 32;
+
+    /// Takes bytes that were drawn at random.
+    pub fn new(drawn: [u8; Secret::BYTES]) -> Secret {
+        Secret(drawn)
+    }
+
+    /// For the wire.
+    pub(super) fn to_bytes(self) -> Bytes {
+        Bytes::copy_from_slice(&self.0)
+    }
+
+    /// From the wire.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Secret, WireError> {
+        let bytes = bytes.try_into();
+        bytes
+            .map(Secret)
+            .map_err(|_| WireError::malformed("a secret has 32 bytes"))
+    }
+}
+
+/// Takes the same time wherever the first difference is, so that nobody can find a secret
+/// byte by byte.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Secret) -> bool {
+        let bytes = self.0.iter().zip(other.0);
+        let differences = bytes.fold(0, |found, (ours, theirs)| found | (ours ^ theirs));
+        std::hint::black_box(differences) == 0
+    }
+}
+
+impl Eq for Secret {}
+
+/// Not the secret: what is logged is read by others.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_difference_counts_and_nothing_is_printed() {
+        let secret = Secret::new([7; Secret::BYTES]);
+        assert_eq!(secret, Secret::new([7; Secret::BYTES]));
+        for place in 0..Secret::BYTES {
+            let mut bytes = [7; Secret::BYTES];
+            bytes[place] ^= 0x80;
+            assert_ne!(secret, Secret::new(bytes), "byte {place}");
+        }
+        assert_eq!(format!("{secret:?}"), "Secret(..)");
+        assert!(Secret::parse(&[7; 31]).is_err());
+        assert!(Secret::parse(&[]).is_err());
+    }
+}

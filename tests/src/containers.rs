@@ -1,0 +1,297 @@
+//! The containers of `deploy/compose.yaml`, built and run as `deploy/README.md` says.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::binary::of_cargo;
+use crate::{run, scratch};
+
+/// Many times what any step takes here but building.
+const LIMIT: Duration = Duration::from_secs(120);
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Whoever the image runs as.
+const USER: u32 = 65532;
+
+/// The addresses of `deploy/containers.toml` are there once.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// That containers can be run here.
+///
+/// # Panics
+///
+/// Saying what is missing.
+#[track_caller]
+fn check() {
+    let info = Command::new("docker").arg("info").output();
+    assert!(
+        info.is_ok_and(|output| output.status.success()),
+        "no Docker daemon answers: install Debian's docker.io and start it"
+    );
+    assert!(
+        compose_program().is_some(),
+        "there is no docker-compose and no `docker compose`: install Debian's docker-compose"
+    );
+}
+
+/// `docker-compose`, or `docker compose`.
+fn compose_program() -> Option<&'static [&'static str]> {
+    static FOUND: LazyLock<Option<&'static [&'static str]>> = LazyLock::new(|| {
+        let all: [&[&str]; 2] = [&["docker-compose"], &["docker", "compose"]];
+        all.into_iter().find(|words| {
+            let version = Command::new(words[0])
+                .args(&words[1..])
+                .arg("version")
+                .output();
+            version.is_ok_and(|output| output.status.success())
+        })
+    });
+    *FOUND
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Builds the image `flitcast` as `deploy/README.md` says, once; the size of the binary.
+#[track_caller]
+fn image() -> u64 {
+    static BUILT: LazyLock<u64> = LazyLock::new(|| {
+        let script = root().join("deploy/build-image");
+        let mut build = Command::new(script);
+        for name in of_cargo() {
+            build.env_remove(name);
+        }
+        let built = build.output().expect("it can be run");
+        let said = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success(), "the image cannot be built: {said}");
+        let binary = root().join("target").join(TARGET).join("image/flitcast");
+        std::fs::metadata(binary).expect("it was built").len()
+    });
+    *BUILT
+}
+
+/// The tree in containers, PEs and all.
+#[derive(Debug)]
+pub struct Containers {
+    dir: tempfile::TempDir,
+    project: String,
+    /// Bytes of the binary that is the image.
+    pub image_bytes: u64,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Containers {
+    /// Makes the folders and credentials of all; nothing runs yet.
+    #[track_caller]
+    pub fn prepare() -> Containers {
+        check();
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let image_bytes = image();
+        let dir = scratch();
+        let folder = dir.path().join("credentials");
+        run([
+            OsStr::new("ca"),
+            OsStr::new("init"),
+            folder.as_os_str(),
+            OsStr::new("--pes"),
+            OsStr::new("8"),
+        ])
+        .ok();
+        for pe in 0..8 {
+            std::fs::create_dir(dir.path().join(format!("p{pe}"))).expect("it can be");
+        }
+        let containers = Containers {
+            // The same in each run: their addresses are there once, and what a run leaves
+            // that was killed, the next one takes away.
+            project: "flitcast-test".to_owned(),
+            dir,
+            image_bytes,
+            _alone: alone,
+        };
+        if rustix::process::geteuid().is_root() {
+            give_away(containers.dir.path());
+        }
+        // What an earlier run has left whose end nobody saw.
+        containers.down();
+        containers
+    }
+
+    /// A path in the folder of all.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// `docker-compose` with these words.
+    #[track_caller]
+    fn compose(&self, words: &[&str]) -> Command {
+        let program = compose_program().expect("it was looked for");
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]);
+        let file = root().join("deploy/compose.yaml");
+        command
+            .arg("-f")
+            .arg(file)
+            .args(["-p", &self.project])
+            .args(words);
+        command
+            .env("FLITCAST_OUT", self.dir.path())
+            .stdin(Stdio::null());
+        if !rustix::process::geteuid().is_root() {
+            let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+            let user = format!("{}:{}", user.as_raw(), group.as_raw());
+            command.env("FLITCAST_USER", user);
+        }
+        command
+    }
+
+    /// Does it, and that it goes well.
+    #[track_caller]
+    pub fn done(&self, words: &[&str]) -> String {
+        let output = self.compose(words).output().expect("it can be run");
+        let told = told(&output);
+        assert!(output.status.success(), "{words:?}: {told}");
+        told
+    }
+
+    /// The container that plays a PE.
+    #[track_caller]
+    pub fn container(&self, pe: u32) -> String {
+        let output = self.compose(&["ps", "-q", &format!("p{pe}")]).output();
+        let output = output.expect("it can be run");
+        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        assert!(!id.is_empty(), "nobody plays P{pe}: {}", told(&output));
+        id
+    }
+
+    /// The name of one of its networks.
+    pub fn network(&self, name: &str) -> String {
+        format!("{}_{name}", self.project)
+    }
+
+    /// A command of the coordinator, while the PEs run.
+    #[track_caller]
+    pub fn command(&self, line: &str) -> Coordinated {
+        let mut words = vec!["run", "--rm", "-T", "--no-deps", "gather"];
+        words.extend(line.split_whitespace());
+        words.extend([
+            "--cluster",
+            "/cluster.toml",
+            "--credentials",
+            "/credentials",
+        ]);
+        let mut command = self.compose(&words);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it can be run");
+        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let (say, stderr) = mpsc::channel();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let _ = say.send(line);
+            }
+        });
+        Coordinated {
+            child,
+            stderr,
+            seen: String::new(),
+            deadline: Instant::now() + LIMIT,
+        }
+    }
+
+    fn down(&self) {
+        let down = self
+            .compose(&["down", "--remove-orphans", "--timeout", "2"])
+            .output();
+        let down = down.expect("it can be run");
+        assert!(
+            down.status.success() || thread::panicking(),
+            "{}",
+            told(&down)
+        );
+    }
+}
+
+impl Drop for Containers {
+    fn drop(&mut self) {
+        self.down();
+    }
+}
+
+/// `docker` with these words, which has to go well.
+#[track_caller]
+pub fn docker(words: &[&str]) -> String {
+    let output = Command::new("docker").args(words).output();
+    let output = output.expect("docker is there");
+    assert!(output.status.success(), "{words:?}: {}", told(&output));
+    told(&output)
+}
+
+fn told(output: &Output) -> String {
+    let out = String::from_utf8_lossy(&output.stdout);
+    format!("{out}{}", String::from_utf8_lossy(&output.stderr))
+}
+
+/// To the user of the image, who is nobody here.
+fn give_away(path: &Path) {
+    std::os::unix::fs::chown(path, Some(USER), Some(USER)).expect("root can");
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).expect("it can be listed") {
+            give_away(&entry.expect("it can be listed").path());
+        }
+    }
+}
+
+/// A command under way in the coordinator's container.
+#[derive(Debug)]
+pub struct Coordinated {
+    child: Child,
+    stderr: Receiver<String>,
+    seen: String,
+    deadline: Instant,
+}
+
+impl Coordinated {
+    fn next(&mut self) -> Option<String> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.stderr.recv_timeout(left) {
+            Ok(line) => {
+                self.seen += &format!("{line}\n");
+                Some(line)
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("not within {LIMIT:?}: {}", self.seen),
+        }
+    }
+
+    /// Waits for a line on stderr that holds this.
+    #[track_caller]
+    pub fn wait_for(&mut self, part: &str) {
+        loop {
+            match self.next() {
+                Some(line) if line.contains(part) => return,
+                Some(_) => {}
+                None => panic!("never said {part}: {}", self.seen),
+            }
+        }
+    }
+
+    /// Waits for the end: the exit status, and all of stderr.
+    #[track_caller]
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        while self.next().is_some() {}
+        let status = self.child.wait().expect("it is our child");
+        (status.code(), std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Coordinated {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,153 @@
+//! A network that doubles frames: every PE of a cluster is reached through a door of the
+//! test's, which passes on each frame once or twice. So that its children call there, what
+//! the PE says of itself to the coordinator goes through the test's hands as well.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::wire::LENGTH_BYTES;
+use flitcast_proto::wire::control::FromPe;
+
+use crate::edge::read_length;
+use crate::impostor::spoken;
+
+/// Of a hundred frames, so many are doubled.
+const PERCENT: u64 = 50;
+
+/// Starts a PE whose `--coordinator` is the test's, and leaves a note of the right one.
+const SCRIPT: &str = "\
+note=$1; door=$2; shift 2
+before=
+for word; do
+    shift
+    if [ \"$before\" = --coordinator ]; then echo \"$word\" >\"$note\"; word=$door; fi
+    before=$word
+    set -- \"$@\" \"$word\"
+done
+exec \"$@\"
+";
+
+/// A cluster on this machine, all of whose edges double frames.
+#[derive(Debug)]
+pub struct Doubling {
+    dir: tempfile::TempDir,
+    doubled: Arc<AtomicU64>,
+}
+
+impl Doubling {
+    /// One of a PE for each entry: the index of its parent, P0's apart, which is nobody.
+    #[track_caller]
+    pub fn of(parents: &[u32], seed: u64) -> Doubling {
+        let dir = crate::scratch();
+        let doubled = Arc::<AtomicU64>::default();
+        let script = dir.path().join("play");
+        std::fs::write(&script, SCRIPT).expect("it can be written");
+        let mut text = String::from("name = \"doubling\"\ncoordinator = \"127.0.0.1\"\n");
+        for pe in 0..=parents.len() {
+            let note = dir.path().join(format!("note{pe}"));
+            let door = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+            let address = door.local_addr().expect("it listens");
+            text += &format!(
+                "[[pe]]\nname = \"p{pe}\"\naddress = \"127.0.0.1\"\n\
+                 run = [\"sh\", {:?}, {:?}, \"{address}\"]\n",
+                script.display().to_string(),
+                note.display().to_string(),
+            );
+            if pe > 0 {
+                text += &format!("parent = \"p{}\"\n", parents[pe - 1]);
+            }
+            let chance = SplitMix64::new(seed ^ (pe as u64) << 32);
+            let doubled = doubled.clone();
+            thread::spawn(move || introduce(&door, &note, chance, &doubled));
+        }
+        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
+        Doubling { dir, doubled }
+    }
+
+    /// Its file, for `--cluster`.
+    pub fn file(&self) -> PathBuf {
+        self.dir.path().join("cluster.toml")
+    }
+
+    /// Frames that were doubled so far.
+    pub fn doubled(&self) -> u64 {
+        self.doubled.load(Relaxed)
+    }
+}
+
+/// Carries a PE's channel to the coordinator, and says that it listens at the test's door.
+fn introduce(door: &TcpListener, note: &Path, chance: SplitMix64, doubled: &Arc<AtomicU64>) {
+    let Ok((mut pe, _)) = door.accept() else {
+        return;
+    };
+    let coordinator = std::fs::read_to_string(note).expect("the script has left it");
+    let mut coordinator = TcpStream::connect(coordinator.trim()).expect("the coordinator listens");
+    let length = read_length(&mut pe).expect("a PE registers");
+    let mut body = vec![0; length as usize];
+    pe.read_exact(&mut body).expect("a PE registers");
+    let Ok(FromPe::Register(mut register)) = FromPe::parse(&body) else {
+        panic!("a PE's first word is not its name");
+    };
+    let inside = register.listen.parse().expect("an address and a port");
+    let outside = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    register.listen = outside.local_addr().expect("it listens").to_string();
+    let doubled = doubled.clone();
+    thread::spawn(move || let_in(&outside, inside, chance, &doubled));
+    let word = spoken(&FromPe::Register(register));
+    coordinator.write_all(&word).expect("the coordinator hears");
+    let copy = |stream: &TcpStream| stream.try_clone().expect("it can be");
+    let (from, to) = (copy(&coordinator), copy(&pe));
+    thread::spawn(move || carry(from, to));
+    carry(pe, coordinator);
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(std::net::Shutdown::Write);
+}
+
+/// Passes on what comes to a PE's door and what goes out there.
+fn let_in(
+    outside: &TcpListener,
+    inside: SocketAddr,
+    mut chance: SplitMix64,
+    doubled: &Arc<AtomicU64>,
+) {
+    while let Ok((child, _)) = outside.accept() {
+        let pe = TcpStream::connect(inside).expect("the PE listens");
+        for (from, to) in [(&child, &pe), (&pe, &child)] {
+            let copy = |stream: &TcpStream| stream.try_clone().expect("it can be");
+            let (from, to) = (copy(from), copy(to));
+            let (seed, doubled) = (chance.below(u64::MAX), doubled.clone());
+            thread::spawn(move || {
+                let _ = pass_on(from, &to, SplitMix64::new(seed), &doubled);
+                let _ = to.shutdown(std::net::Shutdown::Write);
+            });
+        }
+    }
+}
+
+fn pass_on(
+    mut from: TcpStream,
+    mut to: &TcpStream,
+    mut chance: SplitMix64,
+    doubled: &AtomicU64,
+) -> io::Result<()> {
+    to.set_nodelay(true)?;
+    loop {
+        let length = read_length(&mut from)?;
+        let mut frame = length.to_be_bytes().to_vec();
+        frame.resize(LENGTH_BYTES + length as usize, 0);
+        from.read_exact(&mut frame[LENGTH_BYTES..])?;
+        if chance.below(100) < PERCENT {
+            doubled.fetch_add(1, Relaxed);
+            frame = frame.repeat(2);
+        }
+        to.write_all(&frame)?;
+    }
+}

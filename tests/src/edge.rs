@@ -1,0 +1,121 @@
+//! The end of a tree edge that a test plays: frames with their seals, one after the
+//! other, on a plain socket.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+
+use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, Sealer};
+use flitcast_proto::wire::{LENGTH_BYTES, edge::EdgeFrame, flit};
+
+/// Longer than any frame that a test meets.
+const LONGEST: usize = 2 << 20;
+
+/// Both directions of an edge, from one end.
+#[derive(Debug)]
+pub struct Edge {
+    /// What comes.
+    pub incoming: Incoming,
+    /// What goes.
+    pub outgoing: Outgoing,
+}
+
+/// What comes over an edge.
+#[derive(Debug)]
+pub struct Incoming {
+    /// The socket.
+    pub stream: TcpStream,
+    opener: Opener,
+}
+
+/// What goes over an edge.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// The socket.
+    pub stream: TcpStream,
+    sealer: Sealer,
+}
+
+impl Edge {
+    /// An edge on which nothing was said yet.
+    #[track_caller]
+    pub fn new(stream: TcpStream) -> Edge {
+        stream.set_nodelay(true).expect("it can be set");
+        Edge {
+            outgoing: Outgoing {
+                stream: stream.try_clone().expect("it can be"),
+                sealer: Sealer::default(),
+            },
+            incoming: Incoming {
+                stream,
+                opener: Opener::default(),
+            },
+        }
+    }
+
+    /// The next frame, which is no flit.
+    #[track_caller]
+    pub fn hear(&mut self) -> EdgeFrame {
+        let frame = self.incoming.frame().expect("the neighbour speaks");
+        EdgeFrame::parse(&frame[LENGTH_BYTES..]).expect("it speaks the protocol")
+    }
+
+    /// Sends a frame that is no flit.
+    #[track_caller]
+    pub fn say(&mut self, frame: &EdgeFrame) {
+        let sent = self.outgoing.send(&written(frame));
+        sent.expect("the neighbour hears");
+    }
+}
+
+impl Incoming {
+    /// The next frame as it is without an edge: its length ahead of its message.
+    pub fn frame(&mut self) -> io::Result<Vec<u8>> {
+        let length = read_length(&mut self.stream)?;
+        let mut sealed = length.to_be_bytes().to_vec();
+        sealed.resize(LENGTH_BYTES + length as usize, 0);
+        self.stream.read_exact(&mut sealed[LENGTH_BYTES..])?;
+        let is_new = self.opener.open(&sealed);
+        assert_eq!(is_new, Ok(true), "a PE sends each frame once, and whole");
+        let message = &sealed[HEAD_BYTES..];
+        Ok([&(message.len() as u32).to_be_bytes()[..], message].concat())
+    }
+}
+
+impl Outgoing {
+    /// Gives a frame the next seal, and does not send it.
+    pub fn sealed(&mut self, frame: &[u8]) -> Vec<u8> {
+        self.sealer.sealed(frame)
+    }
+
+    /// Sends a frame.
+    pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        let sealed = self.sealed(frame);
+        self.stream.write_all(&sealed)
+    }
+
+    /// Says that nothing more comes.
+    pub fn end(&self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+}
+
+/// The length that a frame begins with.
+pub fn read_length(stream: &mut TcpStream) -> io::Result<u32> {
+    let mut prefix = [0; LENGTH_BYTES];
+    stream.read_exact(&mut prefix)?;
+    let length = u32::from_be_bytes(prefix);
+    assert!(length as usize <= LONGEST, "a frame of {length} bytes");
+    Ok(length)
+}
+
+/// An edge's frame without its seal, length and all.
+pub fn written(frame: &EdgeFrame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame.put(&mut bytes);
+    bytes
+}
+
+/// Whether a frame without its seal, its length included, is a flit.
+pub fn is_flit(frame: &[u8]) -> bool {
+    flit::is_flit(&frame[LENGTH_BYTES..])
+}

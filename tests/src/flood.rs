@@ -1,0 +1,123 @@
+//! Strangers in large numbers, at a listener of a process.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::processes::eventually;
+
+/// How many come at once.
+const THREADS: u64 = 4;
+/// Who is not let in by then goes, and another one comes.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Strangers who come one after the other, and stay as long as there are descriptors.
+#[derive(Debug)]
+pub struct Flood {
+    came: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flood {
+    /// So many come to `address`: most say nothing, some say rubbish. Of `share` floods
+    /// at once each gets its part of the descriptors.
+    pub fn at(address: SocketAddr, strangers: u64, share: u64) -> Flood {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        // Two tests run at a time, and both need some for themselves.
+        let ours = limit / 5 * 2;
+        let open = ours.min(strangers * share) / share / THREADS;
+        let came = Arc::<AtomicU64>::default();
+        let is_over = Arc::<AtomicBool>::default();
+        let threads = (0..THREADS).map(|_| {
+            let (came, is_over) = (came.clone(), is_over.clone());
+            thread::spawn(move || {
+                let mut staying = VecDeque::new();
+                while !is_over.load(Relaxed) && came.fetch_add(1, Relaxed) < strangers {
+                    // Whoever is not let in has come all the same.
+                    let Ok(mut stranger) = TcpStream::connect_timeout(&address, PATIENCE) else {
+                        continue;
+                    };
+                    let rubbish: &[u8] = match came.load(Relaxed) % 10 {
+                        0 => &[0; 64],
+                        1 => &[0xFF; 64],
+                        // A handshake that begins, and never ends.
+                        2 => &[0, 0, 0],
+                        _ => &[],
+                    };
+                    let _ = stranger.write_all(rubbish);
+                    staying.push_back(stranger);
+                    if staying.len() as u64 > open {
+                        staying.pop_front();
+                    }
+                }
+                while !is_over.load(Relaxed) {
+                    thread::park_timeout(PATIENCE);
+                }
+            })
+        });
+        Flood {
+            threads: threads.collect(),
+            came,
+            is_over,
+        }
+    }
+
+    /// How many have come so far.
+    pub fn came(&self) -> u64 {
+        self.came.load(Relaxed)
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Where a process listens, as soon as it does.
+#[track_caller]
+pub fn listener_of(pid: i32) -> SocketAddr {
+    eventually("the process listens", || {
+        let sockets = sockets_of(pid);
+        let table = fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+        table.lines().skip(1).find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            const LISTENS: &str = "0A";
+            let is_it = fields[3] == LISTENS && sockets.iter().any(|inode| inode == fields[9]);
+            is_it.then(|| address(fields[1]))
+        })
+    })
+}
+
+/// The inodes of its sockets.
+fn sockets_of(pid: i32) -> Vec<String> {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return Vec::new();
+    };
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        let inode = link.to_str()?.strip_prefix("socket:[")?;
+        Some(inode.strip_suffix(']')?.to_owned())
+    };
+    links.filter_map(inode).collect()
+}
+
+/// `0100007F:B0EB`.
+fn address(text: &str) -> SocketAddr {
+    let (ip, port) = text.split_once(':').expect("an address has a port");
+    let hex = |digits| u32::from_str_radix(digits, 16).expect("it is hexadecimal");
+    let ip = Ipv4Addr::from(hex(ip).to_ne_bytes());
+    SocketAddr::new(ip.into(), hex(port) as u16)
+}

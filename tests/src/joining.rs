@@ -1,0 +1,111 @@
+//! A cluster whose PEs the test starts: they join, each on an address of its own.
+
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use crate::{Running, run, scratch, start};
+
+/// A cluster file of PEs that join, and the credentials of all.
+#[derive(Debug)]
+pub struct Joining {
+    dir: tempfile::TempDir,
+    net: String,
+    /// The parent of each PE but P0.
+    parents: Vec<u32>,
+}
+
+impl Joining {
+    /// P1.. below these parents. `place` tells the clusters of one test program apart.
+    #[track_caller]
+    pub fn new(place: u8, parents: &[u32], wait: &str) -> Joining {
+        let joining = Joining {
+            dir: scratch(),
+            // Of test programs that run at the same time as well.
+            net: format!("127.{}.{place}", 64 + std::process::id() % 128),
+            parents: parents.to_vec(),
+        };
+        let mut text = format!(
+            "name = \"joined\"\ncoordinator = \"{}\"\n[launch]\nkind = \"join\"\nwait = \"{wait}\"\n",
+            joining.at()
+        );
+        for pe in 0..=parents.len() {
+            text += &format!(
+                "[[pe]]\nname = \"h{pe}\"\naddress = \"{}.{}\"\n",
+                joining.net,
+                pe + 1
+            );
+            if pe > 0 {
+                text += &format!("parent = \"h{}\"\n", parents[pe - 1]);
+            }
+        }
+        std::fs::write(joining.path("cluster.toml"), text).expect("it can be written");
+        joining.found("ca");
+        joining
+    }
+
+    /// A path in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Where the coordinator listens.
+    pub fn at(&self) -> String {
+        format!("{}.100:7117", self.net)
+    }
+
+    /// Makes the credentials of an authority.
+    #[track_caller]
+    pub fn found(&self, name: &str) {
+        let pes = self.parents.len() + 1;
+        let line = format!("ca init {} --pes {pes}", self.path(name).display());
+        run(line.split_whitespace()).ok();
+    }
+
+    fn words(&self, line: &str) -> Vec<String> {
+        let folder = self.dir.path().display().to_string();
+        let words = line.split_whitespace();
+        words.map(|word| word.replace("DIR", &folder)).collect()
+    }
+
+    /// Starts a command on the cluster; `DIR` is its folder.
+    #[track_caller]
+    pub fn command(&self, line: &str) -> Running {
+        start(self.words(&format!("{line} --cluster DIR/cluster.toml")))
+    }
+
+    /// The same with the credentials.
+    #[track_caller]
+    pub fn guarded(&self, line: &str) -> Running {
+        self.command(&format!("{line} --credentials DIR/ca"))
+    }
+
+    /// Starts what plays a PE, and joins.
+    #[track_caller]
+    pub fn node(&self, pe: u32, line: &str) -> Running {
+        let at = self.at();
+        start(self.words(&format!("node --pe {pe} --join {at} {line}")))
+    }
+
+    /// Starts all of them, with their credentials; `{pe}` is each one's number.
+    #[track_caller]
+    pub fn nodes(&self, line: &str) -> Vec<Running> {
+        let pes = 0..=self.parents.len() as u32;
+        let start = |pe: u32| {
+            let line = line.replace("{pe}", &pe.to_string());
+            self.node(pe, &format!("--credentials DIR/ca {line}"))
+        };
+        pes.map(start).collect()
+    }
+}
+
+/// Tells processes that stay to leave, which they do with exit status 0.
+#[track_caller]
+pub fn dismiss(nodes: Vec<Running>) {
+    for node in &nodes {
+        node.signal(Signal::TERM);
+    }
+    for node in nodes {
+        node.finish().ok();
+    }
+}

@@ -1,0 +1,105 @@
+//! A cluster that `flitcast up` keeps, known to nobody but the test.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::processes::Process;
+use crate::run::begin;
+use crate::{Finished, Running, flitcast, scratch};
+
+/// A cluster file, and what is up of it. What is left of that dies with this.
+#[derive(Debug)]
+pub struct Kept {
+    dir: tempfile::TempDir,
+    /// What has brought it up; its processes are those of the cluster.
+    up: Option<Running>,
+}
+
+impl Kept {
+    /// The file, ahead of its [[pe]] sections `more` and in each of them what `of` says.
+    /// `place` tells the clusters of one test program apart.
+    #[track_caller]
+    pub fn new(place: u8, pes: usize, more: &str, of: impl Fn(usize) -> String) -> Kept {
+        let dir = scratch();
+        // Of test programs that run at the same time as well.
+        let net = format!("127.{}.{place}", 64 + std::process::id() % 128);
+        let mut text = format!("name = \"kept\"\ncoordinator = \"{net}.100\"\n{more}\n");
+        for pe in 0..pes {
+            let (address, of) = (pe + 1, of(pe));
+            text += &format!("[[pe]]\nname = \"h{pe}\"\naddress = \"{net}.{address}\"\n{of}\n");
+        }
+        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
+        std::fs::create_dir(dir.path().join("run")).expect("it can be");
+        Kept { dir, up: None }
+    }
+
+    /// P0 with P1 and P2, P3 below P1.
+    #[track_caller]
+    pub fn tree(place: u8) -> Kept {
+        let parents = ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""];
+        Kept::new(place, 4, "", |pe| parents[pe].to_owned())
+    }
+
+    /// A path in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Starts a command in its folder; `FILE` is the cluster file.
+    #[track_caller]
+    pub fn start(&self, line: &str) -> Running {
+        let mut command = Command::new(flitcast());
+        let words = line.split_whitespace();
+        command
+            .args(words.map(|word| word.replace("FILE", "cluster.toml")))
+            .current_dir(self.dir.path())
+            .env("XDG_RUNTIME_DIR", self.path("run"));
+        begin(command)
+    }
+
+    /// Runs a command in its folder, of which no process is left.
+    #[track_caller]
+    pub fn run(&self, line: &str) -> Finished {
+        self.start(line).finish()
+    }
+
+    /// Brings it up.
+    #[track_caller]
+    pub fn up(&mut self, line: &str) -> Finished {
+        let mut up = self.start(line);
+        let finished = up.coordinator_ends();
+        self.up = Some(up);
+        finished
+    }
+
+    /// Its processes.
+    pub fn processes(&self) -> Vec<Process> {
+        let up = self.up.iter();
+        up.flat_map(Running::processes).collect()
+    }
+
+    /// The process that plays a PE.
+    #[track_caller]
+    pub fn pe(&self, pe: u32) -> Process {
+        let all = self.processes();
+        let found = all.iter().find(|process| process.pe() == Some(pe));
+        found.unwrap_or_else(|| panic!("{all:?}")).clone()
+    }
+
+    /// Who keeps the PEs.
+    #[track_caller]
+    pub fn keeper(&self) -> Process {
+        let all = self.processes();
+        let keeps = |process: &&Process| process.arguments.iter().any(|word| word == "keep");
+        all.iter().find(keeps).expect("it has one").clone()
+    }
+
+    /// What is known of clusters of its user.
+    pub fn known(&self) -> Vec<String> {
+        let folder = self.path("run/flitcast");
+        let entries = std::fs::read_dir(folder).expect("it was made");
+        let names = entries.map(|entry| entry.expect("it can be listed").file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("up-")).collect()
+    }
+}

@@ -1,0 +1,82 @@
+//! What stands between two PEs and passes on what they say, or something else.
+
+use std::io::Write as _;
+use std::thread;
+
+use crate::edge::{Edge, is_flit};
+
+/// What a relay makes of the frames that go up.
+pub trait OnUp: Send + 'static {
+    /// Of a frame, one or several others, each of which gets a seal then.
+    fn on_frame(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
+        vec![frame]
+    }
+
+    /// Of sealed frames, other bytes; whether anything comes behind them.
+    fn on_wire(&mut self, _is_flit: bool, _bytes: &mut Vec<u8>) -> bool {
+        true
+    }
+}
+
+/// Changes frames before they get their seals.
+pub struct Frames<F>(pub F);
+
+impl<F: FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send + 'static> OnUp for Frames<F> {
+    fn on_frame(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
+        (self.0)(frame)
+    }
+}
+
+/// Changes one frame as it is on the wire; what `change` returns is whether anything comes
+/// behind it.
+pub struct OneFrame<F> {
+    /// A flit, or a control item.
+    pub is_flit: bool,
+    /// Of those, so many go by before.
+    pub skip: u32,
+    /// What becomes of it.
+    pub change: Option<F>,
+}
+
+impl<F: FnOnce(&mut Vec<u8>) -> bool + Send + 'static> OnUp for OneFrame<F> {
+    fn on_wire(&mut self, is_flit: bool, bytes: &mut Vec<u8>) -> bool {
+        if is_flit != self.is_flit {
+            return true;
+        }
+        match self.change.take_if(|_| self.skip == 0) {
+            Some(change) => change(bytes),
+            None => {
+                self.skip = self.skip.saturating_sub(1);
+                true
+            }
+        }
+    }
+}
+
+/// Passes frames on between parent and child, in both directions, until one of them
+/// ends. What goes to the parent is what `on_up` makes of it.
+pub fn relay(parent: Edge, child: Edge, mut on_up: impl OnUp) {
+    let (mut from_parent, mut to_parent) = (parent.incoming, parent.outgoing);
+    let (mut from_child, mut to_child) = (child.incoming, child.outgoing);
+    thread::spawn(move || {
+        while let Ok(frame) = from_parent.frame() {
+            if to_child.send(&frame).is_err() {
+                break;
+            }
+        }
+        to_child.end();
+    });
+    thread::spawn(move || {
+        while let Ok(frame) = from_child.frame() {
+            let is_flit = is_flit(&frame);
+            let frames = on_up.on_frame(frame);
+            let sealed = frames.iter().map(|frame| to_parent.sealed(frame));
+            let mut bytes = sealed.collect::<Vec<_>>().concat();
+            let goes_on = on_up.on_wire(is_flit, &mut bytes);
+            if to_parent.stream.write_all(&bytes).is_err() || !goes_on {
+                break;
+            }
+        }
+        to_parent.end();
+    });
+}

@@ -1,0 +1,93 @@
+//! Asks for metrics as Prometheus does, and reads the answer.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use crate::Running;
+
+/// Longer than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A page of metrics: the numbers by name and labels, as they are written.
+#[derive(Clone, Debug)]
+pub struct Scraped {
+    /// The whole page.
+    pub text: String,
+    numbers: BTreeMap<String, f64>,
+}
+
+impl Scraped {
+    /// A number, like `flitcast_rounds_total{operation="scatter"}`.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.numbers.get(name).copied()
+    }
+
+    /// The same; it has to be there.
+    #[track_caller]
+    pub fn number(&self, name: &str) -> f64 {
+        let number = self.get(name);
+        number.unwrap_or_else(|| panic!("no {name} in\n{}", self.text))
+    }
+
+    /// The names of all metrics.
+    pub fn names(&self) -> Vec<&str> {
+        let types = self
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE "));
+        types.filter_map(|line| line.split(' ').next()).collect()
+    }
+}
+
+/// Where a run says that its metrics are.
+#[track_caller]
+pub fn address(run: &mut Running) -> SocketAddr {
+    let line = run.wait_for(&["metrics at http://"]);
+    let address = line.trim_start_matches("metrics at http://");
+    let address = address.trim_end_matches("/metrics");
+    address
+        .parse()
+        .unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+/// The metrics that are told there; `None` where nobody listens.
+pub fn scrape(address: SocketAddr) -> Option<Scraped> {
+    let (status, text) = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+    assert_eq!(status, 200, "{text}");
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let numbers = samples.map(|line| {
+        let (name, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("{line}"));
+        (
+            name.to_owned(),
+            value.parse().unwrap_or_else(|e| panic!("{line}: {e}")),
+        )
+    });
+    let numbers = numbers.collect();
+    Some(Scraped { text, numbers })
+}
+
+/// The status and the body that a request is answered with.
+///
+/// # Errors
+///
+/// There is no answer.
+#[track_caller]
+pub fn ask(address: SocketAddr, request: &str) -> io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    let length = format!("Content-Length: {}", body.len());
+    assert!(head.contains(&length), "{head}");
+    Ok((status.expect("an answer has a status"), body.to_owned()))
+}

@@ -1,0 +1,302 @@
+//! Hosts with ssh servers, on this machine: each has a network namespace, an address, an
+//! OpenSSH server and a home of root's of its own. Needs root, `ip` and `sshd`.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::processes::eventually;
+use crate::scratch;
+
+/// Where this machine is on the hosts' network.
+const COORDINATOR: &str = "10.118.0.254";
+
+/// They have the same names and addresses each time.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Hosts that are up. They are taken away at the end, however the test goes.
+#[derive(Debug)]
+pub struct Hosts {
+    dir: TempDir,
+    servers: Vec<Option<Child>>,
+    _locked: File,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Hosts {
+    /// `fcssh0`, `fcssh1` and so on.
+    ///
+    /// # Panics
+    ///
+    /// If they do not come up, with what did not.
+    #[track_caller]
+    pub fn up(count: usize) -> Hosts {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = std::env::temp_dir().join("flitcast-ssh-tests.lock");
+        let locked = File::create(lock).expect("the temporary directory can be written to");
+        flock(&locked, FlockOperation::LockExclusive).expect("it is a file of this machine");
+        // What a run left that was killed.
+        remove();
+        let mut hosts = Hosts {
+            dir: scratch(),
+            servers: Vec::new(),
+            _locked: locked,
+            _turn: turn,
+        };
+        hosts.write_keys();
+        ip("netns add fcssh-switch");
+        ip("-n fcssh-switch link add bridge type bridge stp_state 0 mcast_snooping 0");
+        ip("-n fcssh-switch link set bridge up");
+        ip("link add fcssh type veth peer name coordinator netns fcssh-switch");
+        ip(&format!("address add {COORDINATOR}/24 dev fcssh"));
+        ip("link set fcssh up");
+        ip("-n fcssh-switch link set coordinator master bridge up");
+        for host in 0..count {
+            ip(&format!("netns add fcssh{host}"));
+            ip(&format!("-n fcssh{host} link set lo up"));
+            ip(&format!(
+                "-n fcssh-switch link add fcssh{host} type veth peer name eth0 netns fcssh{host}"
+            ));
+            ip(&format!(
+                "-n fcssh-switch link set fcssh{host} master bridge up"
+            ));
+            let address = address(host);
+            ip(&format!("-n fcssh{host} address add {address}/24 dev eth0"));
+            ip(&format!("-n fcssh{host} link set eth0 up"));
+            fs::create_dir(hosts.home(host)).expect("it can be made");
+            hosts.servers.push(None);
+            hosts.serve(host);
+        }
+        hosts
+    }
+
+    /// A path that is the same here and on all hosts.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// What root's home on a host, `/root`, is here.
+    pub fn home(&self, host: usize) -> PathBuf {
+        self.path(&format!("home{host}"))
+    }
+
+    /// The keys of all servers and of their only user, and what both sides are told.
+    fn write_keys(&self) {
+        for name in ["host_key", "user_key", "other_key"] {
+            let mut command = Command::new("ssh-keygen");
+            command.args(["-q", "-t", "ed25519", "-N", "", "-f"]);
+            done(command.arg(self.path(name)));
+        }
+        let dir = self.dir.path().display();
+        let server = format!(
+            "HostKey {dir}/host_key\nAuthorizedKeysFile {dir}/user_key.pub\nStrictModes no\n\
+             UsePAM no\nPidFile none\nPasswordAuthentication no\n"
+        );
+        self.write("sshd_config", &server);
+        // Where root's password is locked, its keys would be of no use.
+        self.write("shadow", "root:*:19000:0:99999:7:::\n");
+        let key = fs::read_to_string(self.path("host_key.pub")).expect("it was made");
+        self.write("known_hosts", &format!("10.118.0.* {key}"));
+    }
+
+    /// Writes ssh's configuration for these hosts, with a key of the user's.
+    fn write_config(&self, name: &str, key: &str) {
+        let dir = self.dir.path().display();
+        let mut config = String::new();
+        for host in 0..self.servers.len() {
+            let address = address(host);
+            config.push_str(&format!("Host fcssh{host}\n  HostName {address}\n"));
+        }
+        config.push_str(&format!(
+            "Host *\n  User root\n  IdentityFile {dir}/{key}\n  IdentitiesOnly yes\n  \
+             UserKnownHostsFile {dir}/known_hosts\n"
+        ));
+        self.write(name, &config);
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("it can be written");
+    }
+
+    /// Writes a cluster file: a PE on each of these hosts, P0 first, each below the PE
+    /// with half its number, and what `[launch]` says besides.
+    pub fn cluster(&self, on: &[usize], launch: &str) -> PathBuf {
+        self.cluster_with_key(on, launch, "user_key")
+    }
+
+    /// The same for a user with another key.
+    pub fn cluster_with_another_key(&self, on: &[usize]) -> PathBuf {
+        self.cluster_with_key(on, "", "other_key")
+    }
+
+    fn cluster_with_key(&self, on: &[usize], launch: &str, key: &str) -> PathBuf {
+        self.write_config("ssh_config", key);
+        let mut text = format!(
+            "coordinator = '{COORDINATOR}'\n[launch]\nkind = 'ssh'\nconfig = 'ssh_config'\n{launch}\n"
+        );
+        for (pe, &host) in on.iter().enumerate() {
+            let address = address(host);
+            text.push_str(&format!(
+                "[[pe]]\nname = 'pe {pe}'\nssh = 'fcssh{host}'\naddress = '{address}'\n"
+            ));
+            if pe > 0 {
+                text.push_str(&format!("parent = 'pe {}'\n", pe / 2));
+            }
+        }
+        self.write("cluster.toml", &text);
+        self.path("cluster.toml")
+    }
+
+    /// Starts a host's server, and waits until it listens.
+    #[track_caller]
+    pub fn serve(&mut self, host: usize) {
+        let (home, dir) = (self.home(host), self.dir.path());
+        // Its own view of the file system: its /root, and a /run that nobody else sees.
+        let script = "mount --bind \"$1\" /root && mount --bind \"$2/shadow\" /etc/shadow \
+             && mount -t tmpfs tmpfs /run && mkdir /run/sshd \
+             && exec /usr/sbin/sshd -D -e -f \"$2/sshd_config\"";
+        let log = File::create(self.path(&format!("sshd{host}.log"))).expect("it can be made");
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &format!("fcssh{host}")])
+            .args(["unshare", "--mount", "sh", "-c", script, "sh"])
+            .args([&home, dir])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.servers[host] = Some(command.spawn().expect("there is `ip`"));
+        let log = self.path(&format!("sshd{host}.log"));
+        eventually("an ssh server listens", || {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            let server = self.servers[host].as_mut()?;
+            let ended = server.try_wait().expect("it is our child");
+            assert!(ended.is_none(), "no ssh server: {said}");
+            said.contains("Server listening on 0.0.0.0").then_some(())
+        });
+    }
+
+    /// Kills a host's server, and all the connections that it has.
+    pub fn stop_serving(&mut self, host: usize) {
+        if let Some(mut server) = self.servers[host].take() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        for (pid, line) in processes_on(host) {
+            if line.starts_with("sshd") {
+                kill(pid);
+            }
+        }
+    }
+
+    /// What runs on the hosts that is no ssh server's.
+    pub fn running(&self) -> Vec<(i32, String)> {
+        let all = (0..self.servers.len()).flat_map(processes_on);
+        all.filter(|(_, line)| !line.starts_with("sshd") && !line.contains("/usr/sbin/sshd"))
+            .collect()
+    }
+
+    /// Waits until nothing runs on the hosts any more.
+    #[track_caller]
+    pub fn are_quiet(&self) {
+        eventually("nothing runs on the hosts", || {
+            self.running().is_empty().then_some(())
+        });
+    }
+
+    /// The process that plays a PE.
+    #[track_caller]
+    pub fn pe(&self, pe: u32) -> i32 {
+        let is_it = format!(" node --pe {pe} ");
+        let mut running = self.running().into_iter();
+        let found = running.find(|(_, line)| line.contains(&is_it));
+        found.expect("it is played").0
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        remove();
+        for server in self.servers.iter_mut().flatten() {
+            let _ = server.wait();
+        }
+    }
+}
+
+/// Of a host, on the network of all.
+pub fn address(host: usize) -> String {
+    format!("10.118.0.{}", host + 1)
+}
+
+/// Kills a process; it may be gone already.
+pub fn kill(pid: i32) {
+    let pid = Pid::from_raw(pid).expect("process ids are above 0");
+    let _ = kill_process(pid, Signal::KILL);
+}
+
+/// All processes of a host, by its namespace.
+fn processes_on(host: usize) -> Vec<(i32, String)> {
+    processes_in(&format!("fcssh{host}"))
+}
+
+fn processes_in(namespace: &str) -> Vec<(i32, String)> {
+    let pids = Command::new("ip")
+        .args(["netns", "pids", namespace])
+        .output();
+    let pids = pids.expect("there is `ip`").stdout;
+    let pids = String::from_utf8_lossy(&pids).into_owned();
+    let pids = pids.lines().filter_map(|line| line.trim().parse().ok());
+    pids.filter_map(|pid: i32| {
+        // One that has just ended has none.
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words: Vec<_> = line.split(|&byte| byte == 0).collect();
+        let line = String::from_utf8_lossy(&words.join(&b' ')).into_owned();
+        (!line.is_empty()).then_some((pid, line))
+    })
+    .collect()
+}
+
+/// Takes all namespaces of these hosts away, and what runs there.
+fn remove() {
+    let list = Command::new("ip").args(["netns", "list"]).output();
+    let list = String::from_utf8_lossy(&list.expect("there is `ip`").stdout).into_owned();
+    let names = list.lines().filter_map(|line| line.split(' ').next());
+    for namespace in names.filter(|name| name.starts_with("fcssh")) {
+        for (pid, _) in processes_in(namespace) {
+            kill(pid);
+        }
+        let _ = Command::new("ip")
+            .args(["netns", "del", namespace])
+            .status();
+    }
+    let mut command = Command::new("ip");
+    command.args(["link", "del", "fcssh"]).stderr(Stdio::null());
+    let _ = command.status();
+}
+
+#[track_caller]
+fn ip(line: &str) {
+    done(Command::new("ip").args(line.split(' ')));
+}
+
+#[track_caller]
+fn done(command: &mut Command) {
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let _ = std::io::stderr().write_all(&output.stderr);
+    assert!(output.status.success(), "{command:?}");
+}
+
+/// The one program that a host has been given, if it has one.
+pub fn program(home: &Path, directory: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(home.join(directory)).ok()?;
+    let mut programs = entries.map(|entry| entry.expect("it can be listed").path());
+    let first = programs.next();
+    assert_eq!(programs.next(), None, "and no other");
+    first
+}

@@ -1,0 +1,300 @@
+//! `flitcast check`: a good file is shown, and of a bad one every fault with its place.
+
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::{Finished, run, scratch};
+use tempfile::TempDir;
+
+const HOSTS: &str = r#"name = "three hosts"
+coordinator = "10.0.0.9"
+
+[security]
+credentials = "keys"
+
+[timeouts]
+silence = "5s"
+
+[[pe]]
+name = "alpha"
+address = "10.0.0.1"
+
+[[pe]]
+name = "beta"
+address = "10.0.0.2"
+parent = "alpha"
+
+[[pe]]
+name = "gamma"
+address = "10.0.0.3"
+parent = "alpha"
+"#;
+
+const NETWORK: &str = r#"link = "rate=200mbit,latency=1ms"
+
+[network]
+edges = [["a", "b"], ["b", "c"], ["c", "a"], ["c", "d"]]
+
+[[pe]]
+name = "a"
+address = "127.0.0.1"
+
+[[pe]]
+name = "b"
+address = "127.0.0.2"
+
+[[pe]]
+name = "c"
+address = "127.0.0.3"
+
+[[pe]]
+name = "d"
+address = "127.0.0.4"
+link = "rate=50mbit"
+"#;
+
+struct Folder(TempDir);
+
+impl Folder {
+    #[track_caller]
+    fn of(text: &str) -> Folder {
+        let folder = Folder(scratch());
+        std::fs::write(folder.file("c.toml"), text).expect("it can be written");
+        folder
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Issues certificates for so many PEs.
+    #[track_caller]
+    fn issue(&self, pes: &str) {
+        run([Path::new("ca"), Path::new("init"), &self.file("keys")]
+            .iter()
+            .map(|word| word.as_os_str())
+            .chain(["--pes".as_ref(), pes.as_ref()]))
+        .ok();
+    }
+
+    fn check(&self, more: &[&str]) -> Finished {
+        let file = self.file("c.toml");
+        let file = file.to_str().expect("its path is UTF-8");
+        run(["check", file].iter().chain(more))
+    }
+
+    /// What is said, without the folder, whose name is another one each time.
+    fn without_path(&self, said: &str) -> String {
+        let folder = self.0.path().to_str().expect("its path is UTF-8");
+        said.replace(&format!("{folder}/"), "")
+    }
+}
+
+#[test]
+fn a_good_file_is_shown() {
+    let folder = Folder::of(HOSTS);
+    folder.issue("2");
+    let shown = folder.check(&[]).ok();
+    let expected = "\
+three hosts
+c.toml is good
+
+  launch      local: all processes are started from this machine
+  coordinator 10.0.0.9
+  security    TLS 1.3 both ways, certificates in keys
+              there and good: the coordinator, P0 alpha, P1 beta
+              not there: P2 gamma; each must have its own where it runs
+  timeouts    silence 5s (not 3s)
+
+  P0 alpha     10.0.0.1
+  ├─ P1 beta   10.0.0.2
+  └─ P2 gamma  10.0.0.3
+
+  PEs         3, 2 leaves
+  depth       1
+  children    at most 2 (none: 2 PEs, 2: 1)
+  broadcast   B = 2
+";
+    assert_eq!(folder.without_path(&shown.stdout), expected);
+    assert_eq!(shown.stderr, "");
+    let report = folder.check(&["--format", "json"]).ok().report();
+    for (pointer, expected) in [
+        ("/good", "true"),
+        ("/security", "\"tls\""),
+        ("/timeouts/silence", "\"5s\""),
+        ("/timeouts/write", "\"10s\""),
+        ("/pes/2/parent", "0"),
+        ("/pes/2/name", "\"gamma\""),
+        ("/pes/2/parent_address", "\"10.0.0.1\""),
+        ("/certificates/2/is_here", "true"),
+        ("/certificates/3/is_here", "false"),
+        ("/broadcast_steps", "2"),
+    ] {
+        assert_eq!(report.value(pointer).to_string(), expected, "{pointer}");
+    }
+}
+
+#[test]
+fn a_network_is_shown_from_its_root() {
+    let folder = Folder::of(NETWORK);
+    let shown = folder
+        .check(&["--root", "c", "--spanning", "broadcast"])
+        .ok();
+    let expected = "\
+cluster:c.toml root c broadcast
+c.toml is good
+
+  launch      local: all processes are started from this machine
+  coordinator 127.0.0.1
+  security    a secret drawn for each launch; all is on loopback
+  timeouts    the usual ones
+  links       200mbit, 1ms, but to P3 d 50mbit
+
+  P0 c        127.0.0.3
+  ├─ P1 a     127.0.0.1
+  │  └─ P2 b  127.0.0.2
+  └─ P3 d     127.0.0.4
+
+  PEs         4, 2 leaves
+  depth       2
+  children    at most 2 (none: 2 PEs, 1: 1, 2: 1)
+  broadcast   B = 2, which no tree of this network beats
+";
+    assert_eq!(folder.without_path(&shown.stdout), expected);
+    // By its number it is the same.
+    let numbered = folder.check(&["--root", "2", "--spanning", "broadcast"]);
+    assert_eq!(numbered.ok().stdout, shown.stdout);
+    let shown = folder.check(&["--format", "json"]).ok().report();
+    assert_eq!(shown.value("/pes/3/link"), "rate=50mbit");
+    assert_eq!(shown.value("/pes/2/link"), "rate=200mbit,latency=1ms");
+    assert_eq!(shown.value("/depth"), 2);
+    for root in ["e", "4", "1.5"] {
+        let refused = folder.check(&["--root", root]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let told = "is called so; write a name, or a number from 0 to 3 in the order of the file";
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn every_fault_is_shown_in_its_place() {
+    let folder = Folder::of(
+        "coordinator = \"here\"\n\
+         [network]\n\
+         edges = [[\"ä\", \"b\"], [\"b\", \"x\"], [\"x\", \"b\"]]\n\
+         [[pe]]\nname = \"ä\"\naddress = \"10.0.0.1\"\n\
+         [[pe]]\nname = \"b\"\naddress = \"10.0.0.2\"\nparent = \"ä\"\n\
+         link = \"rate=1mbit\"\n",
+    );
+    let refused = folder.check(&["--format", "json"]);
+    assert_eq!(refused.code, Some(2));
+    let expected = "\
+error: c.toml:1:15: coordinator must be the IP address of one host, in quotes, not `\"here\"`
+  1 | coordinator = \"here\"
+    |               ^
+error: c.toml:3:28: no [[pe]] is called `x`
+  3 | edges = [[\"ä\", \"b\"], [\"b\", \"x\"], [\"x\", \"b\"]]
+    |                            ^
+error: c.toml:10:10: b has a parent, and there is a [network]: one of both says who is connected to whom
+  10 | parent = \"ä\"
+     |          ^
+error: c.toml:11:8: link: only links between processes of one host are shaped, by the clock that all of them read, and ä has an address of a network, 10.0.0.1; take the link out
+  11 | link = \"rate=1mbit\"
+     |        ^
+c.toml: 4 faults
+";
+    assert_eq!(folder.without_path(&refused.stderr), expected);
+    let report = refused.report();
+    assert_eq!(report.value("/good"), false);
+    assert_eq!(report.value("/faults/1/line"), 3);
+    assert_eq!(report.value("/faults/1/column"), 28);
+    assert_eq!(report.value("/faults/1/fault"), "no [[pe]] is called `x`");
+    assert_eq!(report.value("/faults").as_array().map(Vec::len), Some(4));
+}
+
+/// Each is told where the file names the folder, and what is wrong with all once.
+#[test]
+fn certificates_that_are_not_good_are_told() {
+    let folder = Folder::of(HOSTS);
+    let place = "error: c.toml:5:15: credentials: keys/";
+    let faults = |expected: &[&str]| {
+        let refused = folder.check(&[]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let said = folder.without_path(&refused.stderr);
+        let faults = said.lines().filter(|line| line.starts_with("error: "));
+        let faults: Vec<&str> = faults.collect();
+        assert_eq!(faults.len(), expected.len(), "{said}");
+        for (fault, expected) in faults.iter().zip(expected) {
+            assert!(fault.starts_with(&format!("{place}{expected}")), "{said}");
+        }
+    };
+    faults(&["ca.pem: No such file"]);
+    folder.issue("3");
+    folder.check(&[]).ok();
+    for file in ["pem", "key"] {
+        let [from, to] = ["p1", "p2"].map(|pe| folder.file(&format!("keys/{pe}.{file}")));
+        std::fs::copy(from, to).expect("it can be");
+    }
+    std::fs::remove_file(folder.file("keys/p0.key")).expect("it is there");
+    faults(&[
+        "p0.key: No such file",
+        "p2.pem: the certificate is for P1, not for P2",
+    ]);
+    // A round says so as well, of what its own process needs.
+    std::fs::remove_file(folder.file("keys/coordinator.pem")).expect("it is there");
+    let cluster = folder.file("c.toml");
+    let cluster = cluster.to_str().expect("its path is UTF-8");
+    let round = run(["gather", "--size", "1", "--cluster", cluster]);
+    assert_eq!(round.code, Some(2), "{}", round.stderr);
+    let said = folder.without_path(&round.stderr);
+    let told = format!("{place}coordinator.pem: No such file");
+    assert!(said.starts_with(&told), "{said}");
+    // What is typed overrides the file.
+    let typed = run([
+        "gather",
+        "--size",
+        "1",
+        "--credentials",
+        "/none",
+        "--cluster",
+        cluster,
+    ]);
+    let told = "error: --credentials: /none/ca.pem: No such file";
+    assert!(typed.stderr.starts_with(told), "{}", typed.stderr);
+}
+
+#[test]
+fn what_cannot_be_checked_is_told() {
+    let none = run(["check", "/no/such/file"]);
+    assert_eq!(none.code, Some(2));
+    assert!(
+        none.stderr
+            .starts_with("error: cannot read the cluster file /no/such/file: No such file"),
+        "{}",
+        none.stderr
+    );
+    let tree = Folder::of(HOSTS).check(&["--root", "beta"]);
+    assert_eq!(tree.code, Some(2));
+    let told = "--root belongs to --network: a --tree has its root";
+    assert!(tree.stderr.contains(told), "{}", tree.stderr);
+}
+
+#[test]
+fn readme_shows_what_is_printed() {
+    let readme = include_str!("../../README.md");
+    let (_, clusters) = readme.split_once("\n## Clusters\n").expect("it is there");
+    let block = |kind: &str| {
+        let (_, block) = clusters
+            .split_once(&format!("```{kind}\n"))
+            .expect("it is there");
+        block.split_once("```").expect("it ends").0
+    };
+    let dir = scratch();
+    let at = |name: &str| {
+        let path = dir.path().join(name);
+        path.to_str().expect("its path is UTF-8").to_owned()
+    };
+    std::fs::write(at("cluster.toml"), block("toml")).expect("it can be written");
+    run(["ca", "init", &at("credentials"), "--pes", "3"]).ok();
+    let shown = run(["check", &at("cluster.toml")]).ok().stdout;
+    assert_eq!(shown.replace(&at(""), ""), block("text"));
+}

@@ -1,0 +1,99 @@
+//! The tree of `deploy/compose.yaml`, a container for each PE: what arrives, and what is told
+//! when one is killed, paused or cut off. Not part of the suite, which needs no Docker:
+//!
+//!     cargo test -p flitcast-tests --test containers -- --ignored
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use flitcast_tests::containers::{Containers, docker};
+use flitcast_tests::files::assert_same_below;
+
+/// What is never over while a test looks.
+const LONG: &str = "gather --size 400GiB -v";
+
+/// A stopped process is noticed within 3.5 s, a link that is gone within 4.5 s, and then the
+/// others have 2 s to tell what arrived and 3 s to leave; the rest is Docker's.
+const BOUND: Duration = Duration::from_secs(20);
+
+#[test]
+#[ignore = "needs Docker, and minutes for an image"]
+fn files_go_there_and_back_between_containers() {
+    let containers = Containers::prepare();
+    let limit = 15_000_000;
+    let bytes = containers.image_bytes;
+    assert!(bytes < limit, "the image has {bytes} bytes");
+    for service in ["scatter", "gather"] {
+        containers.done(&["up", "--exit-code-from", service, service]);
+    }
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sample/shards");
+    assert_same_below(&sample, &containers.path("p0/gathered"));
+    // Each has its own message and no other.
+    for pe in [1, 2, 4, 5, 6, 7] {
+        let here = containers.path(&format!("p{pe}/scattered"));
+        let names = flitcast_tests::files::names(&here);
+        assert_eq!(names, [format!("p{pe}")]);
+    }
+}
+
+/// Does something to P1 in mid-round; what is told then, in bounded time.
+#[track_caller]
+fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told: &[&str]) {
+    let containers = Containers::prepare();
+    containers.done(&["up", "-d", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"]);
+    let mut running = containers.command(LONG);
+    running.wait_for("triggered");
+    let victim = containers.container(1);
+    happens(&containers, &victim);
+    let began = Instant::now();
+    let (code, stderr) = running.finish();
+    let took = began.elapsed();
+    ends(&victim);
+    assert_eq!(code, Some(1), "{stderr}");
+    for part in told {
+        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
+    }
+    assert!(took < BOUND, "{took:?}: {stderr}");
+}
+
+#[test]
+#[ignore = "needs Docker, and minutes for an image"]
+fn a_container_that_is_killed_is_gone() {
+    mishap(
+        |_, victim| drop(docker(&["kill", victim])),
+        |_| {},
+        &[
+            "P1 is gone: its channel ",
+            "joined from 10.117.0.11:",
+            "cut off with it: P3, P4, P7",
+        ],
+    );
+}
+
+#[test]
+#[ignore = "needs Docker, and minutes for an image"]
+fn a_container_that_is_paused_is_silent() {
+    mishap(
+        |_, victim| drop(docker(&["pause", victim])),
+        |victim| drop(docker(&["unpause", victim])),
+        &["P1 has been silent for 3.0 s", "joined from 10.117.0.11:"],
+    );
+}
+
+/// The edge from P0 to P1 alone: both are there, and answer the coordinator.
+#[test]
+#[ignore = "needs Docker, and minutes for an image"]
+fn a_link_that_is_cut_is_told() {
+    mishap(
+        |containers, victim| {
+            drop(docker(&[
+                "network",
+                "disconnect",
+                &containers.network("edge1"),
+                victim,
+            ]));
+        },
+        |_| {},
+        &["P0", "P1", "10.117.1.", " cannot be reached"],
+    );
+}

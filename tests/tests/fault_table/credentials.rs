@@ -1,0 +1,252 @@
+//! Row 23: processes that are not whom they say they are.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, Register};
+use flitcast_proto::wire::edge::{EdgeFrame, Hello};
+use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
+use flitcast_tests::edge::Edge;
+use flitcast_tests::impostor::{Stage, spoken};
+use flitcast_tests::{Finished, run, scratch, start};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::{measured, says, words};
+
+/// Credentials for three PEs, some of which a test spoils.
+struct Folder(TempDir);
+
+impl Folder {
+    #[track_caller]
+    fn new() -> Folder {
+        let dir = scratch();
+        let made = run(words(&format!(
+            "ca init {}/ca --pes 3",
+            dir.path().display()
+        )));
+        made.ok();
+        Folder(dir)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join("ca").join(name)
+    }
+
+    /// Runs a gather with them, which must fail, and tells what is said of P2.
+    #[track_caller]
+    fn refused(&self, case: &str, told: &[&str]) -> Finished {
+        let folder = self.0.path().join("ca");
+        let began = Instant::now();
+        let line = format!(
+            "gather --tree path:3 --size 1KiB --credentials {}",
+            folder.display()
+        );
+        let finished = run(words(&line));
+        measured("23", case, Some(2.0), began.elapsed());
+        assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+        says(&finished, &["the cluster did not come up: P2 ended"]);
+        says(&finished, told);
+        finished
+    }
+}
+
+#[track_caller]
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("it is there")
+}
+
+#[test]
+fn row_23_a_certificate_of_another_authority() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    for name in ["p2.pem", "p2.key"] {
+        std::fs::copy(other.file(name), folder.file(name)).expect("it can be");
+    }
+    let told = "/ca/p2.pem: the certificate was issued by another authority";
+    folder.refused("a certificate of another authority", &[told]);
+}
+
+/// The one PE that believes the other authority as well finds nobody whom it believes.
+#[test]
+fn row_23_a_process_of_another_authority() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let dir = scratch();
+    let file = dir.path().join("cluster.toml");
+    // What it is told to use, it finds elsewhere.
+    let script = dir.path().join("elsewhere");
+    let (from, to) = (folder.0.path().display(), other.0.path().display());
+    let text = format!("from={from} to={to}\nexec \"${{@/#$from/$to}}\"\n");
+    std::fs::write(&script, text).expect("it can be");
+    let text = format!(
+        "[[pe]]\nname = \"a\"\naddress = \"127.0.0.1\"\n\
+         [[pe]]\nname = \"b\"\naddress = \"127.0.0.1\"\nparent = \"a\"\n\
+         run = [\"bash\", \"{}\"]\n",
+        script.display()
+    );
+    std::fs::write(&file, text).expect("it can be");
+    let began = Instant::now();
+    let line = format!(
+        "gather --size 1KiB --credentials {} --cluster {}",
+        folder.0.path().join("ca").display(),
+        file.display()
+    );
+    let finished = run(words(&line));
+    measured(
+        "23",
+        "a process of another authority",
+        Some(2.0),
+        began.elapsed(),
+    );
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    says(
+        &finished,
+        &[
+            "the cluster did not come up: P1 ended with exit status 1",
+            "cannot reach the coordinator at 127.0.0.1:",
+            "the certificate was issued by another authority",
+        ],
+    );
+}
+
+#[test]
+fn row_23_an_expired_certificate() {
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let folder = Folder::new();
+    let key = KeyPair::from_pem(&read(&folder.file("ca.key"))).expect("it is one");
+    let mut authority = CertificateParams::default();
+    let name = "Flitcast cluster authority";
+    authority.distinguished_name.push(DnType::CommonName, name);
+    let authority = Issuer::new(authority, key);
+    let mut params = CertificateParams::new(vec!["p2.flitcast.internal".to_owned()]);
+    let params = params.as_mut().expect("it is a name");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.not_before = (SystemTime::now() - 9 * DAY).into();
+    params.not_after = (SystemTime::now() - 2 * DAY).into();
+    let key = KeyPair::from_pem(&read(&folder.file("p2.key"))).expect("it is one");
+    let expired = params.signed_by(&key, &authority).expect("it can be");
+    std::fs::write(folder.file("p2.pem"), expired.pem()).expect("it can be");
+    let told = "/ca/p2.pem: the certificate expired on 20";
+    folder.refused("an expired certificate", &[told]);
+    // It is issued anew, and all is well.
+    let ca = folder.0.path().join("ca");
+    run(words(&format!("ca issue {} p2", ca.display()))).ok();
+    let line = format!(
+        "gather --tree path:3 --size 1KiB --credentials {}",
+        ca.display()
+    );
+    run(words(&line)).ok();
+}
+
+#[test]
+fn row_23_the_certificate_of_another_pe() {
+    let folder = Folder::new();
+    for end in ["pem", "key"] {
+        let (from, to) = (
+            folder.file(&format!("p1.{end}")),
+            folder.file(&format!("p2.{end}")),
+        );
+        std::fs::copy(from, to).expect("it can be");
+    }
+    let told = "/ca/p2.pem: the certificate is for P1, not for P2";
+    folder.refused("the certificate of another PE", &[told]);
+}
+
+#[test]
+fn row_23_another_version() {
+    let stage = Stage::path(3, 1);
+    let began = Instant::now();
+    let running = start(stage.arguments("gather --size 1KiB"));
+    let impostor = stage.enter_speaking(90, 99);
+    let finished = std::thread::scope(|scope| {
+        scope.spawn(move || impostor.serve());
+        running.finish()
+    });
+    measured("23", "another version", Some(2.0), began.elapsed());
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    says(
+        &finished,
+        &[
+            "P1: the peer speaks protocol versions 90 to 99, this side ",
+            " at 127.0.7.2:",
+        ],
+    );
+}
+
+#[test]
+fn row_23_two_processes_with_one_id() {
+    let stage = Stage::limited(3, 1, 2, "exec sleep 600");
+    let began = Instant::now();
+    let running = start(stage.arguments("gather --size 1KiB"));
+    let first = stage.enter();
+    let second = stage.enter();
+    let finished = running.finish();
+    measured(
+        "23",
+        "two processes with one id",
+        Some(2.0),
+        began.elapsed(),
+    );
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    let addresses = [first.address().to_string(), second.address().to_string()];
+    says(&finished, &["two processes say to be P1: one from "]);
+    says(&finished, &addresses.each_ref().map(String::as_str));
+}
+
+/// It knows all but the secret of the launch: neither the coordinator nor a PE answers.
+#[test]
+fn row_23_who_does_not_know_the_secret() {
+    let wrong = Secret::new([0; Secret::BYTES]);
+    let hung_up = |stranger: &mut TcpStream| {
+        let read = stranger.read(&mut [0; 100]);
+        assert!(matches!(read, Ok(0) | Err(_)), "it was answered");
+    };
+    let stage = Stage::limited(3, 1, 2, "exec sleep 600");
+    let mut running = start(stage.arguments("gather --size 1KiB"));
+    let impostor = stage.enter();
+    let register = impostor.register((MIN_VERSION, MAX_VERSION));
+    let began = Instant::now();
+    let lying = FromPe::Register(Register {
+        pe: PeId(2),
+        secret: wrong,
+        ..register
+    });
+    let mut stranger = TcpStream::connect(impostor.coordinator()).expect("it listens");
+    stranger.write_all(&spoken(&lying)).expect("it is open");
+    hung_up(&mut stranger);
+    measured(
+        "23",
+        "no secret, at the coordinator",
+        Some(2.0),
+        began.elapsed(),
+    );
+    running.wait_for(&[
+        "turned a connection away",
+        "does not know the secret of this launch",
+    ]);
+    // What the third PE waits for never comes: one that is there twice ends it.
+    let _again = stage.enter();
+    assert_eq!(running.finish().code, Some(1));
+
+    let stage = Stage::path(3, 1);
+    let mut running = start(stage.arguments("gather --size 0"));
+    let impostor = stage.enter();
+    let assignment = impostor.assignment();
+    let parent = assignment.parent_listen.as_ref().expect("it has a parent");
+    let began = Instant::now();
+    let lying = EdgeFrame::Hello(Hello {
+        secret: wrong,
+        ..impostor.hello()
+    });
+    let stranger = TcpStream::connect(parent).expect("it listens");
+    let mut edge = Edge::new(stranger);
+    edge.say(&lying);
+    hung_up(&mut edge.incoming.stream);
+    measured("23", "no secret, at a PE", Some(2.0), began.elapsed());
+    running.wait_for(&["P0| ", "does not know the secret of this launch"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+}

@@ -1,0 +1,105 @@
+//! Row 21: frames that come twice.
+
+use std::time::Instant;
+
+use flitcast_tests::doubling::Doubling;
+use flitcast_tests::files::{assert_same, fill, snapshot};
+use flitcast_tests::{run, scratch};
+
+use crate::{measured, words};
+
+const PATH: &[u32] = &[0, 1, 2];
+const TREE: &[u32] = &[0, 0, 1, 1, 2, 2];
+const STAR: &[u32] = &[0, 0, 0, 0];
+
+/// Every algorithm on a tree that it works on.
+const GATHERS: [(&str, &[u32]); 5] = [
+    ("--algorithm shoulder-tap", PATH),
+    ("--algorithm certification --sync serial", TREE),
+    ("--algorithm certification --sync pipelined", TREE),
+    ("--algorithm linear", STAR),
+    ("--algorithm window", STAR),
+];
+
+/// Messages are checked byte for byte where they arrive; doubled are the frames of every
+/// edge, from the first word on, both ways.
+#[test]
+fn row_21_half_of_all_frames_come_twice() {
+    let mut lines = vec![("scatter".to_owned(), TREE), ("scatter".to_owned(), PATH)];
+    for (algorithm, parents) in GATHERS {
+        let pacings: &[&str] = match parents == STAR {
+            true => &[""],
+            false => &["--pacing scheduled", "--pacing turns", "--pacing eager"],
+        };
+        let lines_of = |pacing: &&str| (format!("gather {algorithm} {pacing}"), parents);
+        lines.extend(pacings.iter().map(lines_of));
+    }
+    for combining in ["binomial", "adaptive"] {
+        for operation in ["scatter", "gather"] {
+            lines.push((format!("{operation} --algorithm {combining}"), STAR));
+        }
+    }
+    for shaped in [
+        "scatter",
+        "gather --pacing turns",
+        "gather --pacing scheduled",
+    ] {
+        lines.push((format!("{shaped} --link rate=400mbit,latency=1ms"), TREE));
+    }
+    for (seed, (line, parents)) in (0..).zip(lines) {
+        let cluster = Doubling::of(parents, seed);
+        let file = cluster.file();
+        let case = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = format!(
+            "{line} --lengths uniform:1..200000:7 --flit-size 4KiB --rounds 2 --format json \
+             --cluster {}",
+            file.display()
+        );
+        let began = Instant::now();
+        let finished = run(words(&line)).ok();
+        let took = began.elapsed();
+        let report = finished.report();
+        // What arrived is checked against the pattern; it is complete, or the run has failed.
+        assert_eq!(report.number("/round/messages"), parents.len() as u64);
+        let (dropped, doubled) = (report.number("/round/repeated_frames"), cluster.doubled());
+        // Behind the last frame that a PE waits for, its copy is not looked at.
+        assert!(
+            (doubled * 8 / 10..=doubled).contains(&dropped),
+            "{dropped} of {doubled}"
+        );
+        assert!(dropped > 50, "{dropped}");
+        measured("21", &format!("{dropped} frames twice, {case}"), None, took);
+    }
+}
+
+/// There and back again.
+#[test]
+fn row_21_files_are_what_they_were() {
+    let dir = scratch();
+    let (input, there, back) = (
+        dir.path().join("input"),
+        dir.path().join("there"),
+        dir.path().join("back"),
+    );
+    for pe in 1..=TREE.len() {
+        fill(&input.join(format!("p{pe}/some/file")), 300_000 + pe);
+        fill(&input.join(format!("p{pe}/other")), pe - 1);
+    }
+    let began = Instant::now();
+    for (operation, from, to) in [("scatter", &input, &there), ("gather", &there, &back)] {
+        let cluster = Doubling::of(TREE, 5);
+        let (from, to, file) = (from.display(), to.display(), cluster.file());
+        let line = format!(
+            "{operation} --input {from} --output {to} --cluster {}",
+            file.display()
+        );
+        let finished = run(words(&line)).ok();
+        assert!(
+            finished
+                .stdout
+                .contains("frames that had come before were dropped")
+        );
+    }
+    measured("21", "files, there and back", None, began.elapsed());
+    assert_same(&snapshot(&input), &snapshot(&back));
+}

@@ -1,0 +1,179 @@
+//! Rows 24 and 25: names and trees that nobody should believe.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use flitcast_proto::pe::Message;
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::flit;
+use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
+use flitcast_proto::{PeId, RoundId};
+use flitcast_tests::files::{assert_same_below, names};
+use flitcast_tests::impostor::Stage;
+use flitcast_tests::{Finished, flitcast, run, scratch, start};
+use prost::Message as _;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::{measured, says, words};
+
+/// A command that is refused before anything is started, in a line for each fault.
+#[track_caller]
+fn refused(row: &str, case: &str, line: &str) -> Finished {
+    // Built, where it has yet to be, before the clock starts.
+    flitcast();
+    let began = Instant::now();
+    let finished = run(words(line));
+    measured(row, case, Some(1.0), began.elapsed());
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert_eq!(finished.stdout, "");
+    finished
+}
+
+/// What P1, the test's, sends to P0 in a gather of files.
+#[track_caller]
+fn sent(entry: FileEntry) -> Finished {
+    let payload = entry.encode_length_delimited_to_vec();
+    let stage = Stage::path(2, 1);
+    let (input, output) = (stage.path_of("in"), stage.path_of("out"));
+    fs::create_dir(&input).expect("it can be");
+    let line = format!(
+        "gather --input {} --output {}",
+        input.display(),
+        output.display()
+    );
+    let running = start(stage.arguments(&line));
+    let impostor = stage.enter();
+    let mut edge = impostor.call_parent(&impostor.assignment());
+    impostor.get_ready(&mut edge, vec![payload.len() as u64]);
+    while !matches!(edge.hear(), EdgeFrame::Control { .. }) {}
+    let message = Message {
+        source: PeId(1),
+        destination: PeId::ROOT,
+        bytes: payload.len() as u64,
+    };
+    let digest = xxh3_128(&payload).to_be_bytes();
+    let mut frame = Vec::new();
+    flit::put_prefix(
+        Some((RoundId(1), message)),
+        Some(&digest),
+        payload.len(),
+        &mut frame,
+    );
+    frame.extend_from_slice(&payload);
+    edge.outgoing.send(&frame).expect("P0 reads");
+    let impostor = std::thread::spawn(move || impostor.serve());
+    let finished = running.finish();
+    impostor.join().expect("it can be played");
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let left = names(&output);
+    let left: Vec<&String> = left
+        .iter()
+        .filter(|name| !name.ends_with(".toml"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(!stage.path_of("evil").exists(), "it got out");
+    finished
+}
+
+#[test]
+fn row_24_paths_that_lead_out() {
+    let began = Instant::now();
+    let entry = |kind: Kind, path: &str| FileEntry {
+        path: path.as_bytes().to_vec().into(),
+        kind: kind.into(),
+        mode: 0o4755,
+        ..FileEntry::default()
+    };
+    for path in ["../evil", "/tmp/evil", "a/../../evil"] {
+        says(
+            &sent(entry(Kind::File, path)),
+            &["its path is not a plain relative one"],
+        );
+    }
+    measured(
+        "24",
+        "paths that lead out, 3 rounds",
+        Some(3.0),
+        began.elapsed(),
+    );
+}
+
+#[test]
+fn row_24_names_in_a_cluster_file() {
+    let dir = scratch();
+    let file = dir.path().join("c.toml");
+    let long = "x".repeat(1 << 20);
+    let text = format!(
+        "name = \"\\u001b[2J$(touch evil)\"\n[[pe]]\nname = \"{long}\\u0007\"\naddress = \"; reboot\"\n\
+         [[pe]]\nname = \"../b\"\naddress = \"127.0.0.1\"\nparent = \"{long}\"\n"
+    );
+    fs::write(&file, text).expect("it can be");
+    let line = format!("gather --size 1 --cluster {}", file.display());
+    let finished = refused("24", "control characters and 1 MB names", &line);
+    let stderr = &finished.stderr;
+    assert!(stderr.len() < 4096, "{} bytes", stderr.len());
+    let is_plain = |c: char| c == '\n' || !c.is_control();
+    assert!(stderr.chars().all(is_plain), "{stderr:?}");
+    for line in [1, 3, 4, 8] {
+        let at = format!("c.toml:{line}:");
+        assert!(stderr.contains(&at), "no {at} in {stderr}");
+    }
+}
+
+#[test]
+fn row_24_names_of_files() {
+    let dir = scratch();
+    let at = |name: &str| dir.path().join(name);
+    let inside = at("in/p1");
+    fs::create_dir_all(&inside).expect("it can be");
+    for name in [
+        "$(touch evil)",
+        "; reboot",
+        "\u{1b}[2J\n",
+        "-rf",
+        "' \"*",
+        "...",
+    ] {
+        fs::write(inside.join(name), name).expect("it can be");
+    }
+    let began = Instant::now();
+    let done = run([
+        Path::new("scatter"),
+        Path::new("--tree"),
+        Path::new("path:2"),
+        Path::new("--input"),
+        &at("in"),
+        Path::new("--output"),
+        &at("out"),
+    ]);
+    measured(
+        "24",
+        "names for a shell, there as they were",
+        Some(1.0),
+        began.elapsed(),
+    );
+    done.ok();
+    assert_same_below(&at("in"), &at("out"));
+    assert!(!Path::new("evil").exists(), "nobody runs a name");
+}
+
+#[test]
+fn row_25_trees_that_are_none() {
+    let dir = scratch();
+    let file = dir.path().join("t.toml");
+    let text = "root = 0\n[[pe]]\nid = 0\n[[pe]]\nid = 1\nparent = 9\n[[pe]]\nid = 2\nparent = 3\n\
+                [[pe]]\nid = 3\nparent = 2\n[[pe]]\nid = 4\n";
+    fs::write(&file, text).expect("it can be");
+    let line = format!("scatter --size 1 --tree file:{}", file.display());
+    let finished = refused("25", "a cycle, two roots, an orphan", &line);
+    let all = [
+        "t.toml:6:10: P1: parent P9 does not exist",
+        "t.toml:9:10: cycle: P2 -> P3 -> P2",
+        "t.toml:14:6: several roots: P4",
+    ];
+    says(&finished, &all);
+    let line = "scatter --size 1 --tree path:1000000";
+    let finished = refused("25", "a million PEs on one machine", line);
+    says(&finished, &["path:1000000 has 1000000 PEs: at most 1024"]);
+}

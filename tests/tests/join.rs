@@ -1,0 +1,278 @@
+//! PEs that others start: they join, play, stay or leave, and are missed.
+
+use std::time::{Duration, Instant};
+
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::{Finished, refused};
+use rustix::process::Signal;
+
+/// P0 with P1 and P2, P3 below P1.
+const TREE: [u32; 3] = [0, 0, 1];
+
+#[track_caller]
+fn says(finished: &Finished, parts: &[&str]) {
+    for part in parts {
+        let stderr = &finished.stderr;
+        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
+    }
+}
+
+/// What is never over while a test looks: 8 MiB each, at 10 Mbit/s.
+const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";
+
+#[test]
+fn a_round_of_files_and_everybody_leaves() {
+    let cluster = Joining::new(1, &TREE, "60s");
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
+        fill(&cluster.path(&format!("in/p{pe}")), bytes);
+    }
+    let nodes = cluster.nodes("");
+    let there = cluster.guarded("scatter --input DIR/in --output DIR/out");
+    let there = there.finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("out"));
+    let said = "security     TLS 1.3 both ways, certificates in ";
+    assert!(there.stdout.contains(said), "{}", there.stdout);
+    for node in nodes {
+        assert_eq!(node.finish().ok().stderr, "");
+    }
+}
+
+#[test]
+fn who_stays_joins_the_next_command_until_it_is_stopped() {
+    let cluster = Joining::new(2, &TREE, "60s");
+    for pe in 1..4 {
+        fill(&cluster.path(&format!("in/p{pe}")), 200_000);
+    }
+    let nodes = cluster.nodes("--stay --health DIR/health{pe}");
+    let there = cluster.guarded("scatter --input DIR/in --output DIR/out");
+    there.finish().ok();
+    let back = cluster.guarded("gather --input DIR/out --output DIR/back");
+    back.finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("back"));
+    let health = cluster.path("health2").display().to_string();
+    let healthy = flitcast_tests::run(["health", &health]).ok();
+    assert!(healthy.stdout.starts_with("P2 "), "{}", healthy.stdout);
+    // Timed on three clusters, one after the other.
+    let bench =
+        cluster.guarded("bench gather --size 1KiB --rounds 3 --algorithms certification-pipelined");
+    bench.finish().ok();
+    dismiss(nodes);
+}
+
+#[test]
+fn who_is_late_is_waited_for_and_told_of() {
+    let cluster = Joining::new(3, &TREE, "60s");
+    let mut running = cluster.guarded("gather --size 1KiB --timeouts heartbeat=100ms,silence=1s");
+    let mut nodes: Vec<_> = (0..3)
+        .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
+        .collect();
+    let at = cluster.at();
+    running.wait_for(&["waiting up to 60 s for ", "P3 to join at ", &at]);
+    nodes.push(cluster.node(3, "--credentials DIR/ca"));
+    running.finish().ok();
+    for node in nodes {
+        node.finish().ok();
+    }
+}
+
+#[test]
+fn who_never_comes_is_named_and_the_others_leave() {
+    let cluster = Joining::new(4, &TREE, "4s");
+    let nodes: Vec<_> = [0, 2]
+        .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
+        .into();
+    let failed = cluster.guarded("gather --size 1KiB").finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let at = cluster.at();
+    let told = format!("after 4 s P1, P3 have yet to join at {at}: start what plays each");
+    says(&failed, &[&told]);
+    for node in nodes {
+        node.finish().ok();
+    }
+    // And where nobody listens.
+    let began = Instant::now();
+    let alone = cluster.node(3, "--credentials DIR/ca --wait 1s").finish();
+    assert_eq!(alone.code, Some(1), "{}", alone.stderr);
+    says(
+        &alone,
+        &[&format!("P3 could not join at {at} within 1 s: ")],
+    );
+    says(&alone, &["Connection refused", "--wait waits longer"]);
+    assert!(began.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn the_end_of_a_channel_is_the_death_of_who_joined() {
+    let cluster = Joining::new(5, &TREE, "60s");
+    let mut nodes = cluster.nodes("");
+    let mut running = cluster.guarded(LONG);
+    running.wait_for(&["triggered"]);
+    let began = Instant::now();
+    let victim = nodes.remove(1);
+    victim.signal(Signal::KILL);
+    let failed = running.finish();
+    let took = began.elapsed();
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &[
+            "error: P1 is gone: its channel ",
+            "where: P1, joined from 127.",
+            " on h1, child of P0",
+            "cut off with it: P3",
+            "when: round 1 of the gather, ",
+        ],
+    );
+    // Half a second for a better cause, two for the last reports.
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    assert_eq!(victim.finish().code, None);
+    for node in nodes {
+        node.finish().ok();
+    }
+}
+
+#[test]
+fn a_retry_needs_who_stays_and_goes_on_with_them() {
+    let cluster = Joining::new(6, &TREE, "60s");
+    let nodes = cluster.nodes("");
+    let failed = cluster.guarded("gather --size 1KiB --retry 1").finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &[
+            "P0, P1, P2, P3 would leave after one cluster, and this command may need several",
+            "--stay",
+        ],
+    );
+    for node in nodes {
+        node.finish().ok();
+    }
+
+    let mut nodes = cluster.nodes("--stay");
+    let mut running = cluster.guarded(&format!("{} --retry 1", LONG.replace("8MiB", "1MiB")));
+    running.wait_for(&["triggered"]);
+    let victim = nodes.remove(1);
+    victim.signal(Signal::KILL);
+    let finished = running.finish();
+    says(
+        &finished,
+        &["P1 is dead (gone: its channel ", "P3 moves to P0"],
+    );
+    // What the dead one had is lost with it.
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stdout.contains("P3  P0 "), "{}", finished.stdout);
+    assert_eq!(victim.finish().code, None);
+    dismiss(nodes);
+}
+
+#[test]
+fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
+    let cluster = Joining::new(7, &TREE, "60s");
+    let mut running = cluster.guarded("gather --size 1KiB -v");
+    let first = cluster.node(1, "--credentials DIR/ca");
+    running.wait_for(&["joined", "pe=P1"]);
+    let second = cluster.node(1, "--credentials DIR/ca").finish();
+    assert_eq!(second.code, Some(1), "{}", second.stderr);
+    says(&second, &["two processes say to be P1: one from 127."]);
+    running.wait_for(&["two processes say to be P1", "which is refused"]);
+    let others: Vec<_> = [0, 2, 3]
+        .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
+        .into();
+    running.finish().ok();
+    for node in others.into_iter().chain([first]) {
+        node.finish().ok();
+    }
+}
+
+#[test]
+fn one_side_alone_with_certificates_is_told() {
+    let cluster = Joining::new(8, &TREE, "60s");
+    let mut running = cluster.command("gather --size 1KiB --insecure");
+    running.wait_for(&["waiting up to"]);
+    let guarded = cluster.node(1, "--credentials DIR/ca").finish();
+    assert_eq!(guarded.code, Some(1), "{}", guarded.stderr);
+    says(
+        &guarded,
+        &["P1 may not join at ", "or was told to do without"],
+    );
+    running.wait_for(&["it shows a certificate, and this command was told --insecure"]);
+    // Both without, it works, and is told.
+    let nodes: Vec<_> = (0..4).map(|pe| cluster.node(pe, "--insecure")).collect();
+    let done = running.finish().ok();
+    assert!(done.stdout.contains("INSECURE"), "{}", done.stdout);
+    for node in nodes {
+        node.finish().ok();
+    }
+
+    let mut running = cluster.guarded("gather --size 1KiB");
+    running.wait_for(&["waiting up to"]);
+    let open = cluster.node(1, "--insecure").finish();
+    assert_eq!(open.code, Some(1), "{}", open.stderr);
+    says(
+        &open,
+        &[
+            "P1 may not join at ",
+            "it wants certificates: give --credentials DIR",
+        ],
+    );
+    running.wait_for(&["turned a connection away", "what came is not TLS"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+}
+
+#[test]
+fn a_wrong_certificate_lets_nobody_in() {
+    let cluster = Joining::new(9, &TREE, "60s");
+    cluster.found("other");
+    let mut running = cluster.guarded("gather --size 1KiB");
+    running.wait_for(&["waiting up to"]);
+    let stranger = cluster.node(1, "--credentials DIR/other").finish();
+    assert_eq!(stranger.code, Some(1), "{}", stranger.stderr);
+    says(
+        &stranger,
+        &["P1 may not join at ", "issued by another authority"],
+    );
+    for end in ["pem", "key"] {
+        let at = |name: &str| cluster.path(&format!("ca/{name}.{end}"));
+        std::fs::copy(at("p1"), at("p2")).expect("it can be");
+    }
+    let disguised = cluster.node(2, "--credentials DIR/ca").finish();
+    assert_eq!(disguised.code, Some(2), "{}", disguised.stderr);
+    says(
+        &disguised,
+        &["p2.pem: the certificate is for P1, not for P2"],
+    );
+    // Of this authority, and none that is waited for.
+    let folder = cluster.path("ca").display().to_string();
+    flitcast_tests::run(["ca", "issue", &folder, "p7"]).ok();
+    let seventh = cluster.node(7, "--credentials DIR/ca").finish();
+    assert_eq!(seventh.code, Some(1), "{}", seventh.stderr);
+    says(&seventh, &["this command waits for P0, P1, P2, P3 only"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    assert!(!names(&cluster.path("")).is_empty());
+}
+
+#[test]
+fn all_that_is_wrong_with_joining_is_told_at_once() {
+    refused(
+        "node --pe 3 --join nowhere --wait soon",
+        &[
+            "--join nowhere: ",
+            "--wait: ",
+            "who joins must show who it is",
+        ],
+    );
+    let cluster = Joining::new(10, &TREE, "60s");
+    let open = cluster.command("scatter --input in --output out").finish();
+    assert_eq!(open.code, Some(2), "{}", open.stdout);
+    says(
+        &open,
+        &[
+            "--input in: it is a path on the hosts of the PEs, which run elsewhere",
+            "--output out: ",
+            "processes that join must show who they are: --credentials DIR",
+        ],
+    );
+}

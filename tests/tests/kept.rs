@@ -1,0 +1,279 @@
+//! Clusters that `flitcast up` keeps: used, mended, asked, and gone when they are down.
+
+use flitcast_tests::Finished;
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::kept::Kept;
+use flitcast_tests::processes::eventually;
+use rustix::process::Signal;
+
+#[track_caller]
+fn says(finished: &Finished, code: i32, parts: &[&str]) {
+    let all = format!("{}{}", finished.stdout, finished.stderr);
+    assert_eq!(finished.code, Some(code), "{all}");
+    for part in parts {
+        assert!(all.contains(part), "no `{part}` in\n{all}");
+    }
+}
+
+#[track_caller]
+fn down(cluster: &Kept) {
+    says(&cluster.run("down FILE"), 0, &["kept", " is down"]);
+    // The keeper's last act is to let go.
+    eventually("nothing is left", || {
+        cluster.processes().is_empty().then_some(())
+    });
+    assert_eq!(cluster.known(), Vec::<String>::new());
+}
+
+#[test]
+fn it_is_used_by_one_command_after_the_other() {
+    let mut cluster = Kept::tree(1);
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
+        fill(&cluster.path(&format!("in/p{pe}")), bytes);
+    }
+    says(&cluster.up("up FILE"), 0, &["kept is up, 4 PEs"]);
+    let (processes, known) = (cluster.processes(), cluster.known());
+    assert_eq!((processes.len(), known.len()), (5, 1), "{processes:?}");
+    // The PEs work in another folder.
+    std::fs::create_dir(cluster.path("elsewhere")).unwrap();
+    cluster
+        .run("scatter --cluster FILE --input in --output out")
+        .ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("out"));
+    cluster
+        .run("gather --cluster FILE --input out --output back")
+        .ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("back"));
+    let bench =
+        "bench gather --cluster FILE --size 1KiB --rounds 3 --algorithms certification-pipelined";
+    cluster.run(bench).ok();
+    let calibrate = "calibrate --cluster FILE --output profile.toml --seconds 1";
+    cluster.run(calibrate).ok();
+    cluster
+        .run("gather --cluster FILE --size 1MiB --profile profile.toml")
+        .ok();
+    assert_eq!(cluster.processes(), processes, "they are the same");
+    let status = cluster.run("status FILE --format json").ok();
+    let status = status.report();
+    assert_eq!(status.value("/commands/0/what"), "scatter by fdf");
+    for pe in 0..4 {
+        assert_eq!(status.value(&format!("/pes/{pe}/is_here")), true);
+        assert_eq!(status.number(&format!("/pes/{pe}/starts")), 1);
+        assert!(status.number(&format!("/pes/{pe}/lag_ns")) > 0);
+        assert!(status.number(&format!("/pes/{pe}/resident_bytes")) > 1 << 20);
+    }
+    let told = cluster.run("status FILE").ok();
+    says(
+        &told,
+        0,
+        &["P3", "h3", "gather by certification, 1 round, "],
+    );
+    says(&cluster.run("status"), 0, &["kept", "cluster.toml"]);
+    says(&cluster.run("up FILE"), 0, &["kept is up already"]);
+    assert_eq!(cluster.processes(), processes);
+    down(&cluster);
+    says(&cluster.run("status"), 0, &["no cluster is up"]);
+    for line in ["down FILE", "status FILE"] {
+        says(
+            &cluster.run(line),
+            2,
+            &["cluster.toml: this cluster is not up"],
+        );
+    }
+    // And without it, a cluster of its own.
+    cluster.run("gather --cluster FILE --size 1KiB").ok();
+}
+
+#[test]
+fn who_dies_is_started_again_and_the_next_round_works() {
+    let mut cluster = Kept::tree(2);
+    cluster.up("up FILE").ok();
+    let victim = cluster.pe(1);
+    victim.signal(Signal::KILL);
+    eventually("it is gone", || {
+        (!cluster.processes().contains(&victim)).then_some(())
+    });
+    cluster.run("gather --cluster FILE --size 1MiB").ok();
+    let status = cluster.run("status FILE").ok();
+    says(
+        &status,
+        0,
+        &["was started again: was killed by signal 9 (SIGKILL)"],
+    );
+    // In mid-round.
+    let mut running = cluster.start("gather --cluster FILE --size 400GiB -v");
+    running.wait_for(&["triggered"]);
+    let used = "in use    by gather by certification, process ";
+    says(&cluster.run("status FILE"), 0, &[used]);
+    let second = cluster.run("scatter --cluster FILE --size 1KiB");
+    says(
+        &second,
+        1,
+        &["error: kept is in use: gather by certification, process "],
+    );
+    cluster.pe(2).signal(Signal::KILL);
+    let failed = running.finish();
+    says(&failed, 1, &["error: P2 is gone: ", "joined from 127."]);
+    cluster.run("scatter --cluster FILE --size 1MiB").ok();
+    let status = cluster.run("status FILE --format json").ok().report();
+    assert_eq!(status.number("/pes/1/starts"), 2);
+    assert_eq!(status.number("/pes/2/starts"), 2);
+    down(&cluster);
+}
+
+#[test]
+fn without_its_keeper_nobody_is_left() {
+    let mut cluster = Kept::tree(3);
+    cluster.up("up FILE").ok();
+    cluster.keeper().signal(Signal::KILL);
+    eventually("the PEs have left", || {
+        cluster.processes().is_empty().then_some(())
+    });
+    // Its last breath may take a little longer than theirs.
+    let status = || Some(cluster.run("status FILE")).filter(|status| status.code == Some(2));
+    let status = eventually("it is not up", status);
+    says(&status, 2, &["this cluster is not up"]);
+    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    says(&cluster.up("up FILE"), 0, &["kept is up, 4 PEs"]);
+    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    down(&cluster);
+}
+
+#[test]
+fn taken_down_in_mid_round_the_round_fails() {
+    let mut cluster = Kept::tree(4);
+    cluster.up("up FILE").ok();
+    let mut running = cluster.start("scatter --cluster FILE --size 400GiB -v");
+    running.wait_for(&["triggered"]);
+    down(&cluster);
+    says(&running.finish(), 1, &["error: P", "is gone"]);
+}
+
+#[test]
+fn strangers_do_not_join_and_are_not_joined() {
+    let mut cluster = Kept::tree(5);
+    cluster.up("up FILE").ok();
+    let status = cluster.run("status FILE --format json").ok();
+    let status = status.report();
+    let at = status.value("/coordinator").as_str().expect("it is a text");
+    // P3 makes room, and is not started again while it is stopped.
+    cluster.keeper().signal(Signal::STOP);
+    let victim = cluster.pe(3);
+    victim.signal(Signal::KILL);
+    eventually("it is gone", || {
+        (!cluster.processes().contains(&victim)).then_some(())
+    });
+    let mut waiting = cluster.start("gather --cluster FILE --size 1KiB -v");
+    waiting.wait_for(&["waiting up to 10 s for P3 to join"]);
+    let plain = cluster.run(&format!("node --pe 3 --join {at} --insecure --wait 1s"));
+    says(&plain, 1, &["P3 may not join", "it wants certificates"]);
+    cluster.run("ca init others --pes 4").ok();
+    let join = format!("node --pe 3 --join {at} --credentials others --wait 1s");
+    says(&cluster.run(&join), 1, &["P3 may not join"]);
+    cluster.keeper().signal(Signal::CONT);
+    waiting.finish().ok();
+    // Nor do they join whoever listens there when no command does.
+    let text = std::fs::read_to_string(cluster.path("cluster.toml")).unwrap();
+    let (_, pes) = text.split_once("[[pe]]").unwrap();
+    let launch = "[launch]\nkind = \"join\"\nwait = \"2s\"\n[[pe]]";
+    let text = format!("coordinator = \"{at}\"\n{launch}{pes}");
+    std::fs::write(cluster.path("others.toml"), text).unwrap();
+    for guard in ["--insecure", "--credentials others"] {
+        let nobody = cluster.run(&format!("gather --size 1 --cluster others.toml {guard}"));
+        says(&nobody, 1, &["P0, P1, P2, P3 "]);
+    }
+    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    down(&cluster);
+}
+
+#[test]
+fn a_file_that_has_changed_is_another_cluster() {
+    let mut cluster = Kept::tree(6);
+    cluster.up("up FILE").ok();
+    let path = cluster.path("cluster.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.clone() + "\n# changed\n").unwrap();
+    let refused = cluster.run("gather --cluster FILE --size 1KiB");
+    says(
+        &refused,
+        2,
+        &["cluster.toml has changed since `flitcast up`: take"],
+    );
+    std::fs::write(&path, &text).unwrap();
+    for option in ["--insecure", "--credentials run"] {
+        let refused = cluster.run(&format!("gather --cluster FILE --size 1KiB {option}"));
+        says(
+            &refused,
+            2,
+            &["this cluster is up, and guarded as `flitcast up` was told"],
+        );
+    }
+    std::fs::remove_file(&path).unwrap();
+    down(&cluster);
+}
+
+#[test]
+fn a_network_is_spanned_as_it_was() {
+    let network = "[network]\nedges = [[\"h0\", \"h1\"], [\"h1\", \"h2\"], [\"h2\", \"h0\"]]";
+    let mut cluster = Kept::new(7, 3, network, |_| String::new());
+    cluster.up("up FILE --root h1").ok();
+    for line in ["gather", "scatter"] {
+        let told = cluster
+            .run(&format!("{line} --cluster FILE --size 1KiB"))
+            .ok();
+        says(&told, 0, &["kept root h1"]);
+    }
+    let refused = cluster.run("gather --cluster FILE --size 1KiB --root h2");
+    says(&refused, 2, &["--root: this cluster is up with --root h1"]);
+    let refused = cluster.run("gather --cluster FILE --size 1KiB --spanning broadcast");
+    says(
+        &refused,
+        2,
+        &["--spanning: this cluster is up with --spanning bfs"],
+    );
+    down(&cluster);
+}
+
+#[test]
+fn with_certificates() {
+    let security = "[security]\ncredentials = \"ca\"";
+    let parent = |pe: usize| match pe {
+        0 => String::new(),
+        _ => "parent = \"h0\"".to_owned(),
+    };
+    let mut cluster = Kept::new(8, 3, security, parent);
+    cluster.run("ca init ca --pes 3").ok();
+    cluster.up("up FILE").ok();
+    let told = cluster.run("gather --cluster FILE --size 1MiB").ok();
+    says(
+        &told,
+        0,
+        &["security     TLS 1.3 both ways, certificates in "],
+    );
+    down(&cluster);
+}
+
+#[test]
+fn what_does_not_come_up_leaves_nothing() {
+    let parent = |pe: usize| match pe {
+        0 => String::new(),
+        1 => "parent = \"h0\"\nrun = [\"sh\", \"-c\", \"echo no licence >&2; exit 3\"]".to_owned(),
+        _ => "parent = \"h0\"".to_owned(),
+    };
+    let mut cluster = Kept::new(9, 3, "", parent);
+    let failed = cluster.up("up FILE");
+    says(
+        &failed,
+        1,
+        &["P1", "ended with exit status 3, having said: no licence"],
+    );
+    assert_eq!(cluster.processes(), []);
+    assert_eq!(cluster.known(), Vec::<String>::new());
+    let cluster = Kept::new(10, 1, "[launch]\nkind = \"join\"", |_| String::new());
+    let path = cluster.path("cluster.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(path, text.replace(".100\"", ".100:7119\"")).unwrap();
+    let refused = cluster.run("up FILE");
+    says(&refused, 2, &["others start the PEs of this cluster"]);
+    says(&cluster.run("up nothing.toml"), 2, &["nothing.toml"]);
+}

@@ -1,0 +1,97 @@
+//! `flitcast completions` and `flitcast man`: every command is in them.
+
+use flitcast_tests::files::names;
+use flitcast_tests::{run, scratch};
+
+const COMMANDS: [&str; 19] = [
+    "bench",
+    "ca",
+    "calibrate",
+    "check",
+    "compare",
+    "completions",
+    "down",
+    "gather",
+    "health",
+    "man",
+    "map",
+    "node",
+    "plan",
+    "resume",
+    "scatter",
+    "status",
+    "tree",
+    "up",
+    "watch",
+];
+
+#[test]
+fn every_shell_hears_of_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(["completions", shell]).ok().stdout;
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+        for option in ["spanning", "credentials", "format"] {
+            assert!(script.contains(option), "{shell}: {option}");
+        }
+    }
+    let unknown = run(["completions", "cmd"]);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+}
+
+#[test]
+fn every_command_has_a_page() {
+    let dir = scratch();
+    let folder = dir.path().join("new/man1");
+    run(["man".as_ref(), folder.as_os_str()]).ok();
+    let mut pages = COMMANDS
+        .map(|command| format!("flitcast-{command}.1"))
+        .to_vec();
+    for (command, below) in [
+        ("bench", &["gather", "scatter"][..]),
+        ("ca", &["init", "issue"]),
+        ("compare", &["gather", "scatter"]),
+        ("plan", &["gather", "scatter"]),
+    ] {
+        let below = below
+            .iter()
+            .map(|below| format!("flitcast-{command}-{below}.1"));
+        pages.extend(below);
+    }
+    pages.push("flitcast.1".to_owned());
+    pages.sort();
+    assert_eq!(names(&folder), pages);
+    let read = |page: &str| std::fs::read_to_string(folder.join(page)).expect("it is text");
+    for page in &pages {
+        let text = read(page);
+        let title = page.trim_end_matches(".1");
+        assert!(text.contains(&format!(".TH {title} 1")), "{page}");
+        assert!(
+            text.contains(".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\n"),
+            "{page}"
+        );
+    }
+    let check = read("flitcast-check.1");
+    assert!(
+        check.contains(".SH EXAMPLES\n.nf\nflitcast check cluster.toml\n"),
+        "{check}"
+    );
+    let full = run(["man", "/proc/none"]);
+    assert_eq!(full.code, Some(2), "{}", full.stderr);
+    assert!(
+        full.stderr.starts_with("error: /proc/none: "),
+        "{}",
+        full.stderr
+    );
+}
+
+#[test]
+fn the_help_ends_with_the_exit_status() {
+    let help = run(["--help"]).ok().stdout;
+    let (_, table) = help.split_once("Exit status:\n").expect("it is there");
+    let codes = table
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    assert_eq!(codes.collect::<Vec<_>>(), ["0", "1", "2", "130"]);
+}

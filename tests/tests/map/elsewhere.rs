@@ -1,0 +1,126 @@
+//! PEs that others have started run commands only if they were started for that.
+
+use std::fs;
+
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::processes::eventually;
+
+use super::says;
+
+/// P0 with P1 and P2.
+const TREE: [u32; 2] = [0, 0];
+
+/// A cluster with two shards, and folders to work in.
+fn cluster(place: u8) -> Joining {
+    let cluster = Joining::new(place, &TREE, "60s");
+    fs::create_dir(cluster.path("in")).expect("it can be made");
+    for (pe, text) in [(1, "one"), (2, "two two")] {
+        fs::write(cluster.path(&format!("in/p{pe}")), text).expect("it can be written");
+    }
+    cluster
+}
+
+const MAP: &str = "map --input DIR/in --output DIR/out --work DIR/work";
+
+/// Behind the command that `Joining` ends each line with.
+fn map(cluster: &Joining, more: &str, script: &str) -> flitcast_tests::Running {
+    let path = |name: &str| cluster.path(name).display().to_string();
+    let line = format!("{MAP} {more} --cluster DIR/cluster.toml").replace("DIR", &path(""));
+    let words = line.split_whitespace().map(str::to_owned);
+    let command = ["--", "sh", "-c", script].map(str::to_owned);
+    flitcast_tests::start(words.chain(command))
+}
+
+#[test]
+fn who_was_started_for_it_runs_commands_and_clears_away() {
+    let cluster = cluster(41);
+    let nodes = cluster.nodes("--stay --commands");
+    let credentials = format!("--credentials {}", cluster.path("ca").display());
+    let done = map(&cluster, &credentials, "cat; echo from $FLITCAST_PE >&2")
+        .finish()
+        .ok();
+    says(&done, &["P1| from 1\n", "P2| from 2\n"]);
+    let result = fs::read_to_string(cluster.path("out/p2/stdout"));
+    assert_eq!(result.expect("it is there"), "two two");
+    let left = fs::read_dir(cluster.path("work")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "the working folder is gone");
+    dismiss(nodes);
+}
+
+#[test]
+fn who_was_not_is_named_before_anything_is_sent() {
+    let cluster = cluster(42);
+    let mut nodes: Vec<_> = (0..2)
+        .map(|pe| cluster.node(pe, "--credentials DIR/ca --stay --commands"))
+        .collect();
+    nodes.push(cluster.node(2, "--credentials DIR/ca --stay"));
+    let credentials = format!("--credentials {}", cluster.path("ca").display());
+    let refused = map(&cluster, &credentials, "touch ran").finish();
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    says(
+        &refused,
+        &["P2 may not be told to run commands: start it with `flitcast node --join .. --commands`"],
+    );
+    assert!(!cluster.path("out").exists());
+    assert!(!cluster.path("work").exists());
+    dismiss(nodes);
+}
+
+#[test]
+fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
+    let cluster = cluster(44);
+    let mut nodes = cluster.nodes("--stay --commands");
+    let credentials = format!("--credentials {}", cluster.path("ca").display());
+    let marker = cluster.path("marker");
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || {{ touch '{}'; sleep 1000; }}",
+        marker.display()
+    );
+    let running = map(&cluster, &credentials, &script);
+    eventually("the command runs at P2", || marker.exists().then_some(()));
+    nodes.remove(2).kill();
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &[
+            "error: P2: is gone: its channel ",
+            "may be left: P2 is gone\n",
+        ],
+    );
+    let results = flitcast_tests::files::names(&cluster.path("out"));
+    assert_eq!(results, ["p1"]);
+    dismiss(nodes);
+}
+
+#[test]
+fn on_loopback_a_plain_connection_will_do() {
+    let cluster = cluster(45);
+    let nodes: Vec<_> = (0..3)
+        .map(|pe| cluster.node(pe, "--insecure --stay --commands"))
+        .collect();
+    let done = map(&cluster, "--insecure", "cat").finish();
+    // On loopback only: there, nobody is on the way.
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("  security     "), "{}", done.stdout);
+    dismiss(nodes);
+}
+
+#[test]
+fn hosts_of_their_own_need_a_folder_to_work_in() {
+    let cluster = cluster(43);
+    let path = |name: &str| cluster.path(name).display().to_string();
+    let (input, output, file) = (path("in"), path("out"), path("cluster.toml"));
+    let arguments = [
+        "map",
+        "--input",
+        &input,
+        "--output",
+        &output,
+        "--cluster",
+        &file,
+    ];
+    let refused = flitcast_tests::run([&arguments[..], &["--", "true"]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    says(&refused, &["give --work DIR, a folder on each of them"]);
+}

@@ -1,0 +1,181 @@
+//! Commands that fail, and PEs that die while they run one: named, tried again where that was
+//! asked for, and the others' results come all the same.
+
+use std::fs;
+
+use flitcast_tests::processes::eventually;
+use rustix::process::Signal;
+
+use super::{Place, says};
+
+const THREE: [(u32, &str); 3] = [(1, "one"), (2, "two"), (3, "three")];
+
+#[test]
+fn one_that_fails_is_named_and_the_others_are_gathered() {
+    let place = Place::new(&THREE);
+    let script = "cat; if [ $FLITCAST_PE = 2 ]; then for i in 1 2 3 4 5 6 7; do echo line $i; done >&2; exit 3; fi";
+    let failed = place.shell(&[], script);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let last = "line 3 / line 4 / line 5 / line 6 / line 7";
+    says(
+        &failed,
+        &[
+            "P2| line 1\nP2| line 2\n",
+            &format!("error: P2: the command ended with exit status 3; its last words: {last}\n"),
+        ],
+    );
+    assert!(
+        failed.stdout.contains("  results      2 of 3, "),
+        "{}",
+        failed.stdout
+    );
+    place.assert_results(&["p1", "p3"], &[]);
+    assert_eq!(place.result("p3/stdout"), "three");
+}
+
+#[test]
+fn a_command_that_cannot_be_found_is_told_at_each_pe() {
+    let place = Place::new(&THREE);
+    let failed = place.run(&[], &["no such command"]);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    for pe in 1..=3 {
+        let told = format!("error: P{pe}: `no such command` cannot be started: No such file");
+        says(&failed, &[&told]);
+    }
+    place.assert_beside(&["in put"]);
+    let failed = place.run(&[], &["./here"]);
+    says(
+        &failed,
+        &["; it counts from the shard: give its path from the root\n"],
+    );
+}
+
+#[test]
+fn one_that_is_killed_is_told_by_its_signal() {
+    let place = Place::new(&THREE);
+    let failed = place.shell(&[], "[ $FLITCAST_PE != 1 ] || kill -9 $$");
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &["error: P1: the command was killed by signal 9 (SIGKILL)\n"],
+    );
+    place.assert_results(&["p2", "p3"], &[]);
+}
+
+#[test]
+fn what_cannot_be_sent_is_the_failure_of_one_pe() {
+    let place = Place::new(&THREE);
+    let script = "case $FLITCAST_PE in 1) mkfifo pipe;; 2) echo mine > stdout;; esac";
+    let failed = place.shell(&[], script);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &[
+            "error: P1: what it wrote cannot be sent: ",
+            "is a fifo",
+            "error: P2: it wrote a file of its own called `stdout`",
+        ],
+    );
+    place.assert_results(&["p3"], &[]);
+}
+
+#[test]
+fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
+    let place = Place::new(&[(1, "one")]);
+    place.put("in put/p2/two", "two");
+    let marker = place.path("marker");
+    let script = format!(
+        "ls -A; mkdir made; echo new > made/by_$FLITCAST_PE
+         [ -e '{marker}' ] || [ $FLITCAST_PE != 2 ] || {{ touch '{marker}'; exit 5; }}",
+        marker = marker.display()
+    );
+    let again = place.shell(&["--retry", "1"], &script).ok();
+    says(
+        &again,
+        &["P2: the command ended with exit status 5; running it again (1 of 1)\n"],
+    );
+    assert!(
+        again.stdout.contains("  PE  shard  runs  exit "),
+        "{}",
+        again.stdout
+    );
+    place.assert_results(&["p1", "p2"], &["marker"]);
+    assert_eq!(place.result("p2/stdout"), "two\n");
+    assert_eq!(place.result("p2/made/by_2"), "new\n");
+    assert_eq!(place.result("p1/stdout"), "");
+}
+
+#[test]
+fn retries_come_to_an_end() {
+    let place = Place::new(&THREE);
+    let count = place.path("count");
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || {{ echo x >> '{}'; exit 1; }}",
+        count.display()
+    );
+    let failed = place.shell(&["--retry", "2"], &script);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &[
+            "running it again (1 of 2)",
+            "running it again (2 of 2)",
+            "error: P2: ",
+        ],
+    );
+    assert_eq!(fs::read_to_string(&count).expect("it was run"), "x\nx\nx\n");
+    place.assert_results(&["p1", "p3"], &["count"]);
+}
+
+/// Waits until the command runs at P2, and kills the PE.
+fn kill_p2(place: &Place, options: &[&str]) -> flitcast_tests::Finished {
+    let marker = place.path("marker");
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || [ -e '{marker}' ] || {{ touch '{marker}'; sleep 1000; }}",
+        marker = marker.display()
+    );
+    let running = place.start(options, &["sh", "-c", &script]);
+    eventually("the command runs at P2", || marker.exists().then_some(()));
+    running.pe(2).signal(Signal::KILL);
+    running.finish()
+}
+
+#[test]
+fn a_pe_that_dies_is_named_and_the_others_are_gathered() {
+    let place = Place::new(&THREE);
+    let failed = kill_p2(&place, &[]);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(&failed, &["error: P2: was killed by signal 9 (SIGKILL)\n"]);
+    place.assert_results(&["p1", "p3"], &["marker"]);
+    assert_eq!(place.result("p1/stdout"), "one");
+}
+
+#[test]
+fn a_pe_that_dies_gets_a_new_process() {
+    let place = Place::new(&THREE);
+    let done = kill_p2(&place, &["--retry", "1"]).ok();
+    says(
+        &done,
+        &["P2: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"],
+    );
+    place.assert_results(&["p1", "p2", "p3"], &["marker"]);
+    assert_eq!(place.result("p2/stdout"), "two");
+}
+
+#[test]
+fn a_pe_that_is_stopped_is_taken_for_dead() {
+    let place = Place::new(&THREE);
+    let marker = place.path("marker");
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || {{ touch '{}'; sleep 1000; }}",
+        marker.display()
+    );
+    let options = ["--timeouts", "heartbeat=100ms,silence=1s"];
+    let running = place.start(&options, &["sh", "-c", &script]);
+    eventually("the command runs at P2", || marker.exists().then_some(()));
+    running.pe(2).signal(Signal::STOP);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(&failed, &["error: P2: has been silent for "]);
+    place.assert_results(&["p1", "p3"], &["marker"]);
+}

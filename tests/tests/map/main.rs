@@ -1,0 +1,123 @@
+//! `flitcast map`: shards go out, a command runs on each, what it wrote comes back; with real
+//! processes, byte for byte.
+
+mod elsewhere;
+mod ends;
+mod failures;
+mod results;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::files::names;
+use flitcast_tests::{Finished, Running, scratch, start};
+use tempfile::TempDir;
+
+/// A folder with shards, and a place for results.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    /// With these shards, each a single file.
+    #[track_caller]
+    fn new(shards: &[(u32, &str)]) -> Place {
+        let place = Place { dir: scratch() };
+        fs::create_dir(place.input()).expect("it can be made");
+        for (pe, text) in shards {
+            place.put(&format!("in put/p{pe}"), text);
+        }
+        place
+    }
+
+    /// A path in the folder.
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn input(&self) -> PathBuf {
+        self.path("in put")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.path("results")
+    }
+
+    #[track_caller]
+    fn put(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("it is below the folder")).expect("it can be made");
+        fs::write(path, text).expect("it can be written");
+    }
+
+    /// Starts `map` with these options on a star of four PEs, unless they say otherwise.
+    #[track_caller]
+    fn start(&self, options: &[&str], command: &[&str]) -> Running {
+        let text = |path: PathBuf| path.to_str().expect("it is UTF-8").to_owned();
+        let (input, output) = (text(self.input()), text(self.output()));
+        let tree: &[&str] = match options.contains(&"--tree") {
+            true => &[],
+            false => &["--tree", "star:4"],
+        };
+        let files = ["--input", &input, "--output", &output];
+        start([&["map"], tree, &files, options, &["--"], command].concat())
+    }
+
+    #[track_caller]
+    fn run(&self, options: &[&str], command: &[&str]) -> Finished {
+        self.start(options, command).finish()
+    }
+
+    /// The same in a shell.
+    #[track_caller]
+    fn shell(&self, options: &[&str], script: &str) -> Finished {
+        self.run(options, &["sh", "-c", script])
+    }
+
+    /// A file below the results.
+    #[track_caller]
+    fn result(&self, name: &str) -> String {
+        let path = self.output().join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// That these PEs have results, and nothing else is left beside shards and results but
+    /// these files.
+    #[track_caller]
+    fn assert_results(&self, pes: &[&str], beside: &[&str]) {
+        assert_eq!(names(&self.output()), pes);
+        self.assert_beside(&[&["in put", "results"], beside].concat());
+    }
+
+    /// What stands in the folder.
+    #[track_caller]
+    fn assert_beside(&self, beside: &[&str]) {
+        let mut expected: Vec<&str> = beside.to_vec();
+        expected.sort_unstable();
+        assert_eq!(names(self.dir.path()), expected);
+    }
+
+    /// The working folder, once it is there.
+    fn work(&self) -> Option<PathBuf> {
+        let names = names(self.dir.path());
+        let work = names
+            .iter()
+            .find(|name| name.starts_with(".flitcast-map-"))?;
+        Some(self.path(work))
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    let found = fs::metadata(path).expect("it is there");
+    found.permissions().mode() & 0o7777
+}
+
+/// That the user is told all of this.
+#[track_caller]
+fn says(finished: &Finished, parts: &[&str]) {
+    for part in parts {
+        let stderr = &finished.stderr;
+        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
+    }
+}

@@ -1,0 +1,242 @@
+//! What a command finds, and what comes back of what it writes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use flitcast_tests::files::{fill, names};
+
+use super::{Place, mode};
+
+const TEXTS: [(u32, &str); 3] = [
+    (1, "to be or not to be\n"),
+    (2, ""),
+    (3, "that is\n the question\n"),
+];
+
+#[test]
+fn words_are_counted() {
+    let place = Place::new(&TEXTS);
+    let counted = place.run(&[], &["wc", "-w"]).ok();
+    assert_eq!(counted.stderr, "");
+    for (pe, text) in TEXTS {
+        let count = text.split_whitespace().count();
+        assert_eq!(
+            place.result(&format!("p{pe}/stdout")).trim(),
+            count.to_string()
+        );
+        assert_eq!(names(&place.output().join(format!("p{pe}"))), ["stdout"]);
+    }
+    place.assert_results(&["p1", "p2", "p3"], &[]);
+    for part in [
+        "map star:4: wc -w on 3 shards of ",
+        "\n  scatter      predicted ",
+        "\n  gather       predicted ",
+        "\n  results      3 of 3, ",
+    ] {
+        assert!(
+            counted.stdout.contains(part),
+            "no `{part}` in\n{}",
+            counted.stdout
+        );
+    }
+}
+
+#[test]
+fn a_shard_may_be_a_folder_and_a_pe_may_have_none() {
+    let place = Place::new(&[(3, "a file\n")]);
+    place.put("in put/p1/one file", "1\n");
+    place.put("in put/p1/be low/two", "2\n");
+    let script = "find . -type f | sort; cat; echo \"$FLITCAST_PE of $FLITCAST_PES\"";
+    place.shell(&[], script).ok();
+    assert_eq!(
+        place.result("p1/stdout"),
+        "./be low/two\n./one file\n1 of 4\n"
+    );
+    assert_eq!(place.result("p3/stdout"), "a file\n3 of 4\n");
+    place.assert_results(&["p1", "p3"], &[]);
+}
+
+#[test]
+fn what_was_written_comes_back_and_what_was_there_does_not() {
+    let place = Place::new(&[]);
+    for name in ["same", "appended", "rewritten", "deep/same", "touched"] {
+        place.put(&format!("in put/p2/{name}"), name);
+    }
+    let script = "
+        echo more >> appended
+        cp rewritten x; cat x > rewritten; rm x
+        mkdir -p 'new folder/a/b' new/empty deep/new
+        echo new > 'new folder/a/b/ odd name'
+        echo new > deep/new/file
+        echo '#!/bin/sh' > tool; chmod 755 tool
+        ln -s deep/same link
+        rm touched; echo touched > touched
+        echo said; echo complained >&2";
+    let mapped = place.shell(&[], script).ok();
+    assert_eq!(mapped.stderr, "P2| complained\n");
+    let result = place.output().join("p2");
+    let all = flitcast_tests::files::snapshot(&result);
+    let paths: Vec<String> = all.keys().map(|path| path.display().to_string()).collect();
+    let expected = [
+        "appended",
+        "deep",
+        "deep/new",
+        "deep/new/file",
+        "link",
+        "new",
+        "new/empty",
+        "new folder",
+        "new folder/a",
+        "new folder/a/b",
+        "new folder/a/b/ odd name",
+        "rewritten",
+        "stderr",
+        "stdout",
+        "tool",
+        "touched",
+    ];
+    assert_eq!(paths, expected);
+    assert_eq!(place.result("p2/appended"), "appendedmore\n");
+    assert_eq!(place.result("p2/rewritten"), "rewritten");
+    assert_eq!(place.result("p2/stdout"), "said\n");
+    assert_eq!(place.result("p2/stderr"), "complained\n");
+    assert_eq!(mode(&result.join("tool")), 0o755);
+    let link = fs::read_link(result.join("link")).expect("it is a symlink");
+    assert_eq!(link.to_str(), Some("deep/same"));
+    // The shards are as they were.
+    assert_eq!(names(&place.input().join("p2")).len(), 5);
+}
+
+#[test]
+fn files_are_dealt_and_each_pe_has_a_folder_of_its_own() {
+    let place = Place::new(&[]);
+    for (name, bytes) in [("a", 300_000), ("d/b", 200_000), ("d/c", 100_000), ("e", 1)] {
+        fill(&place.input().join(name), bytes);
+    }
+    let script = "find . -type f ! -name list | sort > list; xargs cat < list | wc -c";
+    place
+        .shell(&["--spread", "--tree", "kary:2:4"], script)
+        .ok();
+    let lists: Vec<String> = (1..4)
+        .map(|pe| place.result(&format!("p{pe}/list")))
+        .collect();
+    let mut files: Vec<&str> = lists.iter().flat_map(|list| list.lines()).collect();
+    files.sort_unstable();
+    assert_eq!(files, ["./a", "./d/b", "./d/c", "./e"]);
+    let bytes = (1..4).map(|pe| place.result(&format!("p{pe}/stdout")));
+    let bytes = bytes.map(|count| count.trim().parse::<u64>().expect("a number"));
+    assert_eq!(bytes.sum::<u64>(), 600_001);
+}
+
+#[test]
+fn a_command_finds_the_environment_of_its_pe() {
+    let place = Place::new(&[(1, "x")]);
+    place.run(&[], &["env"]).ok();
+    let found = place.result("p1/stdout");
+    let value = |name: &str| {
+        let mut lines = found.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+    };
+    assert_eq!(value("FLITCAST_PE"), Some("1"));
+    assert_eq!(value("FLITCAST_PES"), Some("4"));
+    let path = std::env::var("PATH").expect("tests have a PATH");
+    assert_eq!(value("PATH"), Some(path.as_str()));
+    // Nothing but what is the command's: it could be told to others.
+    assert!(!found.contains("SECRET"), "{found}");
+}
+
+#[test]
+fn programs_are_told_as_much() {
+    let place = Place::new(&[(1, "one two\n"), (3, "three\n")]);
+    let script = "cat; echo no >&2; test $FLITCAST_PE != 3 || exit 7";
+    let mapped = place.shell(&["--format", "json"], script);
+    assert_eq!(mapped.code, Some(1), "{}", mapped.stderr);
+    let report = mapped.report();
+    assert_eq!(report.value("/operation"), "map");
+    assert_eq!(report.value("/command/0"), "sh");
+    assert_eq!(report.list("/pes").len(), 3);
+    assert_eq!(report.number("/pes/0/exit_status"), 0);
+    assert_eq!(
+        report.number("/pes/0/result_bytes"),
+        "one two\nno\n".len() as u64
+    );
+    assert!(report.value("/pes/1/shard_bytes").is_null(), "P2 has none");
+    assert_eq!(report.number("/pes/2/exit_status"), 7);
+    assert!(report.value("/pes/2/result_bytes").is_null());
+    assert_eq!(
+        report.value("/pes/2/error"),
+        "the command ended with exit status 7"
+    );
+    assert_eq!(report.value("/pes/2/last_words/0"), "no");
+    assert_eq!(report.list("/failed"), [3]);
+    assert!(report.float("/pes/0/seconds") > 0.0);
+    for what in ["scatter", "gather"] {
+        assert!(report.float(&format!("/{what}/predicted_us")) > 0.0);
+        assert!(report.float(&format!("/{what}/measured_us")) > 0.0);
+    }
+    assert!(report.float("/run/seconds") > 0.0);
+    assert!(report.value("/work").is_null());
+}
+
+#[test]
+fn without_shards_there_is_nothing_to_do() {
+    let place = Place::new(&[]);
+    let mapped = place.run(&[], &["false"]).ok();
+    assert!(
+        mapped.stdout.contains("  results      none\n"),
+        "{}",
+        mapped.stdout
+    );
+    place.assert_beside(&["in put"]);
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_is_written() {
+    let place = Place::new(&TEXTS);
+    place.put("results/p1", "mine");
+    let refused = place.run(&["--work", "here", "--retry", "x"], &["true"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    super::says(
+        &refused,
+        &[
+            "results: it holds files already; --force replaces those",
+            "--work here: give the path from the root",
+        ],
+    );
+    let refused = place.run(&["--force", "--retry", "x"], &["true"]);
+    super::says(&refused, &["`x` is no whole number"]);
+    place.assert_results(&["p1"], &[]);
+    assert_eq!(place.result("p1"), "mine");
+    place.run(&["--force"], &["cat"]).ok();
+    assert_eq!(place.result("p1/stdout"), TEXTS[0].1);
+    place.assert_results(&["p1", "p2", "p3"], &[]);
+}
+
+#[test]
+fn the_working_folder_is_private_and_can_be_kept() {
+    let place = Place::new(&TEXTS);
+    let elsewhere = place.path("work");
+    let elsewhere = elsewhere.to_str().expect("it is UTF-8");
+    let kept = place
+        .run(&["--keep-work", "--work", elsewhere], &["cat"])
+        .ok();
+    let (said, path) = kept.stderr.trim().split_once(": ").expect("it is told");
+    assert_eq!(said, "the working folder is kept");
+    let path = std::path::Path::new(path);
+    assert!(path.starts_with(elsewhere), "{path:?}");
+    assert_eq!(mode(path), 0o700);
+    assert_eq!(
+        fs::read_to_string(path.join("in/p1")).expect("the shard"),
+        TEXTS[0].1
+    );
+}
+
+#[test]
+fn links_in_a_shard_stay_links() {
+    let place = Place::new(&[]);
+    place.put("in put/p1/file", "1");
+    symlink("file", place.input().join("p1/link")).expect("it can be made");
+    place.shell(&[], "readlink link").ok();
+    assert_eq!(place.result("p1/stdout"), "file\n");
+    assert_eq!(names(&place.output().join("p1")), ["stdout"]);
+}

@@ -1,0 +1,96 @@
+//! Deaths in mid-gather.
+
+use std::fs;
+
+use crate::{Files, LINK, kill, numbers, says};
+
+#[test]
+fn an_interior_pe_dies_with_its_own_message() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("gather", &["--retry", "1", "--format", "json"]);
+    files.wait_for(&["p1"]);
+    let before = files.there();
+    kill(&running, 2);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    files.assert_there(&["p1", "p3", "p4"], &before);
+    let still = files.says_input("P2's message is still at P2 in ", 2);
+    says(&finished, &["P3 moves to P1", &still]);
+    assert!(!numbers(&finished, "/retries/0/sent").contains(&1));
+    files.resume(&["--revive"]).ok();
+    files.assert_complete(&before);
+}
+
+#[test]
+fn a_leaf_dies() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("gather", &["--retry", "1"]);
+    files.wait_for(&["p1"]);
+    let before = files.there();
+    assert!(!before.contains_key("p3"), "it comes behind P2's");
+    kill(&running, 3);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    files.assert_there(&["p1", "p2", "p4"], &before);
+    let still = files.says_input("P3's message is still at P3 in ", 3);
+    says(&finished, &[&still]);
+}
+
+#[test]
+fn an_interior_pe_whose_message_is_in_is_not_missed() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("gather", &["--retry", "1"]);
+    files.wait_for(&["p1"]);
+    let before = files.there();
+    kill(&running, 1);
+    let finished = running.finish().ok();
+    says(&finished, &["P1 is dead", "P2 moves to P0"]);
+    files.assert_complete(&before);
+}
+
+/// On a path with a gap, Shoulder-Tap goes on.
+#[test]
+fn a_path_without_one_is_a_path() {
+    let files = Files::new(2);
+    let more = ["--tree", "path:5", "--retry", "1", "--format", "json"];
+    let running = files.start("gather", &[&more[..], &LINK].concat());
+    files.wait_for(&["p1"]);
+    let before = files.there();
+    kill(&running, 1);
+    let finished = running.finish().ok();
+    assert_eq!(finished.report().value("/algorithm"), "shoulder-tap");
+    files.assert_complete(&before);
+}
+
+#[test]
+fn what_failed_is_resumed_without_the_dead_and_then_with_them() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("gather", &[]);
+    files.wait_for(&["p1"]);
+    kill(&running, 2);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let before = files.there();
+    let record = files.record();
+    let shown = format!("\nto go on: flitcast resume {}\n", record.display());
+    says(&failed, &["error: P2 was killed by signal 9", &shown]);
+
+    let without = files.resume(&["--format", "json"]);
+    assert_eq!(without.code, Some(1), "{}", without.stderr);
+    says(
+        &without,
+        &["P2 is dead", "; resuming without it: P3 moves to P1"],
+    );
+    assert_eq!(files.record(), record);
+    files.assert_there(&["p1", "p3", "p4"], &before);
+    let report = without.report();
+    assert_eq!(report.value("/record"), record.to_str().expect("UTF-8"));
+
+    // What was delivered need not be there any more.
+    let before = files.there();
+    let (here, away) = (files.input().join("p1"), files.input().join("../away"));
+    fs::rename(&here, &away).expect("it is there");
+    files.resume(&["--revive"]).ok();
+    fs::rename(&away, &here).expect("it is there");
+    files.assert_complete(&before);
+}

@@ -1,0 +1,99 @@
+//! Records and command lines that are wrong: all of it is told at once, and nothing is
+//! started or written.
+
+use std::fs;
+
+use flitcast_tests::run;
+
+use crate::{Files, edit, kill, says};
+
+/// A scatter that failed, and left a record.
+#[track_caller]
+fn failed() -> Files {
+    let files = Files::new(2);
+    let running = files.start_on_tree("scatter", &[]);
+    files.wait_for(&["p3"]);
+    kill(&running, 4);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    files
+}
+
+#[test]
+fn a_damaged_record_is_refused_line_by_line() {
+    let files = failed();
+    let record = files.record();
+    let whole = fs::read_to_string(&record).expect("it is there");
+    edit(&record, |text| {
+        text.replace("flit_bytes = ", "flit_bytes = 9999")
+            .replace("delivered = [", "delivered = [7, ")
+            .replace("pe = 4", "pe = 0")
+    });
+    let before = fs::read(&record).expect("it is there");
+    let refused = files.resume(&["--revive"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let shown = record.display();
+    for (key, why) in [
+        ("flit_bytes", " is not from "),
+        ("delivered", "there is no P7 with a message"),
+        ("pe = 4", "there is no P0 with a message"),
+    ] {
+        let line = whole.lines().position(|line| line.contains(key));
+        let line = line.expect("it is there") + 1;
+        let told = refused.stderr.lines();
+        let start = format!("{shown}:{line}:");
+        let mut told = told.filter(|told| told.contains(&start) && told.contains(why));
+        assert!(told.next().is_some(), "{key}: {}", refused.stderr);
+    }
+    assert_eq!(fs::read(&record).expect("it is there"), before);
+    assert_eq!(files.there().len(), 1);
+
+    fs::write(&record, &whole[..whole.len() / 2]).expect("it can be written");
+    let cut = files.resume(&[]);
+    assert_eq!(cut.code, Some(2), "{}", cut.stderr);
+    let missing = run(["resume", "/no/such/record"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+    says(
+        &missing,
+        &["cannot read the record of a round /no/such/record"],
+    );
+}
+
+#[test]
+fn what_does_not_agree_with_the_record_is_told_at_once() {
+    let files = failed();
+    fs::create_dir(files.output().join("p1")).expect("it is not there");
+    fs::remove_dir_all(files.input().join("p2")).expect("it is there");
+    let refused = files.resume(&["--revive"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(
+        &refused,
+        &[
+            "output/p1 is there, and by the record P1's message is missing",
+            "P2's message, of ",
+            " bytes by the record, is not in ",
+        ],
+    );
+    let refused = files.resume(&["--retry", "x", "--timeouts", "y=1s"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["--retry: `x` is no", "--timeouts: `y=1s`"]);
+}
+
+#[test]
+fn a_number_of_retries_that_there_cannot_be_is_refused() {
+    for (retry, rounds, expected) in [
+        ("17", "1", "--retry: `17` is no whole number from 0 to 16"),
+        (
+            "once",
+            "3",
+            "--retry: `once` is no whole number from 0 to 16",
+        ),
+        ("1", "3", "--retry: it does not go with --rounds 3"),
+    ] {
+        let line = ["gather", "--tree", "path:2", "--size", "no size"];
+        let more = ["--retry", retry, "--rounds", rounds];
+        let refused = run(line.iter().chain(&more));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        says(&refused, &[expected, "--size: "]);
+    }
+}

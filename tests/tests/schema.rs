@@ -1,0 +1,259 @@
+//! `deploy/cluster.schema.json`, which editors check cluster files with, against the parser:
+//! the same keys in every table, and the same word on every file whose fault is one of form.
+
+use std::collections::BTreeSet;
+
+use flitcast_tests::{Finished, run, scratch};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn schema() -> Value {
+    let text = include_str!("../../deploy/cluster.schema.json");
+    serde_json::from_str(text).expect("the schema is JSON")
+}
+
+/// A folder with certificates for two PEs and a file for ssh, in which files are checked.
+fn with_certificates() -> TempDir {
+    let dir = scratch();
+    let folder = dir.path().join("keys");
+    let folder = folder.to_str().expect("its path is UTF-8");
+    run(["ca", "init", folder, "--pes", "2"]).ok();
+    std::fs::write(dir.path().join("ssh_config"), "").expect("it can be written");
+    dir
+}
+
+fn checked(dir: &TempDir, text: &str) -> Finished {
+    let path = dir.path().join("cluster.toml");
+    std::fs::write(&path, text).expect("it can be written");
+    run(["check", path.to_str().expect("its path is UTF-8")])
+}
+
+/// Where `value` is not what `schema` asks for; the words that our schema uses are all that
+/// is understood, and any other is a failure.
+#[track_caller]
+fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let rules = schema.as_object().expect("a schema is an object");
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let number = |rule: &Value| rule.as_u64().expect("it is a number") as usize;
+    for (word, rule) in rules {
+        let fits = match word.as_str() {
+            "$schema" | "$id" | "$defs" | "title" | "description" => true,
+            "$ref" => {
+                let place = rule.as_str().and_then(|place| place.strip_prefix('#'));
+                let place = root.pointer(place.expect("it is in this schema"));
+                let place = place.expect("what is referred to is there");
+                all.extend(misfits(root, place, value, at));
+                true
+            }
+            "type" => match rule.as_str().expect("one type") {
+                "object" => value.is_object(),
+                "array" => value.is_array(),
+                "string" => value.is_string(),
+                "integer" => value.is_i64(),
+                other => panic!("{other}"),
+            },
+            "anyOf" => {
+                let mut rules = rule.as_array().expect("a list").iter();
+                rules.any(|rule| misfits(root, rule, value, at).is_empty())
+            }
+            "enum" => rule.as_array().expect("a list").contains(value),
+            "minLength" => value
+                .as_str()
+                .is_none_or(|text| text.chars().count() >= number(rule)),
+            "minItems" => !value.is_array() || list.len() >= number(rule),
+            "maxItems" => list.len() <= number(rule),
+            "items" => {
+                for (i, item) in list.iter().enumerate() {
+                    all.extend(misfits(root, rule, item, &format!("{at}/{i}")));
+                }
+                true
+            }
+            "properties" => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    if let Some(rule) = rule.get(key) {
+                        all.extend(misfits(root, rule, value, &format!("{at}/{key}")));
+                    }
+                }
+                true
+            }
+            "additionalProperties" => {
+                assert_eq!(rule, false);
+                let known = &schema["properties"];
+                let mut keys = value.as_object().into_iter().flat_map(|o| o.keys());
+                keys.all(|key| known.get(key).is_some())
+            }
+            "required" => {
+                let mut keys = rule.as_array().expect("a list").iter();
+                let has = |key: &Value| value.get(key.as_str().expect("a name")).is_some();
+                !value.is_object() || keys.all(has)
+            }
+            other => panic!("`{other}` is more than this test understands"),
+        };
+        if !fits {
+            all.push(format!("{at}: {word}"));
+        }
+    }
+    all
+}
+
+fn misfits_of(text: &str) -> Vec<String> {
+    let value: Value = toml::from_str(text).expect("it is TOML");
+    let schema = schema();
+    misfits(&schema, &schema, &value, "")
+}
+
+const PAIR: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
+                    [[pe]]\nname = 'b'\naddress = '127.0.0.2'\n";
+
+/// `PAIR` with `a` above `b`, below what `top` says.
+fn tree(top: &str) -> String {
+    format!("{top}\n{PAIR}parent = 'a'\n")
+}
+
+#[test]
+fn both_take_what_is_good() {
+    let dir = with_certificates();
+    for text in [
+        tree(""),
+        tree("name = 'two'\ncoordinator = '127.0.0.1'\nlaunch.kind = 'local'"),
+        tree("coordinator = '127.0.0.1:7117'\nlaunch = {kind = 'join', wait = '90s'}"),
+        tree("coordinator = '10.0.0.9'\nlaunch.kind = 'ssh'") + "ssh = 'me@b.example'",
+        tree(
+            "launch = {kind = 'ssh', user = 'me', port = 2222, directory = '/opt/flitcast', \
+             environment = ['LANG'], config = 'ssh_config', binary = 'ssh_config'}",
+        ),
+        tree("security.credentials = 'keys'"),
+        tree("timeouts = {silence = '5s', disk = '1000s'}"),
+        tree("link = 'latency=1ms'") + "link = 'rate=1mbit'\nparent_address = '127.0.0.3'",
+        tree("") + "run = ['nice', '-n', '5']",
+        format!("network.edges = [['a', 'b']]\n{PAIR}"),
+        "[[pe]]\nname = 'alone'\naddress = '::1'".to_owned(),
+        "tree = 'star:3'\ncoordinator = '0.0.0.0:7117'\nlaunch.kind = 'join'".to_owned(),
+    ] {
+        assert_eq!(misfits_of(&text), [""; 0], "{text}");
+        checked(&dir, &text).ok();
+    }
+}
+
+#[test]
+fn both_refuse_what_is_badly_formed() {
+    let dir = with_certificates();
+    for (text, misfit) in [
+        ("".to_owned(), ": anyOf"),
+        ("pe = []".to_owned(), "/pe: minItems"),
+        ("pe = 3".to_owned(), "/pe: type"),
+        ("[[pe]]\nname = 'a'".to_owned(), "/pe/0: required"),
+        (
+            "[[pe]]\naddress = '127.0.0.1'".to_owned(),
+            "/pe/0: required",
+        ),
+        (tree("colour = 'red'"), ": additionalProperties"),
+        (tree("name = ''"), "/name: minLength"),
+        (tree("coordinator = 7"), "/coordinator: type"),
+        (tree("launch.kind = 'teleport'"), "/launch/kind: enum"),
+        (tree("launch = 'local'"), "/launch: type"),
+        ("tree = 3".to_owned(), "/tree: type"),
+        (
+            tree("launch = {kind = 'ssh', user = ''}"),
+            "/launch/user: minLength",
+        ),
+        (
+            tree("launch = {kind = 'ssh', port = '22'}"),
+            "/launch/port: type",
+        ),
+        (
+            tree("launch = {kind = 'ssh', environment = [7]}"),
+            "/launch/environment/0: type",
+        ),
+        (tree("launch.kind = 'ssh'") + "ssh = 7", "/pe/1/ssh: type"),
+        (
+            tree("security.insecure = true"),
+            "/security: additionalProperties",
+        ),
+        (
+            tree("security.credentials = ''"),
+            "/security/credentials: minLength",
+        ),
+        (tree("timeouts.silence = 5"), "/timeouts/silence: type"),
+        (
+            tree("timeouts.patience = '5s'"),
+            "/timeouts: additionalProperties",
+        ),
+        (tree("link = {rate = '1mbit'}"), "/link: type"),
+        (tree("") + "link = 1", "/pe/1/link: type"),
+        (tree("") + "run = 'nice'", "/pe/1/run: type"),
+        (tree("") + "port = 7", "/pe/1: additionalProperties"),
+        (format!("network = 'all'\n{PAIR}"), "/network: type"),
+        (format!("network = {{}}\n{PAIR}"), "/network: required"),
+        (
+            format!("network.edges = [['a', 'b', 'a']]\n{PAIR}"),
+            "/network/edges/0: maxItems",
+        ),
+        (
+            format!("network.edges = [['a', 1]]\n{PAIR}"),
+            "/network/edges/0/1: type",
+        ),
+    ] {
+        assert_eq!(misfits_of(&text), [misfit], "{text}");
+        let refused = checked(&dir, &text);
+        assert_eq!(refused.code, Some(2), "{text}{}", refused.stderr);
+    }
+}
+
+/// No schema sees these; that is why it names the command.
+#[test]
+fn the_command_finds_more() {
+    let dir = with_certificates();
+    for text in [
+        PAIR.to_owned(),
+        tree("tree = 'star:2'"),
+        "tree = 'star:3'".to_owned(),
+        tree("coordinator = 'here'"),
+        tree("launch.user = 'me'"),
+        tree("launch = {kind = 'ssh', config = 'elsewhere'}"),
+        tree("launch.kind = 'ssh'") + "ssh = '-oProxyCommand=x'",
+        tree("security.credentials = 'elsewhere'"),
+        tree("timeouts.silence = 'long'"),
+        tree("link = 'fast'"),
+        tree("network.edges = [['a', 'b']]"),
+        format!("network.edges = [['a', 'c']]\n{PAIR}"),
+    ] {
+        assert_eq!(misfits_of(&text), [""; 0], "{text}");
+        let refused = checked(&dir, &text);
+        assert_eq!(refused.code, Some(2), "{text}{}", refused.stderr);
+    }
+}
+
+/// What the parser says is known in a table is what the schema has there.
+#[test]
+fn both_know_the_same_keys() {
+    let dir = scratch();
+    for (text, place) in [
+        (tree("what = 1"), ""),
+        (tree("launch.what = 1"), "/properties/launch"),
+        (
+            format!("network = {{edges = [['a', 'b']], what = 1}}\n{PAIR}"),
+            "/properties/network",
+        ),
+        (tree("security.what = 1"), "/properties/security"),
+        (tree("timeouts.what = 1"), "/properties/timeouts"),
+        (tree("") + "what = 1", "/properties/pe/items"),
+    ] {
+        let refused = checked(&dir, &text);
+        let known = refused.stderr.lines().find_map(|line| {
+            let (_, known) = line.split_once("unknown key `what`; known here: ")?;
+            Some(
+                known
+                    .split(", ")
+                    .map(str::to_owned)
+                    .collect::<BTreeSet<_>>(),
+            )
+        });
+        let schema = schema();
+        let there = schema.pointer(&format!("{place}/properties"));
+        let there = there.and_then(Value::as_object).expect("it has properties");
+        let there: BTreeSet<String> = there.keys().cloned().collect();
+        assert_eq!(known, Some(there), "{text}{}", refused.stderr);
+    }
+}

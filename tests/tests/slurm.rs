@@ -1,0 +1,139 @@
+//! Jobs of a real Slurm, on nodes with an address each (`deploy/lab/slurm`): what
+//! `deploy/slurm.sbatch` brings home, and what is told when a task dies. Not part of the
+//! suite, which needs no Slurm:
+//!
+//!     cargo test -p flitcast-tests --test slurm -- --ignored
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use flitcast_tests::files::{fill, names};
+use flitcast_tests::lab::{interfaces, namespaces, said};
+use flitcast_tests::refused;
+use flitcast_tests::slurm::{Job, Slurm};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Half a second for a better cause, two for the last reports, three for PEs to leave; then
+/// Slurm ends the step and the job.
+const BOUND: Duration = Duration::from_secs(20);
+
+fn script() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/slurm.sbatch");
+    script.display().to_string()
+}
+
+#[test]
+fn outside_of_slurm_what_is_missing_is_named() {
+    refused(
+        "node --join slurm --insecure",
+        &[
+            "--join slurm: SLURM_PROCID is not set: srun sets it",
+            "--join slurm: SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it",
+            "--join slurm: SLURM_JOB_ID is not set: srun sets it",
+        ],
+    );
+    refused(
+        "gather --cluster slurm --size 1KiB --insecure",
+        &["--cluster slurm: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job"],
+    );
+    refused(
+        "gather --cluster slurm:7117 --tree kary:2:4 --link rate=1mbit --size 1KiB --insecure",
+        &["only links between processes of one host are shaped"],
+    );
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_job_scatters_runs_a_command_and_gathers() {
+    let slurm = Slurm::up(4);
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000), (4, 0)] {
+        fill(&slurm.path(&format!("shards/p{pe}")), bytes);
+    }
+    // Twice: nothing of the first is in the way of the second.
+    for round in ["first", "second"] {
+        let line = format!("--nodes=4 --ntasks=5 {} shards {round} cat", script());
+        let (code, output) = slurm.submit(&line).finish();
+        assert_eq!(code, Some(0), "{output}");
+        assert_eq!(names(&slurm.path(round)), names(&slurm.path("shards")));
+        for pe in 1..=4 {
+            let read = |folder: &str| fs::read(slurm.path(&format!("{folder}/p{pe}"))).unwrap();
+            assert!(read("shards") == read(round), "P{pe}");
+        }
+        let told = "scatter star:5 in Slurm: 5 PEs, ";
+        assert!(output.contains(told), "{output}");
+        assert!(output.contains("TLS 1.3 both ways"), "{output}");
+    }
+    // Neither keys nor anything else.
+    assert_eq!(names(&slurm.path("")), ["first", "out", "second", "shards"]);
+    slurm.down();
+    let ours = |name: &String| name.starts_with("fcslurm");
+    assert!(!namespaces().iter().any(ours));
+    assert!(!interfaces().iter().any(ours));
+}
+
+/// A job in mid-round, each task of which has left its process's number.
+#[track_caller]
+fn in_mid_round(slurm: &Slurm) -> Job<'_> {
+    let text = "#!/bin/bash\n\
+        \"$FLITCAST\" ca init keys --pes 4\n\
+        mkdir pids\n\
+        srun --overlap --kill-on-bad-exit=0 bash -c 'echo $$ >pids/$SLURM_PROCID; \
+            exec \"$FLITCAST\" node --join slurm --credentials keys' &\n\
+        \"$FLITCAST\" gather --cluster slurm --tree kary:2:4 --credentials keys --size 400GiB -v\n";
+    fs::write(slurm.path("job"), text).expect("it can be written");
+    let job = slurm.submit("--nodes=4 --ntasks=4 job");
+    job.wait_for("triggered");
+    job
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_task_that_is_killed_is_named_and_ends_the_job() {
+    let slurm = Slurm::up(4);
+    let job = in_mid_round(&slurm);
+    let pid = fs::read_to_string(slurm.path("pids/1")).expect("it is there");
+    let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a number"), Signal::KILL).expect("it runs");
+    let began = Instant::now();
+    let (code, output) = job.finish();
+    let took = began.elapsed();
+    assert_eq!(code, Some(1), "{output}");
+    for part in [
+        "error: P1 is gone: its channel ",
+        "where: P1, joined from 10.119.0.2:",
+        "cut off with it: P3",
+    ] {
+        assert!(output.contains(part), "no `{part}` in\n{output}");
+    }
+    assert!(took < BOUND, "{took:?}: {output}");
+    slurm.down();
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_step_that_is_cancelled_ends_the_job() {
+    let slurm = Slurm::up(4);
+    let job = in_mid_round(&slurm);
+    let began = Instant::now();
+    let cancelled = said(&mut slurm.command("scancel", "1.0"));
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    let (code, output) = job.finish();
+    let took = began.elapsed();
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains(" is gone: its channel "), "{output}");
+    assert!(took < BOUND, "{took:?}: {output}");
+    slurm.down();
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_task_whose_keys_are_not_there_says_so() {
+    let slurm = Slurm::up(1);
+    let mut srun = slurm.command("srun", "--ntasks=1");
+    srun.arg(flitcast_tests::flitcast());
+    let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
+    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+    assert!(refused.stderr.contains("nowhere/"), "{}", refused.stderr);
+    slurm.down();
+}

@@ -1,0 +1,380 @@
+//! `[launch] kind = "ssh"`: real ssh servers, each on a host of its own as far as networks
+//! and homes go. Needs root, and Debian's iproute2 and openssh-server.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same_below, fill, names, set_mode, sparse};
+use flitcast_tests::processes::MARK_VARIABLE;
+use flitcast_tests::run::start_with;
+use flitcast_tests::ssh::{Hosts, kill, program};
+use flitcast_tests::{Finished, Running, run, start};
+use rustix::process::Signal;
+
+/// The messages do not arrive in a day.
+const ENDLESS: &str = "--lengths 400GiB,400GiB,400GiB";
+
+fn arguments(cluster: &Path, line: &str) -> Vec<String> {
+    let cluster = cluster.to_str().expect("its path is UTF-8").to_owned();
+    let words = line.split(' ').map(str::to_owned);
+    words.chain(["--cluster".to_owned(), cluster]).collect()
+}
+
+/// A round of four PEs that is under way and does not end.
+#[track_caller]
+fn endless(cluster: &Path, operation: &str) -> Running {
+    let line = format!("{operation} {ENDLESS} -v");
+    let mut running = start(arguments(cluster, &line));
+    running.wait_for(&["triggered"]);
+    running
+}
+
+#[track_caller]
+fn fails(finished: &Finished, words: &[&str]) {
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    for words in words {
+        assert!(finished.stderr.contains(words), "{words}: {finished:?}");
+    }
+}
+
+/// Two of the five PEs are on one host.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn files_go_there_and_back_and_the_program_is_copied_once() {
+    let hosts = Hosts::up(4);
+    // A place that no shell should stumble over.
+    let place = "it's \"the\" $HOME; place";
+    let launch = format!("directory = '''~/{place}'''\nenvironment = ['{MARK_VARIABLE}']");
+    let cluster = hosts.cluster(&[0, 1, 2, 3, 3], &launch);
+    let input = hosts.home(0).join("in put's");
+    for (pe, bytes) in [(1, 100 * 1024), (2, 1), (3, 0), (4, 300 * 1024)] {
+        fill(&input.join(format!("p{pe}/file")), bytes);
+    }
+    fill(&input.join("p4/folder/another one"), 11 * 1024);
+
+    let mut scatter = arguments(&cluster, "scatter --format json --output /root/out");
+    scatter.push("--input=/root/in put's".to_owned());
+    let done = run(&scatter).ok();
+    assert!(done.stdout.contains("\"security\": \"tls\""), "{done:?}");
+    let mut was = Vec::new();
+    for host in 0..4 {
+        let program = program(&hosts.home(host), place).expect("it was copied");
+        let metadata = program.metadata().expect("it is there");
+        assert_eq!(metadata.mode() & 0o7777, 0o700);
+        was.push((
+            program,
+            metadata.ino(),
+            metadata.mtime_nsec(),
+            metadata.ctime_nsec(),
+        ));
+    }
+    // Each is on its own host, and only there.
+    for (host, there) in [(0, &[][..]), (1, &["p1"]), (2, &["p2"]), (3, &["p3", "p4"])] {
+        let out = hosts.home(host).join("out");
+        let found = if out.exists() {
+            names(&out)
+        } else {
+            Vec::new()
+        };
+        assert_eq!(found, there, "on host {host}");
+    }
+
+    let gather = "gather --format json --input /root/out --output /root/back";
+    run(arguments(&cluster, gather)).ok();
+    assert_same_below(&input, &hosts.home(0).join("back"));
+    for (host, was) in was.into_iter().enumerate() {
+        let program = program(&hosts.home(host), place).expect("it is still there");
+        let metadata = program.metadata().expect("it is there");
+        let is = (
+            program,
+            metadata.ino(),
+            metadata.mtime_nsec(),
+            metadata.ctime_nsec(),
+        );
+        assert_eq!(is, was, "on host {host}");
+    }
+    hosts.are_quiet();
+}
+
+/// Another build stands beside, and one that is no program any more is none.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn another_program_is_put_beside() {
+    let hosts = Hosts::up(2);
+    let cluster = hosts.cluster(&[0, 1], "");
+    let cache = hosts.home(1).join(".cache/flitcast");
+    fill(&cache.join("flitcast-0.0.9-0123456789abcdef"), 100);
+    let line = "scatter --size 10KiB";
+    run(arguments(&cluster, line)).ok();
+    let both = names(&cache);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert_eq!(both[0], "flitcast-0.0.9-0123456789abcdef");
+    // What cannot be run is taken for missing.
+    let other = cache.join(&both[1]);
+    set_mode(&other, 0o600);
+    run(arguments(&cluster, line)).ok();
+    assert_eq!(names(&cache), both);
+
+    // A program that is not one is not kept.
+    let script = hosts.home(0).join("other");
+    fs::write(&script, "#!/bin/sh\nexit 3\n").expect("it can be written");
+    let binary = format!("binary = '{}'", script.display());
+    let refused = run(arguments(&hosts.cluster(&[0, 1], &binary), line));
+    fails(
+        &refused,
+        &["copying flitcast there", "it does not run there"],
+    );
+    assert_eq!(names(&cache), both);
+    hosts.are_quiet();
+}
+
+/// What a login shell says, and that the PE has what it needs nevertheless.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn a_login_shell_may_be_noisy() {
+    let hosts = Hosts::up(2);
+    for host in 0..2 {
+        let noise = "echo welcome; echo and beware >&2; seq 1000; printf 'without an end'\n";
+        fs::write(hosts.home(host).join(".bashrc"), noise).expect("it can be written");
+    }
+    let cluster = hosts.cluster(&[0, 1], "");
+    for _copied_and_there in 0..2 {
+        let done = run(arguments(&cluster, "gather --size 10KiB --format json")).ok();
+        done.report().assert_all_arrived();
+        assert_eq!(done.stderr, "", "none of it is the user's business");
+    }
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn the_environment_is_carried_and_exit_statuses_come_back() {
+    let hosts = Hosts::up(4);
+    let launch = format!("environment = ['{MARK_VARIABLE}', 'FLITCAST_IS_NOT_SET']");
+    let cluster = hosts.cluster(&[0, 1, 2, 3], &launch);
+    let running = endless(&cluster, "scatter");
+    let environment = |pe| fs::read(format!("/proc/{}/environ", hosts.pe(pe)));
+    let variables = environment(3).expect("it runs");
+    let variables: Vec<_> = variables.split(|&byte| byte == 0).collect();
+    let own: Vec<_> = running.processes();
+    let coordinator = own.iter().find(|one| one.arguments[1] == "scatter");
+    let coordinator = coordinator.expect("it runs").pid;
+    let its = fs::read(format!("/proc/{coordinator}/environ")).expect("it runs");
+    let name = format!("{MARK_VARIABLE}=").into_bytes();
+    let mark = its
+        .split(|&byte| byte == 0)
+        .find(|one| one.starts_with(&name));
+    assert!(variables.contains(&mark.expect("it was given")));
+    let unset = |one: &&[u8]| one.starts_with(b"FLITCAST_IS_NOT_SET");
+    assert!(!variables.iter().any(unset));
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    hosts.are_quiet();
+
+    // What does not play a PE ends with what it says.
+    let mut text = fs::read_to_string(&cluster).expect("it was written");
+    text.push_str("run = ['sh', '-c', 'echo no such luck >&2; exit 42']\n");
+    fs::write(&cluster, text).expect("it can be written");
+    let ended = run(arguments(&cluster, "scatter --size 1KiB"));
+    let words = "P3 ended with exit status 42 on fcssh3 before it registered: no such luck";
+    fails(&ended, &[words]);
+    let told = &ended.stderr;
+    assert!(
+        !told.contains("cannot reach"),
+        "nor of whom it stopped: {told}"
+    );
+    hosts.are_quiet();
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn who_cannot_be_reached_is_named_with_what_helps() {
+    let mut hosts = Hosts::up(2);
+    let line = "scatter --size 1KiB";
+    let denied = run(arguments(&hosts.cluster_with_another_key(&[1]), line));
+    let host = "P0 cannot be started: ssh fcssh1, connecting: ";
+    fails(
+        &denied,
+        &[
+            host,
+            "Permission denied",
+            "by a key that is in its authorized_keys",
+        ],
+    );
+
+    let cluster = hosts.cluster(&[0, 1], "");
+    hosts.stop_serving(1);
+    let refused = run(arguments(&cluster, line));
+    let host = "P1 cannot be started: ssh fcssh1, connecting: connect to host 10.118.0.2 port 22";
+    fails(
+        &refused,
+        &[host, "Connection refused; no ssh server is there"],
+    );
+    // Who was started meanwhile is not left.
+    hosts.are_quiet();
+
+    let text = fs::read_to_string(&cluster).expect("it was written");
+    let text = text.replace("'fcssh1'", "'nowhere.invalid'");
+    fs::write(&cluster, text).expect("it can be written");
+    let unknown = run(arguments(&cluster, line));
+    fails(
+        &unknown,
+        &[
+            "ssh nowhere.invalid",
+            "Could not resolve",
+            "ssh = \"USER@HOST\"",
+        ],
+    );
+    hosts.are_quiet();
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn a_death_on_a_host_is_named() {
+    let mut hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    for (operation, pe) in [("scatter", 1), ("gather", 3), ("scatter", 0)] {
+        let running = endless(&cluster, operation);
+        kill(hosts.pe(pe));
+        let cause = format!("error: P{pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
+        let place = format!("where: P{pe} at 10.118.0.{}:", pe + 1);
+        fails(&running.finish(), &[&cause, &place]);
+        hosts.are_quiet();
+    }
+    let running = endless(&cluster, "gather");
+    hosts.stop_serving(2);
+    let cause = "error: P2 is cut off: `ssh fcssh2` ended with exit status 255";
+    fails(&running.finish(), &[cause, "closed by remote host"]);
+    hosts.are_quiet();
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
+    let hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    let running = endless(&cluster, "scatter");
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    hosts.are_quiet();
+    endless(&cluster, "gather").kill();
+    hosts.are_quiet();
+    // While it launches, too.
+    for host in 0..4 {
+        fs::remove_dir_all(hosts.home(host).join(".cache")).expect("it is there");
+    }
+    let mut running = start(arguments(&cluster, "scatter --size 1KiB -v"));
+    running.wait_for(&["copying flitcast"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    hosts.are_quiet();
+    let half = |name: &String| name.ends_with(".new");
+    for host in 0..4 {
+        let cache = hosts.home(host).join(".cache/flitcast");
+        let left = if cache.exists() {
+            names(&cache)
+        } else {
+            Vec::new()
+        };
+        assert!(!left.iter().any(half), "{left:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn a_failed_round_is_resumed_over_ssh() {
+    let hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    let (input, output) = (hosts.path("input"), hosts.path("output"));
+    for (pe, bytes) in [(1, 100 * 1024), (2, 70)] {
+        fill(&input.join(format!("p{pe}/file")), bytes);
+    }
+    fs::create_dir_all(input.join("p3")).expect("it can be made");
+    sparse(&input.join("p3/file"), 512 << 20);
+    let (from, to) = (input.display(), output.display());
+    let line = format!("scatter --input {from} --output {to} -v");
+    let mut running = start(arguments(&cluster, &line));
+    running.wait_for(&["triggered"]);
+    kill(hosts.pe(3));
+    let failed = running.finish();
+    fails(&failed, &["P3 was killed by signal 9 (SIGKILL) on fcssh3"]);
+    let record = failed
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("to go on: flitcast "));
+    let record = record.expect("it says how to go on");
+    run(record.split(' ').chain(["--revive"])).ok();
+    // Beside them may stand, hidden, what P3 had half of when it was killed.
+    for message in ["p1", "p2", "p3"] {
+        assert_same_below(&input.join(message), &output.join(message));
+    }
+    hosts.are_quiet();
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn what_launches_several_clusters_does_so_over_ssh() {
+    let mut hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    let bench = "bench gather --size 10KiB --rounds 3 --format json";
+    run(arguments(&cluster, bench)).ok();
+    let profile = hosts.home(0).join("profile.toml");
+    let calibrate = format!("calibrate --output {}", profile.display());
+    run(arguments(&cluster, &calibrate)).ok();
+    let gather = format!("gather --size 10KiB --profile {}", profile.display());
+    run(arguments(&cluster, &gather)).ok();
+
+    // A host goes while its message, which is endless, is under way; the others get theirs.
+    let line = "scatter --lengths 10KiB,400GiB,10KiB --retry 1 -v";
+    let mut running = start(arguments(&cluster, line));
+    running.wait_for(&["triggered"]);
+    hosts.stop_serving(2);
+    let retried = running.finish();
+    let cause = "P2 is dead (cut off: `ssh fcssh2` ended with exit status 255";
+    fails(&retried, &[cause, "dead: P2's message was not delivered"]);
+    assert!(retried.stdout.contains(" without P2: 3 PEs"), "{retried:?}");
+    // And one that was gone before: who is below it gets its own by another way.
+    hosts.serve(2);
+    hosts.stop_serving(1);
+    let retried = run(arguments(&cluster, "scatter --size 10KiB --retry 1"));
+    let cause = "P1 is dead (cannot be started: ssh fcssh1";
+    fails(&retried, &[cause, "dead: P1's message"]);
+    assert!(retried.stdout.contains("P2, P3 moved to P0"), "{retried:?}");
+    hosts.are_quiet();
+}
+
+/// Between commands, and until it is down or its keeper is gone.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn a_cluster_that_is_up_stays_on_its_hosts() {
+    let hosts = Hosts::up(3);
+    let cluster = hosts.cluster(&[0, 1, 2], "");
+    let folder = hosts.path("run");
+    fs::create_dir(&folder).expect("it can be");
+    let file = cluster.to_str().expect("its path is UTF-8");
+    let command = |line: &str| {
+        let words = line.split(' ').map(|word| word.replace("FILE", file));
+        start_with(words, &[("XDG_RUNTIME_DIR", &folder)])
+    };
+    let mut up = command("up FILE");
+    let told = up.coordinator_ends();
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let done = command("gather --cluster FILE --size 1MiB").finish().ok();
+    assert!(done.stdout.contains("TLS 1.3 both ways"), "{done:?}");
+    kill(hosts.pe(2));
+    command("scatter --cluster FILE --size 1MiB").finish().ok();
+    let status = command("status FILE").finish().ok();
+    let again = "was started again: was killed by signal 9 (SIGKILL) on ";
+    assert!(status.stdout.contains(again), "{status:?}");
+    let processes = up.processes();
+    let keeps = |words: &[String]| words.iter().any(|word| word == "keep");
+    let keeper = processes.iter().find(|process| keeps(&process.arguments));
+    keeper.expect("it has one").signal(Signal::KILL);
+    hosts.are_quiet();
+
+    let mut up = command("up FILE");
+    assert_eq!(up.coordinator_ends().code, Some(0));
+    assert!(!hosts.running().is_empty());
+    command("down FILE").finish().ok();
+    hosts.are_quiet();
+}

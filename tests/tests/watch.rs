@@ -1,0 +1,198 @@
+//! `flitcast watch`: what a command tells of itself while it runs, and that it is gone with
+//! the command.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::processes::eventually;
+use flitcast_tests::run::start_with;
+use flitcast_tests::{Finished, Running, scratch};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Commands of one test, which are not watched by another.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(scratch())
+    }
+
+    fn start(&self, line: &str) -> Running {
+        let environment = [("XDG_RUNTIME_DIR", self.0.path())];
+        start_with(line.split_whitespace(), &environment)
+    }
+
+    fn run(&self, line: &str) -> Finished {
+        self.start(line).finish()
+    }
+
+    /// A gather that takes some twelve seconds: it is interrupted before.
+    fn long(&self) -> Running {
+        self.start("gather --tree path:4 --size 5MiB --link rate=10mbit -v")
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.0.path().join("flitcast")
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.directory()).into_iter().flatten();
+        files
+            .map(|file| file.expect("it can be read").path())
+            .collect()
+    }
+}
+
+fn interrupt(run: Running) {
+    run.signal(Signal::INT);
+    assert_eq!(run.finish().code, Some(130));
+}
+
+fn picture(place: &Place) -> Option<Value> {
+    let shown = place.run("watch --once --format json");
+    (shown.code == Some(0)).then(|| serde_json::from_str(&shown.stdout).expect("it is JSON"))
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path)
+        .expect("it is there")
+        .permissions()
+        .mode()
+        & 0o777
+}
+
+#[test]
+fn a_round_is_shown_while_it_runs() {
+    let place = Place::new();
+    let run = place.long();
+    let now = eventually("bytes cross the last edge", || {
+        let now = picture(&place)?;
+        let rate = now.pointer("/pes/1/edge/up_bytes_per_s")?.as_u64()?;
+        (rate > 100_000 && now["moved_bytes"].as_u64()? > 0).then_some(now)
+    });
+    assert_eq!(now["operation"], "gather");
+    assert_eq!(now["cluster"], "path:4");
+    assert_eq!(now["phase"], "round");
+    assert_eq!(now["bytes"], 3 * 5 * 1024 * 1024);
+    let number = |name: &str| now[name].as_u64().expect(name);
+    assert!(number("moved_bytes") < number("bytes"));
+    // 15 MiB at 10 Mbit/s.
+    assert!((10..20).contains(&(number("predicted_ns") / 1_000_000_000)));
+    assert!(number("elapsed_ns") > 0 && number("left_ns") > 0);
+    let pes = now["pes"].as_array().expect("it has PEs");
+    assert_eq!(pes.len(), 4);
+    for (i, pe) in pes.iter().enumerate() {
+        assert_eq!(pe["pe"], i);
+        assert_eq!(
+            pe["parent"],
+            i.checked_sub(1).map_or(Value::Null, Value::from)
+        );
+        assert_eq!(pe["address"], "127.0.0.1");
+        assert_eq!(pe["pid"], run.pe(i as u32).pid);
+        assert!(pe["resident_bytes"].as_u64().expect("a number") > 1_000_000);
+    }
+    assert_eq!(mode(&place.directory()), 0o700);
+
+    let table = place.run("watch --once").ok().stdout;
+    let mut lines = table.lines();
+    let title = lines.next().expect("there is one");
+    assert!(
+        title.starts_with("gather path:4: 4 PEs, shoulder-tap; process "),
+        "{table}"
+    );
+    for part in [
+        "round 1 of 1",
+        " MiB of 15 MiB",
+        "predicted ",
+        "└─ P3",
+        "MB/s",
+    ] {
+        assert!(table.contains(part), "no `{part}` in\n{table}");
+    }
+    assert!(!table.contains('\x1b'), "{table}");
+    interrupt(run);
+    assert_eq!(place.files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn without_a_command_there_is_nothing_to_watch() {
+    let place = Place::new();
+    for (line, why) in [
+        ("watch", "no command is running"),
+        ("watch --pid 1", "process 1 is no running flitcast command"),
+        ("watch --wait 5", "has no unit"),
+        ("watch --wait 10ms", "no command is running"),
+    ] {
+        let refused = place.run(line);
+        assert_eq!(refused.code, Some(2), "{line}");
+        assert!(refused.stderr.contains(why), "{line}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn who_waits_sees_the_command_that_comes_and_its_end() {
+    let place = Place::new();
+    let watch = place.start("watch --wait 30s --format json");
+    // Long enough for several pictures.
+    let round = place.start("gather --tree path:3 --size 1MiB --link rate=10mbit");
+    round.finish().ok();
+    let seen = watch.finish().ok().stdout;
+    let pictures = seen.lines().map(serde_json::from_str::<Value>);
+    let pictures: Vec<Value> = pictures.map(|one| one.expect("it is JSON")).collect();
+    assert!(pictures.len() > 1, "{seen}");
+    let last = pictures.last().expect("there are some");
+    assert_eq!(last["cluster"], "path:3");
+    let moved: Vec<u64> = pictures
+        .iter()
+        .filter_map(|one| one["moved_bytes"].as_u64())
+        .collect();
+    assert!(moved.iter().any(|&bytes| bytes > 0), "{seen}");
+}
+
+#[test]
+fn of_several_commands_one_is_chosen() {
+    let place = Place::new();
+    let (one, other) = (place.long(), place.long());
+    let refused = eventually("both are seen", || {
+        let refused = place.run("watch");
+        refused.stderr.contains("several").then_some(refused)
+    });
+    assert_eq!(refused.code, Some(2));
+    for run in [&one, &other] {
+        let pid = run.pid();
+        assert!(
+            refused.stderr.contains(&format!("{pid}  gather path:4")),
+            "{}",
+            refused.stderr
+        );
+        let shown = place.run(&format!("watch --once --pid {pid}")).ok();
+        assert!(
+            shown.stdout.contains(&format!("process {pid}\n")),
+            "{}",
+            shown.stdout
+        );
+    }
+    // Killed, it leaves its file, which is not taken for a command.
+    one.kill();
+    let shown = place.run("watch --once").ok();
+    assert!(shown.stdout.contains(&format!("process {}\n", other.pid())));
+    interrupt(other);
+    assert_eq!(place.files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_command_runs_where_nobody_can_watch_it() {
+    let place = Place::new();
+    fs::write(place.directory(), "in the way").expect("it can be written");
+    place.run("gather --tree path:3 --size 1MiB").ok();
+    let refused = place.run("watch");
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("is no directory"),
+        "{}",
+        refused.stderr
+    );
+}

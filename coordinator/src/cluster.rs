@@ -224,15 +224,22 @@ impl Cluster {
         self.look.store(is_wanted, Relaxed);
     }
 
-    /// Tells every process to leave, and kills those that do not. When this
-    /// returns, none is left, but for those that joined: the channels of these are closed.
-    pub async fn stop(mut self) {
-        self.say_to_all(&ToPe::Stop).await;
+    /// Tells every process to leave, and kills those that have not when it is enough or
+    /// after some seconds. When this returns, none is left, but for those that joined: the
+    /// channels of these are closed.
+    pub async fn stop(mut self, enough: impl Future<Output = ()>) {
         let deadline = Instant::now() + STOP;
-        while self.members.values().any(Member::is_waited_for) {
-            if self.hear(Some(deadline)).await.is_none() {
-                break;
+        let leaving = async {
+            self.say_to_all(&ToPe::Stop).await;
+            while self.members.values().any(Member::is_waited_for) {
+                if self.hear(Some(deadline)).await.is_none() {
+                    break;
+                }
             }
+        };
+        tokio::select! {
+            () = leaving => {}
+            () = enough => {}
         }
         for (pe, member) in &self.members {
             match (&member.process, &member.register) {

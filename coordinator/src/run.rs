@@ -163,15 +163,9 @@ pub async fn on_a_cluster<T>(
         () = interrupts.next() => {
             // What was started is not left to die by itself.
             given_up.cancel();
-            let ended = async {
-                // It had just come up.
-                if let Ok(cluster) = launch.await {
-                    cluster.stop().await;
-                }
-            };
-            tokio::select! {
-                () = ended => {}
-                () = interrupts.next() => {}
+            // It may have just come up.
+            if let Ok(cluster) = launch.await {
+                cluster.stop(interrupts.next()).await;
             }
             return Ok(Ended::Interrupted);
         }
@@ -189,14 +183,13 @@ pub async fn on_a_cluster<T>(
     let id = cluster.id();
     let conducted = tokio::select! {
         conducted = done(&mut cluster, &console, launching) => Some(conducted),
-        () = interrupts.next() => None,
+        () = interrupts.next() => {
+            tracing::info!("interrupted: once more kills whom it does not stop");
+            None
+        }
     };
     console.clear();
-    tokio::select! {
-        () = cluster.stop() => {}
-        // The second Ctrl-C: what was started dies with the cluster, at once.
-        () = interrupts.next() => {}
-    }
+    cluster.stop(interrupts.next()).await;
     // On hosts of their own, the PEs' files are not here.
     if let (Payload::Files { output, .. }, false) =
         (&request.payload, request.placement.is_elsewhere())

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -161,7 +162,7 @@ impl Cluster {
             Ok(()) => Ok(cluster),
             // Who has joined is told, and joins the next one or leaves.
             Err(error) if placement.is_joined() => {
-                cluster.stop().await;
+                cluster.stop(pending()).await;
                 Err(error)
             }
             Err(error) => {

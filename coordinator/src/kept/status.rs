@@ -2,6 +2,7 @@
 //! found as any command would: they join it, and answer.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -191,7 +192,7 @@ async fn asked(
             cluster.say(pe, ToPe::Ping { look: false }).await;
         }
     }
-    cluster.stop().await;
+    cluster.stop(pending()).await;
     Ok(Seen::Here(here))
 }
 

@@ -1,6 +1,7 @@
 //! `flitcast up`: has a cluster kept, and waits until all its PEs are there.
 
 use std::fs::{self, DirBuilder, OpenOptions};
+use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -294,7 +295,7 @@ async fn muster(
     let (console, given_up) = (Console::new(), CancellationToken::new());
     tokio::select! {
         cluster = Cluster::launch(crew, &console, &given_up) => {
-            cluster?.stop().await;
+            cluster?.stop(pending()).await;
             Ok(None)
         }
         pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),

@@ -112,6 +112,7 @@ fn row_x_ctrl_c_twice_ends_it_at_once() {
     let began = Instant::now();
     // The first one waits for P2, which does not hear it.
     running.signal(Signal::INT);
+    running.wait_for(&["interrupted"]);
     running.signal(Signal::INT);
     let finished = running.finish();
     measured(

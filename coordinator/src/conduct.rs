@@ -32,7 +32,8 @@ use trouble::{Trouble, out_of_turn};
 /// What measuring an edge takes before a round that was not calibrated for: a command
 /// should begin at once.
 const SHORT_PROBE: Duration = Duration::from_millis(8);
-/// And all edges together.
+/// And all edges together: as many as are measured within this, then those that are to be
+/// like none of them.
 const SHORT_PROBES: Duration = Duration::from_secs(1);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -141,17 +142,18 @@ impl<'a> Conductor<'a> {
                 // An edge stays what it is; clocks drift.
                 let clocks = self.clocks().await?;
                 let edges = profile.edges.clone();
-                let fits = Vec::new();
                 let measured = Measurement {
+                    alike: vec![None; edges.len()],
                     edges,
                     clocks,
-                    fits,
+                    fits: Vec::new(),
                 };
                 (measured, profile.model(), None)
             }
             None => {
                 let edges = self.request.tree.count() as u32;
-                let measured = self.measure(SHORT_PROBE.min(SHORT_PROBES / edges)).await?;
+                let budget = SHORT_PROBE.min(SHORT_PROBES / edges);
+                let measured = self.measure(budget, SHORT_PROBES).await?;
                 let model = measured_model(&measured.edges, self.request);
                 (measured, model, Some(began.elapsed()))
             }

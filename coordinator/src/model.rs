@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::Tree;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Edge, Host, Model, Ports};
@@ -12,6 +11,7 @@ use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
 use flitcast_proto::wire::seal::SEAL_BYTES;
+use flitcast_proto::{PeId, Tree};
 
 use crate::page::EdgeFit;
 use crate::profile::Profile;
@@ -25,6 +25,9 @@ pub const BUFFER_BYTES: u64 = 4 << 20;
 pub struct Measurement {
     /// By PE index; `[0]` is not looked at.
     pub edges: Vec<MeasuredEdge>,
+    /// By PE index: the PE to whose edge's rate and burst an edge's were taken to be alike, if
+    /// only its latencies were measured.
+    pub alike: Vec<Option<PeId>>,
     /// Offsets to P0's clock, by PE index.
     pub clocks: Vec<ClockOffset>,
     /// What the edges were fitted to, if they were measured just now.

@@ -195,6 +195,15 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             None => "as the profile has them".to_owned(),
         },
     ));
+    let alike = outcome.rounds.measured.alike.iter().flatten().count();
+    if alike > 0 {
+        let edges = request.tree.count() - 1;
+        out.push_str(&format!(
+            "               {} of {edges} of them whole, the others' latencies: \
+             their rates are taken to be alike\n",
+            edges - alike
+        ));
+    }
     if let Some(told) = request.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
@@ -291,6 +300,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "child": pe.0,
             "down": link(edge.down),
             "up": link(edge.up),
+            "rate_of": outcome.rounds.measured.alike[pe.index()].map(|pe| pe.0),
             "shaped": shaped,
         })
     });

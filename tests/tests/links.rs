@@ -116,6 +116,42 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
     assert_eq!(gathered.float("/edges/0/shaped/up/ns_per_byte"), 8.0);
 }
 
+/// The some thirty exchanges over an edge of 30 ms take longer than all measuring before a
+/// round may: then one edge of each kind is measured whole, and of all others the latencies.
+#[test]
+fn not_every_edge_alike_is_measured_whole() {
+    let dir = scratch();
+    let path = dir.path().join("tree.toml");
+    let text = "parents = [0, 0, 0, 1]\n\
+                [[edges]]\nchild = 3\nlatency = \"40ms\"\n";
+    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let line = format!(
+        "scatter --tree file:{} --size 1KiB --link latency=30ms",
+        path.display()
+    );
+    let report = report(&line);
+    report.assert_all_arrived();
+    for (child, rate_of, latency_us) in [
+        (1, "null", 30e3),
+        (2, "1", 30e3),
+        (3, "null", 40e3),
+        (4, "1", 30e3),
+    ] {
+        let of = |what: &str| format!("/edges/{}/{what}", child - 1);
+        assert_eq!(
+            report.value(&of("rate_of")).to_string(),
+            rate_of,
+            "of P{child}"
+        );
+        for direction in ["down", "up"] {
+            let measured = report.float(&of(&format!("{direction}/latency_us")));
+            assert!(measured >= latency_us, "{measured} us of P{child}");
+        }
+    }
+    let told = run(line.split(' ')).ok().stdout;
+    assert!(told.contains("2 of 4 of them whole"), "{told}");
+}
+
 /// A tree that is printed as a tree file keeps its links.
 #[test]
 fn a_printed_tree_file_has_the_same_links() {

@@ -152,8 +152,10 @@ pub fn fit_link(points: &[Point], seed: u64) -> Result<LinkFit, FitError> {
 pub(super) struct Centre {
     /// The mean of those that agree.
     pub value: f64,
-    low: f64,
-    high: f64,
+    /// All that agree are at least this.
+    pub low: f64,
+    /// And at most this.
+    pub high: f64,
     agreeing: usize,
 }
 

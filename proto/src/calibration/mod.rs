@@ -9,7 +9,7 @@ pub mod clock;
 pub mod fit;
 
 use crate::cost::{Edge, Host, Link};
-use fit::{FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
+use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
 
 /// One measured exchange: a burst down (or none), a burst up (or none), and a small
 /// frame each way that begins and ends it. Times in nanoseconds; those of the upper
@@ -96,6 +96,36 @@ pub fn fit_directions(
     Ok([(down, down_fit), (up, up_fit)])
 }
 
+/// An edge that was asked for nothing but small exchanges: its latencies are its own, all
+/// else is taken to be as it is of `alike`. With no sound exchange, the latencies are as well.
+pub fn fit_latencies(
+    exchanges: &[Exchange],
+    shared_clock: bool,
+    alike: &MeasuredEdge,
+) -> MeasuredEdge {
+    let link = |points: &[Point], alike: MeasuredLink| {
+        let mut times: Vec<f64> = points.iter().map(|point| point.ns).collect();
+        times.sort_by(f64::total_cmp);
+        // Even a small frame has bytes, which the rate accounts for.
+        let beyond = (SMALL_FRAME_BYTES as f64 - alike.burst_bytes.value).max(0.0);
+        let of_bytes = alike.ns_per_byte.value * beyond;
+        let latency = centre(&times).map(|centre| Estimate {
+            value: (centre.value - of_bytes).max(0.0),
+            low: (centre.low - of_bytes).max(0.0),
+            high: (centre.high - of_bytes).max(0.0),
+        });
+        MeasuredLink {
+            latency_ns: latency.unwrap_or(alike.latency_ns),
+            ..alike
+        }
+    };
+    let [down, up] = directions(exchanges, shared_clock);
+    MeasuredEdge {
+        down: link(&down, alike.down),
+        up: link(&up, alike.up),
+    }
+}
+
 /// The points of both directions, down and up: a burst's bytes and the time from its
 /// first byte's departure to its last byte's arrival.
 pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2] {
@@ -163,7 +193,6 @@ fn wire(seen: Link, host: &Host) -> Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fit::Estimate;
 
     const HOST: Host = Host {
         shared_cores: None,
@@ -254,6 +283,22 @@ mod tests {
             near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
             "{edge:?}"
         );
+    }
+
+    #[test]
+    fn small_exchanges_tell_the_latency_and_another_edge_the_rest() {
+        let is_small = |e: &Exchange| e.down_bytes + e.up_bytes == 0;
+        let small = exchanges(0).into_iter().filter(is_small);
+        let small: Vec<Exchange> = small.collect();
+        let alike = measured(1.0, 20.0);
+        let edge = fit_latencies(&small, true, &alike).values();
+        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
+        assert!(
+            near(edge.down.latency_ns, 1e6) && near(edge.up.latency_ns, 2e6),
+            "{edge:?}"
+        );
+        assert_eq!((edge.down.ns_per_byte, edge.up.burst_bytes), (20.0, 7.0));
+        assert_eq!(fit_latencies(&[], true, &alike), alike);
     }
 
     #[test]

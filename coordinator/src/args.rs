@@ -414,6 +414,15 @@ pub struct NodeArgs {
         conflicts_with = "credentials"
     )]
     pub insecure: bool,
+    /// With --join slurm: which PE each task plays, in turn; else the one of its number.
+    #[arg(
+        long,
+        value_name = "I,J,..",
+        hide = true,
+        requires = "join",
+        value_delimiter = ','
+    )]
+    pub pes: Vec<u32>,
     /// Who starts it keeps it: what makes it one of the cluster is on its standard input, and
     /// when that ends, it leaves.
     #[arg(long, hide = true, requires = "stay", conflicts_with = "insecure")]

@@ -27,6 +27,8 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::starter::Started;
+
 pub use error::LaunchError;
 pub use exit::Exit;
 pub use launching::Crew;
@@ -128,6 +130,8 @@ pub struct Cluster {
     timeouts: Timeouts,
     /// Whether the PEs are to look for neighbours that cannot be reached.
     look: Arc<AtomicBool>,
+    /// What has had those started that joined.
+    started: Option<Started>,
 }
 
 impl Cluster {
@@ -276,6 +280,9 @@ impl Cluster {
             {
                 tracing::warn!(pid = process.pid, "cannot be killed");
             }
+        }
+        if let Some(started) = self.started.take() {
+            started.end().await;
         }
     }
 }

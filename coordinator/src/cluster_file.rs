@@ -7,7 +7,8 @@
 //! [launch]
 //! kind = "local"                   # processes of this machine; the default. Or "join":
 //!                                  # others start them, and `coordinator` needs a port.
-//!                                  # Or "ssh"
+//!                                  # Or "ssh", or what starts those that join: "slurm",
+//!                                  # "compose"
 //! wait = "60s"                     # until all have joined; the default
 //! [[pe]]                           # the first is P0, the root
 //! name = "a"
@@ -23,7 +24,8 @@
 //! Where PEs join, `tree = "kary:2:8"` can stand in place of all `[[pe]]`: each is then where
 //! it joins from.
 //!
-//! What else it can say: `ssh` has the keys of `[launch]` for hosts that ssh reaches; `network`
+//! What else it can say: `ssh` has the keys of `[launch]` for hosts that ssh reaches, `starter`
+//! those for Slurm and compose; `network`
 //! has `[network]`, which takes the place of parents;
 //! `settings` has `[security]`, `[timeouts]` and `link`. `deploy/cluster.schema.json` says
 //! the same to editors.
@@ -37,6 +39,7 @@ mod launch;
 mod network;
 mod settings;
 mod ssh;
+mod starter;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -53,6 +56,7 @@ pub use ssh::Named;
 
 use crate::link_spec::{LinkSpec, Links};
 use crate::placement::{Launch, Place, Placement, listen_on};
+use crate::starter::Starter;
 use crate::toml_file::{self, FileError, FileKind, Reader, Spot, SpotFault, Value};
 
 const FILE: FileKind = FileKind {
@@ -111,12 +115,16 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
     }
     for named in &mut cluster.settings.files {
         named.path = beside.join(&named.path);
-        if let Launch::Ssh(ssh) = &mut cluster.placement.launch {
-            let path = Some(named.path.clone());
-            match named.key {
-                "config" => ssh.config = path,
-                _ => ssh.binary = path,
+        let path = named.path.clone();
+        match (&mut cluster.placement.launch, named.key) {
+            (Launch::Ssh(ssh), "config") => ssh.config = Some(path),
+            (Launch::Ssh(ssh), _) => ssh.binary = Some(path),
+            (Launch::Join { starter, .. }, _) => {
+                if let Some(Starter::Compose(compose)) = starter {
+                    compose.file = path;
+                }
             }
+            (Launch::Local, _) => {}
         }
     }
     Ok(cluster)

@@ -46,6 +46,7 @@ mod run;
 mod runtime_dir;
 mod slurm;
 mod ssh;
+mod starter;
 mod timeouts;
 mod toml_file;
 mod topology;

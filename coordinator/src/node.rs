@@ -195,7 +195,9 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 /// All that can be known to be wrong before anybody is called.
 fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>> {
     let mut faults = Vec::new();
-    let place = place(args.pe, at).map_err(|all| faults.extend(all)).ok();
+    let place = place(args.pe, &args.pes, at)
+        .map_err(|all| faults.extend(all))
+        .ok();
     let wait = args.wait.as_deref().map(parse_time).transpose();
     let wait = wait.map_err(|fault| faults.push(fault.into()));
     let shown = match &place {
@@ -242,9 +244,9 @@ fn shown(args: &NodeArgs, pe: PeId) -> Result<Security, JoinFault> {
 }
 
 /// Which PE is to be played, and where it joins.
-fn place(pe: Option<u32>, at: String) -> Result<(PeId, String), Vec<JoinFault>> {
+fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<JoinFault>> {
     if let Some(slurm) = Slurm::asked(&at) {
-        let task = slurm.task(slurm::environment);
+        let task = slurm.task(slurm::environment, pes);
         let task = task.map_err(|all| all.into_iter().map(JoinFault::from).collect::<Vec<_>>());
         return match (pe, task) {
             (None, task) => task.map(|(pe, address)| (pe, address.to_string())),

@@ -8,6 +8,7 @@ use flitcast_proto::PeId;
 
 use crate::guard::Guard;
 use crate::ssh::Ssh;
+use crate::starter::Starter;
 
 /// Where the processes of a cluster run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub enum Launch {
         port: u16,
         /// How long it waits until all are there.
         wait: Duration,
+        /// What has them started for each cluster, and ended with it; else they are there.
+        starter: Option<Starter>,
     },
 }
 
@@ -124,6 +127,14 @@ impl Placement {
     /// Whether others start the processes.
     pub fn is_joined(&self) -> bool {
         matches!(self.launch, Launch::Join { .. })
+    }
+
+    /// What has the PEs started that join.
+    pub fn starter(&self) -> Option<&Starter> {
+        match &self.launch {
+            Launch::Join { starter, .. } => starter.as_ref(),
+            Launch::Local | Launch::Ssh(_) => None,
+        }
     }
 
     /// Whether the PEs' files lie on hosts of their own, where nobody here looks.

@@ -83,8 +83,8 @@ impl Slurm {
         file.to_str().and_then(Slurm::asked)
     }
 
-    /// Which PE a task of srun plays, and where it joins: at the host that runs srun, where
-    /// the script's other commands run as well.
+    /// Which PE a task of srun plays, the one of `pes` or else of its number, and where it
+    /// joins: at the host that runs srun, where the script's other commands run as well.
     ///
     /// # Errors
     ///
@@ -92,9 +92,11 @@ impl Slurm {
     pub fn task(
         self,
         environment: impl Environment,
+        pes: &[u32],
     ) -> Result<(PeId, SocketAddr), Vec<SlurmFault>> {
         let number = "a number from 0";
-        let pe = read(&environment, "SLURM_PROCID", UNDER_SRUN, number);
+        let task: Result<u32, _> = read(&environment, "SLURM_PROCID", UNDER_SRUN, number);
+        let pe = task.map(|task| pes.get(task as usize).copied().unwrap_or(task));
         let launcher = "SLURM_LAUNCH_NODE_IPADDR";
         let address = read::<IpAddr>(&environment, launcher, UNDER_SRUN, "an address");
         match (pe, address, self.port(&environment, UNDER_SRUN)) {
@@ -136,7 +138,11 @@ impl Slurm {
         let port = self.port(&environment, IN_A_JOB)?;
         // Which of its addresses the other nodes know, the host does not.
         let everywhere = Ipv4Addr::UNSPECIFIED.into();
-        let launch = Launch::Join { port, wait: WAIT };
+        let launch = Launch::Join {
+            port,
+            wait: WAIT,
+            starter: None,
+        };
         Ok(Placement::joining(everywhere, launch, pes))
     }
 
@@ -204,20 +210,23 @@ mod tests {
         ]);
         let at = |address: &str| Ok((PeId(3), address.parse().unwrap()));
         let slurm = Slurm { port: None };
-        assert_eq!(slurm.task(&environment), at("10.1.2.3:23456"));
+        assert_eq!(slurm.task(&environment, &[]), at("10.1.2.3:23456"));
         let chosen = Slurm { port: Some(81) };
-        assert_eq!(chosen.task(&environment), at("10.1.2.3:81"));
+        assert_eq!(chosen.task(&environment, &[]), at("10.1.2.3:81"));
+        // Where P1 and P2 are left out.
+        let fourth = chosen.task(&environment, &[0, 3, 4, 5]).unwrap();
+        assert_eq!(fourth.0, PeId(5));
     }
 
     #[test]
     fn what_the_environment_lacks_is_named_all_at_once() {
         let slurm = Slurm { port: None };
         let variables: &[_] = &[("SLURM_PROCID", "third"), ("SLURM_JOB_ID", "7")];
-        let faults = slurm.task(with(variables)).unwrap_err();
+        let faults = slurm.task(with(variables), &[]).unwrap_err();
         let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
         assert_eq!(told[0], "SLURM_PROCID=third: a number from 0 is expected");
         assert!(told[1].starts_with("SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it"));
-        assert_eq!(slurm.task(with(&[])).unwrap_err().len(), 3);
+        assert_eq!(slurm.task(with(&[]), &[]).unwrap_err().len(), 3);
         let outside = slurm.pes(with(&[])).unwrap_err().to_string();
         assert!(outside.starts_with("SLURM_JOB_NUM_NODES is not set: Slurm sets it inside"));
     }

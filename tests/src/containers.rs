@@ -1,6 +1,6 @@
 //! The containers of `deploy/compose.yaml`, built and run as `deploy/README.md` says.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::binary::of_cargo;
-use crate::{run, scratch};
+use crate::run::begin;
+use crate::{Finished, flitcast, run, scratch};
 
 /// Many times what any step takes here but building.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -127,6 +128,54 @@ impl Containers {
         self.dir.path().join(name)
     }
 
+    /// `deploy/compose.toml`, which has the same PEs started by commands on this machine.
+    #[track_caller]
+    pub fn cluster_file(&self) -> PathBuf {
+        let deploy = root().join("deploy");
+        let text = std::fs::read_to_string(deploy.join("compose.toml")).expect("it is there");
+        let (file, project) = (deploy.join("compose.yaml"), &self.project);
+        let here = [
+            (
+                "\"compose.yaml\"",
+                format!("{file:?}\noptions = [\"--project-name={project}\"]"),
+            ),
+            (
+                "\"../out/credentials\"",
+                format!("{:?}", self.path("credentials")),
+            ),
+        ];
+        let text = here.into_iter().fold(text, |text, (there, here)| {
+            assert!(text.contains(there), "{text}");
+            text.replace(there, &here)
+        });
+        let path = self.path("compose.toml");
+        std::fs::write(&path, text).expect("it can be written");
+        path
+    }
+
+    /// A command on this machine, that does what it should.
+    #[track_caller]
+    pub fn commanded(&self, line: &str) -> Finished {
+        let mut command = Command::new(flitcast());
+        command
+            .args(line.split_whitespace())
+            .arg("--cluster")
+            .arg(self.cluster_file());
+        command.envs(self.environment());
+        begin(command).finish().ok()
+    }
+
+    /// What `compose.yaml` is told.
+    fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let mut all = vec![("FLITCAST_OUT", self.dir.path().as_os_str().to_owned())];
+        if !rustix::process::geteuid().is_root() {
+            let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+            let user = format!("{}:{}", user.as_raw(), group.as_raw());
+            all.push(("FLITCAST_USER", user.into()));
+        }
+        all
+    }
+
     /// `docker-compose` with these words.
     #[track_caller]
     fn compose(&self, words: &[&str]) -> Command {
@@ -139,14 +188,7 @@ impl Containers {
             .arg(file)
             .args(["-p", &self.project])
             .args(words);
-        command
-            .env("FLITCAST_OUT", self.dir.path())
-            .stdin(Stdio::null());
-        if !rustix::process::geteuid().is_root() {
-            let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-            let user = format!("{}:{}", user.as_raw(), group.as_raw());
-            command.env("FLITCAST_USER", user);
-        }
+        command.envs(self.environment()).stdin(Stdio::null());
         command
     }
 

@@ -1,6 +1,7 @@
 //! A real Slurm on this machine, as `deploy/lab/slurm` brings it up and takes it away, and
 //! jobs on it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -65,7 +66,7 @@ impl Slurm {
 
     /// One of Slurm's commands, in its folder.
     #[must_use]
-    pub fn command(&self, name: &str, line: &str) -> Command {
+    pub fn command(&self, name: impl AsRef<OsStr>, line: &str) -> Command {
         let mut command = Command::new(name);
         command
             .args(line.split_whitespace())

@@ -36,6 +36,35 @@ fn files_go_there_and_back_between_containers() {
     }
 }
 
+/// `deploy/compose.toml`: the coordinator is a command on this machine.
+#[test]
+#[ignore = "needs Docker, and minutes for an image"]
+fn a_cluster_file_has_compose_start_the_pes() {
+    let containers = Containers::prepare();
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sample/shards");
+    containers.commanded("scatter --input /shards --output /data/scattered");
+    assert_eq!(containers.done(&["ps", "-q"]), "", "none was up before");
+    // Of those that somebody has had up, all stay.
+    containers.done(&["up", "-d", "p7"]);
+    containers.commanded("gather --input /data/scattered --output /data/gathered");
+    assert_same_below(&sample, &containers.path("p0/gathered"));
+    assert_eq!(containers.done(&["ps", "-q"]).lines().count(), 8);
+}
+
+/// The PEs of both files are those of one compose file.
+#[test]
+fn both_cluster_files_have_the_same_pes() {
+    let pes = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../deploy")
+            .join(name);
+        let text = std::fs::read_to_string(path).expect("it is there");
+        let (_, pes) = text.split_once("[[pe]]").expect("it has PEs");
+        pes.to_owned()
+    };
+    assert_eq!(pes("compose.toml"), pes("containers.toml"));
+}
+
 /// Does something to P1 in mid-round; what is told then, in bounded time.
 #[track_caller]
 fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told: &[&str]) {

@@ -12,7 +12,7 @@ fn schema() -> Value {
     serde_json::from_str(text).expect("the schema is JSON")
 }
 
-/// A folder with certificates for two PEs and a file for ssh, in which files are checked.
+/// A folder with certificates for two PEs and a file to be named, in which files are checked.
 fn with_certificates() -> TempDir {
     let dir = scratch();
     let folder = dir.path().join("keys");
@@ -130,6 +130,8 @@ fn both_take_what_is_good() {
         format!("network.edges = [['a', 'b']]\n{PAIR}"),
         "[[pe]]\nname = 'alone'\naddress = '::1'".to_owned(),
         "tree = 'star:3'\ncoordinator = '0.0.0.0:7117'\nlaunch.kind = 'join'".to_owned(),
+        tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'slurm', options = ['-v']}"),
+        tree("coordinator = '127.0.0.1:7117'\nlaunch = {kind = 'compose', file = 'ssh_config'}"),
     ] {
         assert_eq!(misfits_of(&text), [""; 0], "{text}");
         checked(&dir, &text).ok();
@@ -153,6 +155,14 @@ fn both_refuse_what_is_badly_formed() {
         (tree("coordinator = 7"), "/coordinator: type"),
         (tree("launch.kind = 'teleport'"), "/launch/kind: enum"),
         (tree("launch = 'local'"), "/launch: type"),
+        (
+            tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'slurm', options = '-v'}"),
+            "/launch/options: type",
+        ),
+        (
+            tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'compose', file = ''}"),
+            "/launch/file: minLength",
+        ),
         ("tree = 3".to_owned(), "/tree: type"),
         (
             tree("launch = {kind = 'ssh', user = ''}"),
@@ -212,6 +222,9 @@ fn the_command_finds_more() {
         tree("coordinator = 'here'"),
         tree("launch.user = 'me'"),
         tree("launch = {kind = 'ssh', config = 'elsewhere'}"),
+        tree("coordinator = '0.0.0.0:7117'\nlaunch.kind = 'compose'"),
+        tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'compose', file = 'elsewhere'}"),
+        tree("launch.options = ['-v']"),
         tree("launch.kind = 'ssh'") + "ssh = '-oProxyCommand=x'",
         tree("security.credentials = 'elsewhere'"),
         tree("timeouts.silence = 'long'"),

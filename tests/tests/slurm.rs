@@ -8,9 +8,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use flitcast_tests::files::{fill, names};
+use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::lab::{interfaces, namespaces, said};
+use flitcast_tests::processes::eventually;
 use flitcast_tests::refused;
+use flitcast_tests::run::{Finished, Running, begin};
 use flitcast_tests::slurm::{Job, Slurm};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -135,5 +137,127 @@ fn a_task_whose_keys_are_not_there_says_so() {
     let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
     assert!(refused.stderr.contains("nowhere/"), "{}", refused.stderr);
+    slurm.down();
+}
+
+/// A cluster file that has Slurm start four PEs, with these further lines of `[launch]` and
+/// whatever stands below it; and their keys.
+fn cluster(slurm: &Slurm, below: &str) -> String {
+    if !slurm.path("keys").exists() {
+        let keys = said(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4"));
+        assert_eq!(keys.code, Some(0), "{}", keys.stderr);
+    }
+    let file = slurm.path("cluster.toml");
+    let text = format!(
+        "coordinator = '0.0.0.0:7117'\nsecurity.credentials = 'keys'\n\
+         [launch]\nkind = 'slurm'\n{below}"
+    );
+    fs::write(&file, text).expect("it can be written");
+    format!("--cluster {}", file.display())
+}
+
+/// A PE on a node.
+fn pe(node: u32, parent: Option<u32>) -> String {
+    let parent = parent.map(|parent| format!("parent = 'n{parent}'\n"));
+    let parent = parent.unwrap_or_default();
+    format!("[[pe]]\nname = 'n{node}'\naddress = '10.119.0.{node}'\n{parent}")
+}
+
+/// P0 is on the last node, with the others in a line behind it: where they are says that
+/// Slurm was told.
+fn line_of_nodes() -> String {
+    [pe(4, None), pe(2, Some(4)), pe(3, Some(2)), pe(1, Some(3))].concat()
+}
+
+/// A command of ours, outside of any job.
+fn command(slurm: &Slurm, line: &str) -> Running {
+    begin(slurm.command(flitcast_tests::flitcast(), line))
+}
+
+/// Waits for its end, and that nobody is left; srun's own helpers go just after it.
+#[track_caller]
+fn over(mut running: Running) -> Finished {
+    let finished = running.coordinator_ends();
+    eventually("nobody is left", || {
+        running.processes().is_empty().then_some(())
+    });
+    finished
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_cluster_file_has_slurm_start_the_pes() {
+    let slurm = Slurm::up(4);
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 0)] {
+        fill(&slurm.path(&format!("shards/p{pe}")), bytes);
+    }
+    let cluster = cluster(&slurm, &line_of_nodes());
+    let dir = slurm.path("").display().to_string();
+    let line = format!("scatter {cluster} --input {dir}shards --output {dir}there -v");
+    let scattered = over(command(&slurm, &line)).ok().stdout;
+    assert!(scattered.contains("TLS 1.3 both ways"), "{scattered}");
+    let gather = format!("gather {cluster} --input {dir}there --output {dir}back");
+    over(command(&slurm, &gather)).ok();
+    assert_same_below(&slurm.path("shards"), &slurm.path("back"));
+
+    let map =
+        format!("map {cluster} --input {dir}shards --work {dir}work --output {dir}sizes -- wc -c");
+    over(command(&slurm, &map)).ok();
+    for (pe, bytes) in [(1, "1"), (2, "300000"), (3, "0")] {
+        let said = slurm.path(&format!("sizes/p{pe}/stdout"));
+        let said = fs::read_to_string(said).expect("it was gathered");
+        assert_eq!(said.trim(), bytes, "P{pe}");
+    }
+    slurm.down();
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
+    let slurm = Slurm::up(4);
+    let star = [pe(1, None), pe(2, Some(1)), pe(3, Some(1)), pe(4, Some(1))];
+    let cluster = cluster(&slurm, &star.concat());
+    let line = format!("gather {cluster} --lengths 1KiB,400GiB,1KiB -v --retry 1");
+    let mut running = command(&slurm, &line);
+    let joined = running.wait_for(&["joined", "pe=P2", "address=10.119.0.3:"]);
+    assert!(joined.contains("joining"), "{joined}");
+    running.wait_for(&["triggered"]);
+    // All of the tasks are told the same; which one it is, its environment says.
+    let p2 = eventually("P2 is found", || {
+        let environment = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let is_p2 = |pid: i32| {
+            let environment = environment(pid);
+            let mut variables = environment.split(|byte| *byte == 0);
+            variables.any(|variable| variable == b"SLURM_PROCID=2")
+        };
+        running
+            .processes()
+            .into_iter()
+            .find(|process| is_p2(process.pid))
+    });
+    p2.signal(Signal::KILL);
+    let finished = over(running);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    for part in ["P2 is dead", "P2's message was not delivered"] {
+        assert!(finished.stderr.contains(part), "{}", finished.stderr);
+    }
+    assert!(
+        finished.stdout.contains("without P2"),
+        "{}",
+        finished.stdout
+    );
+    slurm.down();
+}
+
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn what_srun_refuses_is_told() {
+    let slurm = Slurm::up(4);
+    let below = format!("options = ['--partition=none']\n{}", line_of_nodes());
+    let cluster = cluster(&slurm, &below);
+    let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB")));
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let told = "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
     slurm.down();
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Cluster, Wrong};
 use crate::placement::Launch;
 use crate::request::links;
+use crate::starter::Starter;
 use crate::timeouts;
 use crate::tree::Figures;
 
@@ -56,7 +57,7 @@ pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
         "name": topology.name,
         "launch": match placement.launch {
             Launch::Local => "local",
-            Launch::Join { .. } => "join",
+            Launch::Join { .. } => placement.starter().map_or("join", Starter::name),
             Launch::Ssh(_) => "ssh",
         },
         "coordinator": match placement.launch {

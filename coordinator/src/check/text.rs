@@ -12,6 +12,7 @@ use crate::guard::Guard;
 use crate::link_spec::EdgeSpec;
 use crate::placement::Launch;
 use crate::printable::printable;
+use crate::starter::Starter;
 use crate::timeouts;
 use crate::topology::Topology;
 use crate::tree::draw;
@@ -53,9 +54,22 @@ pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
             let launch = "local: all processes are started from this machine";
             writeln!(out, "  launch      {launch}\n  coordinator {coordinator}")?;
         }
-        Launch::Join { port, wait } => {
+        Launch::Join {
+            port,
+            wait,
+            starter,
+        } => {
             let wait = ExactTime(wait.as_nanos() as u64);
-            let launch = format!("join: others start the processes, within {wait}");
+            let launch = match starter {
+                None => format!("join: others start the processes, within {wait}"),
+                Some(Starter::Slurm(_)) => {
+                    format!("slurm: srun starts the processes, which join within {wait}")
+                }
+                Some(Starter::Compose(compose)) => format!(
+                    "compose: the processes are services of {}, which join within {wait}",
+                    printable(compose.file.display())
+                ),
+            };
             let address = SocketAddr::new(coordinator, *port);
             writeln!(out, "  launch      {launch}\n  coordinator {address}")?;
         }

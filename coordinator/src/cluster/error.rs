@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::launching::LAUNCH;
 use super::{Exit, names};
 use crate::guard::GuardError;
+use crate::starter::StarterError;
 
 /// Why a cluster did not come up.
 #[derive(Debug, Error)]
@@ -71,6 +72,9 @@ pub enum LaunchError {
         /// What it had said on stderr.
         last_words: Vec<String>,
     },
+    /// What has the PEs started did not.
+    #[error(transparent)]
+    Starter(StarterError),
     /// Nobody wants it any more.
     #[error("it was given up")]
     GivenUp,
@@ -112,6 +116,7 @@ impl LaunchError {
             LaunchError::Io { .. }
             | LaunchError::GivenUp
             | LaunchError::Guard(_)
+            | LaunchError::Starter(_)
             | LaunchError::LeaveTooSoon { .. }
             | LaunchError::NoCommands { .. } => &[],
             LaunchError::Missing { missing } | LaunchError::NotJoined { missing, .. } => missing,

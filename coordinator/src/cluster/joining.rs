@@ -51,7 +51,8 @@ impl Joining {
             timeouts: *crew.timeouts,
             at,
             wait,
-            again: crew.again,
+            // Whom this launch has started, the next one starts anew.
+            again: crew.again && crew.placement.starter().is_none(),
             whole: crew.whole,
             commands: crew.commands,
         }

@@ -14,7 +14,7 @@ use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 use tokio::net::TcpListener;
 use tokio::process::Command;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +27,7 @@ use crate::console::Console;
 use crate::guard::{Guard, Guarded};
 use crate::placement::{Launch, Placement};
 use crate::ssh::{Hosts, Task};
+use crate::starter::{Orders, StarterError};
 
 /// For all processes to be started and to register: two idle cores start 64 in some
 /// 60 ms; a thousand on a busy machine have all the time they can need.
@@ -59,6 +60,37 @@ pub struct Crew<'a> {
     pub timeouts: &'a Timeouts,
 }
 
+impl Crew<'_> {
+    /// What those are told that have others started.
+    fn orders(&self, console: &Console) -> Orders {
+        let (port, wait) = match self.placement.launch {
+            Launch::Join { port, wait, .. } => (port, wait),
+            Launch::Local | Launch::Ssh(_) => (0, LAUNCH),
+        };
+        let place = |&pe: &PeId| (pe, self.placement.places[pe.index()].clone());
+        Orders {
+            pes: self.pes.iter().map(place).collect(),
+            coordinator: SocketAddr::new(self.placement.coordinator, port),
+            guard: self.guard.clone(),
+            commands: self.commands,
+            wait,
+            logs: self.logs.clone(),
+            console: console.clone(),
+        }
+    }
+}
+
+/// Why who has the PEs started has failed, once it does.
+async fn failure(failed: Option<oneshot::Receiver<StarterError>>) -> StarterError {
+    match failed {
+        Some(failed) => match failed.await {
+            Ok(error) => error,
+            Err(_) => pending().await,
+        },
+        None => pending().await,
+    }
+}
+
 impl Cluster {
     /// Starts a process for each PE, or waits for those that join, until all have
     /// registered, or until it is given up.
@@ -89,8 +121,6 @@ impl Cluster {
             }
         };
         let listening = format!("cannot listen on {listening} for the PEs");
-        let listener = listen((placement.coordinator, port).into()).map_err(io(&listening))?;
-        let address = listener.local_addr().map_err(io(&listening))?;
         let (heard, events) = mpsc::channel(EVENTS);
         let mut cluster = Cluster {
             id: guarded.cluster,
@@ -99,8 +129,26 @@ impl Cluster {
             kill: CancellationToken::new(),
             timeouts: *timeouts,
             look: Arc::default(),
+            started: None,
+        };
+        let (begun, failed) = match placement.starter() {
+            Some(starter) => {
+                let (started, hearing) = starter.start(crew.orders(console));
+                cluster.started = Some(started);
+                (Some(hearing.begun), Some(hearing.failed))
+            }
+            None => (None, None),
         };
         let launched = async {
+            // Compose may first have to make the network that has the address.
+            if let Some(begun) = begun {
+                // If it never begins, it says why.
+                let Ok(()) = begun.await else {
+                    return pending().await;
+                };
+            }
+            let listener = listen((placement.coordinator, port).into()).map_err(io(&listening))?;
+            let address = listener.local_addr().map_err(io(&listening))?;
             if let Launch::Join { wait, .. } = placement.launch {
                 let joining = Joining::new(&crew, address, wait);
                 let joined = cluster.join_all(joining, &listener, &guarded, &heard, console);
@@ -152,12 +200,12 @@ impl Cluster {
             let missing = cluster.missing();
             Err(LaunchError::Missing { missing })
         };
+        // With the listener: who comes later comes too late, and hears so.
         let launched = tokio::select! {
             launched = launched => launched,
+            error = failure(failed) => Err(LaunchError::Starter(error)),
             () = given_up.cancelled() => Err(LaunchError::GivenUp),
         };
-        // Who comes now comes too late, and hears so.
-        drop(listener);
         match launched {
             Ok(()) => Ok(cluster),
             // Who has joined is told, and joins the next one or leaves.

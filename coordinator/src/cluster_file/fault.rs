@@ -26,7 +26,7 @@ pub enum Fault {
     },
     /// A tree of PEs without places.
     #[error(
-        "a tree alone is for PEs that others start: say kind = \"join\" in [launch], or give a [[pe]] table for each"
+        "a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], or give a [[pe]] table for each"
     )]
     TreeOfNobody,
     /// A tree that is none.
@@ -37,9 +37,12 @@ pub enum Fault {
     },
     /// Nowhere to join.
     #[error(
-        "kind = \"join\" needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\""
+        "kind = \"{kind}\" needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\""
     )]
-    NoPort,
+    NoPort {
+        /// The kind.
+        kind: &'static str,
+    },
     /// A port that nobody calls.
     #[error(
         "the coordinator has a port, {port}, and nobody joins: leave it out, or say kind = \"join\" in [launch]"
@@ -49,10 +52,12 @@ pub enum Fault {
         port: u16,
     },
     /// A command for a process that others start.
-    #[error("{name} has a run, and with kind = \"join\" nothing is started: leave it out")]
+    #[error("{name} has a run, and with kind = \"{kind}\" others start it: leave it out")]
     UselessRun {
         /// Whose.
         name: String,
+        /// The kind.
+        kind: &'static str,
     },
     /// Something for ssh, which is not used.
     #[error("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")]
@@ -60,6 +65,17 @@ pub enum Fault {
         /// The key.
         key: &'static str,
     },
+    /// Something for another way to start processes.
+    #[error("{key} is for kind = \"{kind}\" in [launch]: leave it out, or say that")]
+    KeyOfKind {
+        /// The key.
+        key: &'static str,
+        /// Which kinds it is for.
+        kind: &'static str,
+    },
+    /// No services.
+    #[error("kind = \"compose\" needs the compose file: file = \"compose.yaml\"")]
+    NoComposeFile,
     /// A name that ssh could not be given.
     #[error(
         "ssh cannot be given `{name}`: say how it reaches the host, like ssh = \"me@a.example\""

@@ -32,7 +32,7 @@ impl Reader<'_, Fault> {
         let Launched {
             coordinator,
             launch,
-            ..
+            files,
         } = self.launched(launch, coordinator, &[])?;
         if !matches!(launch, Launch::Join { .. }) {
             self.fault(spot, Fault::TreeOfNobody);
@@ -48,7 +48,7 @@ impl Reader<'_, Fault> {
             edges: Edges::Tree(tree),
             placement,
             links: Links::new(),
-            settings,
+            settings: Settings { files, ..settings },
         })
     }
 

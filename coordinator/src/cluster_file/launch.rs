@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::ssh::{self, Named};
-use super::{At, Entry, Fault};
+use super::{At, Entry, Fault, starter};
 use crate::placement::Launch;
 use crate::toml_file::{Reader, Spot, Value};
 use crate::units::parse_time;
@@ -24,6 +24,7 @@ pub struct Section {
     kind: Option<Kind>,
     wait: Option<At<Option<Duration>>>,
     ssh: ssh::Section,
+    starter: starter::Section,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,43 @@ enum Kind {
     Local,
     Join,
     Ssh,
+    Slurm,
+    Compose,
+}
+
+impl Kind {
+    /// All, as the file names them.
+    const ALL: [(&'static str, Kind); 5] = [
+        ("local", Kind::Local),
+        ("join", Kind::Join),
+        ("ssh", Kind::Ssh),
+        ("slurm", Kind::Slurm),
+        ("compose", Kind::Compose),
+    ];
+
+    /// The one of this name.
+    fn named(name: &str) -> Option<Kind> {
+        let found = Kind::ALL.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, kind)| kind)
+    }
+
+    fn name(self) -> &'static str {
+        let found = Kind::ALL.into_iter().find(|(_, kind)| *kind == self);
+        found.map_or("", |(name, _)| name)
+    }
+}
+
+impl Section {
+    /// One that says nothing else.
+    fn of(kind: Kind) -> Section {
+        Section {
+            spot: Spot::default(),
+            kind: Some(kind),
+            wait: None,
+            ssh: ssh::Section::default(),
+            starter: starter::Section::default(),
+        }
+    }
 }
 
 /// Who starts the processes.
@@ -55,24 +93,17 @@ impl Reader<'_, Fault> {
         };
         let mut section = Section {
             spot: self.spot_of(value),
-            kind: Some(Kind::Local),
-            wait: None,
-            ssh: ssh::Section::default(),
+            ..Section::of(Kind::Local)
         };
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref().as_str()) {
                 ("kind", kind) => {
                     section.spot = self.spot_of(value);
-                    section.kind = match kind {
-                        Some("local") => Some(Kind::Local),
-                        Some("join") => Some(Kind::Join),
-                        Some("ssh") => Some(Kind::Ssh),
-                        _ => {
-                            let expected = "\"local\", \"join\" or \"ssh\"";
-                            self.wrong_type("kind", expected, value);
-                            None
-                        }
-                    };
+                    section.kind = kind.and_then(Kind::named);
+                    if section.kind.is_none() {
+                        let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
+                        self.wrong_type("kind", expected, value);
+                    }
                 }
                 ("wait", text) => {
                     let time = text.and_then(|text| parse_time(text).ok());
@@ -85,7 +116,11 @@ impl Reader<'_, Fault> {
                     section.wait = Some(At { spot, said });
                 }
                 (name, _) if self.ssh_key(&mut section.ssh, name, value) => {}
-                _ => self.unknown_key(key, format!("kind, wait, {}", ssh::KEYS)),
+                (name, _) if self.starter_key(&mut section.starter, name, value) => {}
+                _ => {
+                    let known = format!("kind, wait, {}, {}", ssh::KEYS, starter::KEYS);
+                    self.unknown_key(key, known);
+                }
             }
         }
         Some(section)
@@ -113,52 +148,78 @@ impl Reader<'_, Fault> {
     ) -> Option<Launched> {
         let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
         let said = coordinator.map_or(Some(loopback), |at| at.said);
-        let kind = section.as_ref().map_or(Some(Kind::Local), |of| of.kind);
+        let section = section.unwrap_or_else(|| Section::of(Kind::Local));
         // Of a kind that there is not, nothing else is useless.
-        if let Some(Kind::Local | Kind::Join) = kind {
-            let none = ssh::Section::default();
-            self.without_ssh(section.as_ref().map_or(&none, |of| &of.ssh), entries);
+        let kind = section.kind?;
+        if kind != Kind::Ssh {
+            self.without_ssh(&section.ssh, entries);
         }
-        if let (Some(Kind::Local | Kind::Ssh), Some(at), Some((_, Some(port)))) =
+        if matches!(kind, Kind::Local | Kind::Ssh | Kind::Join) {
+            self.without_starter(&section.starter);
+        }
+        if let (Kind::Local | Kind::Ssh, Some(at), Some((_, Some(port)))) =
             (kind, coordinator, said)
         {
             self.fault(at.spot, Fault::UselessPort { port });
         }
-        let section = match (section, kind?) {
-            (Some(section), Kind::Join) => section,
-            (Some(section), Kind::Ssh) => {
+        let (launch, files) = match kind {
+            Kind::Local => (Launch::Local, Vec::new()),
+            Kind::Ssh => {
                 let spot = coordinator.map_or(section.spot, |at| at.spot);
                 let (ssh, files) = self.over_ssh(section.ssh, said?.0, spot, entries);
-                return Some(Launched {
-                    coordinator: said?.0,
-                    launch: Launch::Ssh(ssh),
-                    files,
-                });
+                (Launch::Ssh(ssh), files)
             }
-            _ => {
-                return Some(Launched {
-                    coordinator: said?.0,
-                    launch: Launch::Local,
-                    files: Vec::new(),
-                });
+            Kind::Join | Kind::Slurm | Kind::Compose => {
+                self.joining(kind, section, coordinator, entries)?
             }
-        };
-        for entry in entries.iter().filter(|entry| !entry.run.is_empty()) {
-            let name = entry.name();
-            self.fault(entry.run_spot, Fault::UselessRun { name });
-        }
-        let wait = section.wait.map_or(Some(WAIT), |at| at.said);
-        let (coordinator_address, port) = said?;
-        let Some(port) = port else {
-            let spot = coordinator.map_or(section.spot, |at| at.spot);
-            self.fault(spot, Fault::NoPort);
-            return None;
         };
         Some(Launched {
-            coordinator: coordinator_address,
-            launch: Launch::Join { port, wait: wait? },
-            files: Vec::new(),
+            coordinator: said?.0,
+            launch,
+            files,
         })
+    }
+
+    /// Others start the processes, which then join.
+    fn joining(
+        &mut self,
+        kind: Kind,
+        section: Section,
+        coordinator: Option<&At<Option<Endpoint>>>,
+        entries: &[Entry],
+    ) -> Option<(Launch, Vec<Named>)> {
+        for entry in entries.iter().filter(|entry| !entry.run.is_empty()) {
+            let (name, kind) = (entry.name(), kind.name());
+            self.fault(entry.run_spot, Fault::UselessRun { name, kind });
+        }
+        let begun = match kind {
+            Kind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
+            Kind::Compose => {
+                let services = self.services(section.starter, section.spot);
+                services.map(|(starter, file)| (Some(starter), vec![file]))
+            }
+            Kind::Local | Kind::Join | Kind::Ssh => Some((None, Vec::new())),
+        };
+        let wait = section.wait.map_or(Some(WAIT), |at| at.said);
+        let port = match coordinator {
+            Some(at) => at.said?.1,
+            None => None,
+        };
+        let Some(port) = port else {
+            let spot = coordinator.map_or(section.spot, |at| at.spot);
+            let kind = kind.name();
+            self.fault(spot, Fault::NoPort { kind });
+            return None;
+        };
+        let (wait, (starter, files)) = (wait?, begun?);
+        Some((
+            Launch::Join {
+                port,
+                wait,
+                starter,
+            },
+            files,
+        ))
     }
 }
 

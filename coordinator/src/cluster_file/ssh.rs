@@ -26,7 +26,7 @@ use crate::toml_file::Spot;
 /// What may stand in `[launch]` for ssh alone.
 pub const KEYS: &str = "user, port, config, directory, environment, binary";
 
-/// A file that is named for ssh, and where.
+/// A file that is named in `[launch]`, and where.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// The key.
@@ -101,20 +101,28 @@ impl Reader<'_, Fault> {
             }
             "config" | "binary" => {
                 let key = if key == "config" { "config" } else { "binary" };
-                // A zero byte would end it for the system.
-                match text.filter(|text| !text.is_empty() && !text.contains('\0')) {
-                    Some(text) => {
-                        let path = PathBuf::from(text);
-                        section.files.push(Named { key, path, spot });
-                    }
-                    None => self.wrong_type(key, "a file, in quotes", value),
-                }
+                section.files.extend(self.named_file(key, value));
                 key
             }
             _ => return false,
         };
         section.first.get_or_insert((spot, key));
         true
+    }
+
+    /// The path of a file.
+    pub(super) fn named_file(&mut self, key: &'static str, value: &Value<'_>) -> Option<Named> {
+        let text = value.get_ref().as_str();
+        // A zero byte would end it for the system.
+        let Some(text) = text.filter(|text| !text.is_empty() && !text.contains('\0')) else {
+            self.wrong_type(key, "a file, in quotes", value);
+            return None;
+        };
+        Some(Named {
+            key,
+            path: PathBuf::from(text),
+            spot: self.spot_of(value),
+        })
     }
 
     /// That nothing is said of an ssh that is not used.

@@ -1,6 +1,7 @@
 //! A good file, and files in which every fault must be found at once.
 
 use super::*;
+use crate::starter::Step;
 
 fn good(text: &str) -> ClusterFile {
     match parse(text) {
@@ -109,7 +110,7 @@ address = '10.0.0.5'
         &[
             "t:1:1: unknown key `colour`; known here: name, coordinator, launch, network, security, timeouts, link, tree, pe",
             &format!("t:2:15: coordinator {address} `'here'`"),
-            "t:4:8: kind must be \"local\", \"join\" or \"ssh\", not `'pigeon'`",
+            "t:4:8: kind must be \"local\", \"join\", \"ssh\", \"slurm\" or \"compose\", not `'pigeon'`",
             &format!("t:7:11: address {address} `'0.0.0.0'`"),
             "t:8:18: a has a parent_address and no parent",
             "t:9:1: this [[pe]] has no name",
@@ -136,7 +137,11 @@ fn who_joins_is_told_where() {
     let placement = good(&text("10.0.0.254:7117", "kind = 'join'")).placement;
     assert_eq!(placement.coordinator, ip("10.0.0.254"));
     let seconds = std::time::Duration::from_secs;
-    let joins = |port, wait| Launch::Join { port, wait };
+    let joins = |port, wait| Launch::Join {
+        port,
+        wait,
+        starter: None,
+    };
     assert_eq!(placement.launch, joins(7117, seconds(60)));
     assert!(placement.is_joined() && placement.is_spread());
     let six = good(&text("[fd00::1]:80", "kind = 'join'\nwait = '90s'")).placement;
@@ -168,7 +173,7 @@ fn who_joins_is_told_where() {
         &[
             "t:1:15: coordinator must be the IP address of one host, in quotes, not `'239.0.0.1:7117'`",
             "t:4:8: wait must be a time from 1s to 86400s, in quotes, not `'long'`",
-            "t:8:7: a has a run, and with kind = \"join\" nothing is started: leave it out",
+            "t:8:7: a has a run, and with kind = \"join\" others start it: leave it out",
         ],
     );
 }
@@ -186,7 +191,7 @@ fn a_tree_of_pes_without_places() {
     refused(
         "tree = 'kary:2:4'",
         &[
-            "t:1:8: a tree alone is for PEs that others start: say kind = \"join\" in [launch], or give a [[pe]] table for each",
+            "t:1:8: a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], or give a [[pe]] table for each",
         ],
     );
     refused(
@@ -441,6 +446,55 @@ fn what_ssh_could_not_do_is_told_before() {
         &[
             "t:2:8: user is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
             "t:6:7: ssh is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
+        ],
+    );
+}
+
+#[test]
+fn what_has_others_started_is_told_how() {
+    let slurm = "coordinator = '0.0.0.0:7117'\ntree = 'star:5'\n[launch]\nkind = 'slurm'\n";
+    let starter = |text: &str| good(text).placement.starter().cloned();
+    let step = |options: &[&str]| {
+        let options = options.iter().map(ToString::to_string).collect();
+        Some(Starter::Slurm(Step { options }))
+    };
+    assert_eq!(starter(slurm), step(&[]));
+    let more = format!("{slurm}options = ['--partition=short', '-v']\n");
+    assert_eq!(starter(&more), step(&["--partition=short", "-v"]));
+
+    let compose = "coordinator = '10.0.0.9:7117'\n[launch]\nkind = 'compose'\nfile = 'c.yaml'\n";
+    let cluster = good(&format!("{compose}{JOINING}"));
+    let Some(Starter::Compose(services)) = cluster.placement.starter() else {
+        panic!("it is compose");
+    };
+    assert_eq!(services.file.to_str(), Some("c.yaml"));
+    assert_eq!(cluster.settings.files[0].key, "file");
+    assert!(cluster.placement.is_joined() && cluster.placement.is_elsewhere());
+}
+
+#[test]
+fn what_a_starter_needs_and_what_it_does_not_is_told() {
+    let port =
+        "needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
+    refused(
+        &format!(
+            "coordinator = '10.0.0.9'\n[launch]\nkind = 'slurm'\nfile = 'c'\nuser = 'me'\n{JOINING}run = ['nice']\n"
+        ),
+        &[
+            &format!("t:1:15: kind = \"slurm\" {port}"),
+            "t:4:8: file is for kind = \"compose\" in [launch]: leave it out, or say that",
+            "t:5:8: user is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
+            "t:9:7: a has a run, and with kind = \"slurm\" others start it: leave it out",
+        ],
+    );
+    refused(
+        &format!("coordinator = '10.0.0.9:1'\n[launch]\nkind = 'compose'\n{JOINING}"),
+        &["t:3:8: kind = \"compose\" needs the compose file: file = \"compose.yaml\""],
+    );
+    refused(
+        &format!("[launch]\noptions = ['-v']\n{JOINING}"),
+        &[
+            "t:2:11: options is for kind = \"slurm\" or \"compose\" in [launch]: leave it out, or say that",
         ],
     );
 }

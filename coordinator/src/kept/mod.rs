@@ -250,6 +250,7 @@ impl Kept {
         placement.launch = Launch::Join {
             port: self.said.coordinator.port(),
             wait,
+            starter: None,
         };
         placement.kept = Some(placement::Kept {
             guard: self.said.guard.clone(),

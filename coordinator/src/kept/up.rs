@@ -77,6 +77,21 @@ pub enum UpFault {
         .0.display()
     )]
     Joined(PathBuf),
+    /// They are started for each command.
+    #[error(
+        "{}: [launch] kind = \"{kind}\" has the PEs of this cluster started for each command{}",
+        file.display(),
+        match *kind {
+            "compose" => "; with `docker compose up` they stay up, and commands find and leave them so",
+            _ => "",
+        }
+    )]
+    Started {
+        /// The file.
+        file: PathBuf,
+        /// How.
+        kind: &'static str,
+    },
     /// What is known of it cannot be read.
     #[error(transparent)]
     Kept(#[from] KeptError),
@@ -114,7 +129,14 @@ fn understood(args: UpArgs) -> Result<Wanted, Vec<UpFault>> {
     let topology = local_topology(&tree, SpanningArg::Bfs).map_err(all)?;
     let placement = topology.places();
     if placement.is_joined() {
-        return Err(vec![UpFault::Joined(args.cluster.file)]);
+        let file = args.cluster.file;
+        return Err(vec![match placement.starter() {
+            None => UpFault::Joined(file),
+            Some(starter) => UpFault::Started {
+                file,
+                kind: starter.name(),
+            },
+        }]);
     }
     let guard = Guard::choose(&args.guard.or(&topology.settings), &placement);
     if let Err(fault) = guard.check(&placement) {

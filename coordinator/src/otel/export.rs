@@ -4,7 +4,7 @@
 
 use std::env;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::trace::{SpanBuilder, SpanContext};
 use opentelemetry::trace::{TraceContextExt as _, Tracer as _, TracerProvider as _};
@@ -36,6 +36,9 @@ pub struct Export {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
     trouble: Trouble,
+    /// The wall's clock when this was made: whoever sets it later sets no span.
+    wall: SystemTime,
+    made: Instant,
 }
 
 /// Why the latest batch that was not taken was not.
@@ -83,7 +86,14 @@ impl Export {
             tracer: provider.tracer("flitcast"),
             provider,
             trouble,
+            wall: SystemTime::now(),
+            made: Instant::now(),
         })
+    }
+
+    /// What spans take for the time.
+    pub fn now(&self) -> SystemTime {
+        self.wall + self.made.elapsed()
     }
 
     /// Begins a span, below another if there is one.

@@ -3,7 +3,7 @@
 //! made when they begin.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::predict::Prediction;
@@ -48,18 +48,10 @@ impl Drop for RunEnds {
 #[derive(Debug)]
 struct Traced {
     export: Export,
-    clock: Clock,
     command: Span,
     run: Option<Run>,
     /// What failed last.
     failed: Option<Failed>,
-}
-
-/// The wall's clock, which nobody sets back meanwhile.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    wall: SystemTime,
-    began: Instant,
 }
 
 /// What is done on one cluster.
@@ -97,15 +89,10 @@ impl Spans {
         let Some(export) = Export::new() else {
             return;
         };
-        let clock = Clock {
-            wall: SystemTime::now(),
-            began: Instant::now(),
-        };
         let name = format!("flitcast {command}");
         *self.lock() = Some(Traced {
-            command: export.begin(name, None, clock.now(), Vec::new()),
+            command: export.begin(name, None, export.now(), Vec::new()),
             export,
-            clock,
             run: None,
             failed: None,
         });
@@ -125,7 +112,7 @@ impl Spans {
                 None => traced.command.set_status(Status::error("")),
             }
         }
-        traced.command.end_with_timestamp(traced.clock.now());
+        traced.command.end_with_timestamp(traced.export.now());
         traced.export.finish();
     }
 
@@ -140,7 +127,7 @@ impl Spans {
                 KeyValue::new("flitcast.pes", request.tree.count() as i64),
                 KeyValue::new("flitcast.rounds", request.rounds as i64),
             ];
-            let (parent, now) = (traced.command.span_context(), traced.clock.now());
+            let (parent, now) = (traced.command.span_context(), traced.export.now());
             let span = traced
                 .export
                 .begin("run".to_owned(), Some(parent), now, attributes);
@@ -194,7 +181,7 @@ impl Spans {
     /// P0 is done with it.
     pub fn round_done(&self) {
         self.with(|traced| {
-            let now = traced.clock.now();
+            let now = traced.export.now();
             if let Some(step) = traced.run.as_mut().and_then(|run| run.step.as_mut()) {
                 step.ended = Some(now);
             }
@@ -234,12 +221,6 @@ impl Spans {
     }
 }
 
-impl Clock {
-    fn now(self) -> SystemTime {
-        self.wall + self.began.elapsed()
-    }
-}
-
 impl Failed {
     fn mark(&self, span: &mut Span) {
         span.set_attribute(KeyValue::new("error.type", self.kind));
@@ -254,7 +235,7 @@ impl Traced {
     /// One step is over, and the next begins.
     fn step(&mut self, name: &'static str, attributes: Vec<KeyValue>) {
         self.end_step();
-        let began = self.clock.now();
+        let began = self.export.now();
         if let Some(run) = &mut self.run {
             run.step = Some(Step {
                 name,
@@ -266,7 +247,7 @@ impl Traced {
     }
 
     fn end_step(&mut self) {
-        let now = self.clock.now();
+        let now = self.export.now();
         if let Some(run) = &mut self.run
             && let Some(step) = run.step.take()
         {
@@ -276,7 +257,7 @@ impl Traced {
     }
 
     fn end_round(&mut self, reports: &[Report], clocks: &[ClockOffset]) {
-        let now = self.clock.now();
+        let now = self.export.now();
         let Some(run) = &mut self.run else {
             return;
         };
@@ -322,7 +303,7 @@ impl Traced {
     }
 
     fn fail(&mut self, failed: Failed) {
-        let now = self.clock.now();
+        let now = self.export.now();
         if let Some(run) = &mut self.run {
             if let Some(step) = run.step.take() {
                 let mut span = step.begin(&self.export, run);
@@ -341,7 +322,7 @@ impl Traced {
                 let left_out = KeyValue::new("flitcast.rounds_left_out", run.left_out);
                 run.span.set_attribute(left_out);
             }
-            run.span.end_with_timestamp(self.clock.now());
+            run.span.end_with_timestamp(self.export.now());
         }
     }
 }

@@ -131,6 +131,22 @@ fn a_command_is_traced_step_by_step() {
 
 #[test]
 #[ignore = "builds the command with the feature otel"]
+fn of_very_many_rounds_the_first_ones_are_traced() {
+    let collector = Collector::new("200 OK");
+    let run = traced_to(
+        collector.address,
+        "scatter --tree star:3 --size 1 --rounds 400",
+    );
+    assert_eq!((run.code, &*run.stderr), (Some(0), ""));
+    let spans = collector.spans();
+    let of = |name| spans.iter().filter(|span| span.name == name).count();
+    // A round and its two messages are 3 spans of 1024.
+    assert_eq!([of("round"), of("message")], [341, 682]);
+    assert_says(only(&spans, "run"), &[("flitcast.rounds_left_out", "59")]);
+}
+
+#[test]
+#[ignore = "builds the command with the feature otel"]
 fn a_failure_is_told_with_who_failed() {
     let collector = Collector::new("200 OK");
     let endpoint = format!("http://{}/v1/traces", collector.address);

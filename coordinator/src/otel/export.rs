@@ -60,8 +60,11 @@ impl Export {
     /// understood, which is said on stderr.
     pub fn new() -> Option<Export> {
         let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-        ENDPOINTS.into_iter().find(|name| is_set(name))?;
-        if env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value.eq_ignore_ascii_case("true")) {
+        let is_disabled = || {
+            let value = env::var("OTEL_SDK_DISABLED");
+            value.is_ok_and(|value| value.eq_ignore_ascii_case("true"))
+        };
+        if !ENDPOINTS.into_iter().any(is_set) || is_disabled() {
             return None;
         }
         let trouble = Trouble::default();
@@ -118,17 +121,8 @@ impl Export {
     pub fn finish(self) {
         let sent = self.provider.shutdown_with_timeout(REST);
         // Who did not answer in time has not refused anything yet.
-        let late = || {
-            Some(format!(
-                "the collector did not answer within {} s",
-                REST.as_secs()
-            ))
-        };
-        if let Some(why) = self
-            .trouble
-            .take()
-            .or_else(|| sent.err().and_then(|_| late()))
-        {
+        let late = || format!("the collector did not answer within {} s", REST.as_secs());
+        if let Some(why) = self.trouble.take().or(sent.err().map(|_| late())) {
             warn(&why);
         }
     }

@@ -148,18 +148,28 @@ pub enum Command {
     Leash(LeashArgs),
 }
 
+/// How a command that conducts rounds is seen from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it tells what it counts.
+    pub metrics: Option<SocketAddr>,
+}
+
 impl Command {
-    /// Where it tells what it counts, if it conducts rounds.
-    pub fn metrics(&self) -> Option<SocketAddr> {
-        match self {
-            Command::Scatter(args) => args.round.transfer.metrics,
-            Command::Gather(args) => args.round.transfer.metrics,
-            Command::Bench(args) => args.operation.transfer().metrics,
-            Command::Map(args) => args.metrics,
-            Command::Resume(args) => args.metrics,
-            Command::Calibrate(args) => args.metrics,
-            _ => None,
-        }
+    /// How it is seen from outside, if it conducts rounds.
+    pub fn seen(&self) -> Seen {
+        let (name, metrics) = match self {
+            Command::Scatter(args) => ("scatter", args.round.transfer.metrics),
+            Command::Gather(args) => ("gather", args.round.transfer.metrics),
+            Command::Bench(args) => ("bench", args.operation.transfer().metrics),
+            Command::Map(args) => ("map", args.metrics),
+            Command::Resume(args) => ("resume", args.metrics),
+            Command::Calibrate(args) => ("calibrate", args.metrics),
+            _ => ("", None),
+        };
+        Seen { name, metrics }
     }
 }
 

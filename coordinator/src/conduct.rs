@@ -23,6 +23,7 @@ use crate::cluster::Cluster;
 use crate::console::Console;
 use crate::live;
 use crate::model::{Measurement, foresee, measured_model};
+use crate::otel;
 use crate::outcome::{Failure, Phase};
 use crate::pictures::{MeasuredRound, Recording};
 use crate::request::Request;
@@ -131,6 +132,7 @@ impl<'a> Conductor<'a> {
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         live::NOW.enter(phase);
+        otel::NOW.enter(phase);
     }
 
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
@@ -173,12 +175,15 @@ impl<'a> Conductor<'a> {
         let bytes = &self.bytes;
         let foreseen = foresee(tree, *operation, pacing, bytes, *flit_bytes, &model);
         let (briefs, prediction) = foreseen?;
+        let pacing = operation.gives_orders().then_some(pacing);
+        otel::NOW.foreseen(bytes, pacing, &prediction);
         self.enter(Phase::Prepare);
         self.prepare(briefs).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
         for id in (1..=self.request.rounds).map(RoundId) {
             let mut round = self.round(id, &prediction).await?;
+            otel::NOW.reported(&round, &measured.clocks);
             if self.request.pictures.wanted() {
                 recording.keep(&mut round);
             }
@@ -191,7 +196,7 @@ impl<'a> Conductor<'a> {
         Ok(Rounds {
             bytes: self.bytes.clone(),
             measured,
-            pacing: operation.gives_orders().then_some(pacing),
+            pacing,
             prediction,
             probing,
             reports,
@@ -341,6 +346,7 @@ impl<'a> Conductor<'a> {
         self.enter(Phase::Round { moved: 0, of });
         let predicted_ns = prediction.round_ns();
         live::NOW.round_begins(id, &self.bytes, predicted_ns);
+        otel::NOW.round_begins(id);
         self.cluster
             .say(PeId::ROOT, ToPe::Trigger { round: id })
             .await;
@@ -366,6 +372,7 @@ impl<'a> Conductor<'a> {
         }
         self.under_way = None;
         live::NOW.round_done();
+        otel::NOW.round_done();
         self.cluster.look(false);
         self.enter(Phase::Report);
         for pe in self.cluster.pes().skip(1) {

@@ -30,6 +30,7 @@ mod map;
 mod metrics;
 mod model;
 mod node;
+mod otel;
 mod outcome;
 mod page;
 pub mod parsers;
@@ -58,14 +59,13 @@ mod watch;
 mod workload;
 
 use std::io::{IsTerminal as _, Write as _};
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Parser as _;
 use tracing_subscriber::EnvFilter;
 
-use args::{Cli, Command, LogFormat, OutputFormat};
+use args::{Cli, Command, LogFormat, OutputFormat, Seen};
 use bench::{Bench, BenchArgs, BenchFormat};
 use calibrate::Calibration;
 use check::CheckArgs;
@@ -92,14 +92,14 @@ pub fn main() -> ExitCode {
         return refuse(&[fault]);
     }
     let logs = log_args(&cli);
-    let metrics = cli.command.metrics();
+    let seen = cli.command.seen();
     let result = match cli.command {
         Command::Node(args) => node::play(args),
         Command::SelfHash => node::self_hash(),
         Command::Health(args) => node::health(&args),
-        Command::Bench(args) => time(args, &logs, metrics),
+        Command::Bench(args) => time(args, &logs, seen),
         Command::Calibrate(args) => match args.understand() {
-            Ok(calibration) => observed(metrics, calibrate_and_report(&calibration, &logs)),
+            Ok(calibration) => observed(seen, calibrate_and_report(&calibration, &logs)),
             Err(faults) => Ok(refuse(&faults)),
         },
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
@@ -118,14 +118,14 @@ pub fn main() -> ExitCode {
         Command::Watch(args) => print_with(|out| view::run(&args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
         Command::Scatter(args) => {
-            understood(Request::scatter(args).map(Undertaking::new), logs, metrics)
+            understood(Request::scatter(args).map(Undertaking::new), logs, seen)
         }
         Command::Gather(args) => {
-            understood(Request::gather(args).map(Undertaking::new), logs, metrics)
+            understood(Request::gather(args).map(Undertaking::new), logs, seen)
         }
-        Command::Map(args) => mapped(args, &logs, metrics),
+        Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
-        Command::Resume(args) => understood(Undertaking::resume(args), logs, metrics),
+        Command::Resume(args) => understood(Undertaking::resume(args), logs, seen),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {}", printable(told(&error)));
@@ -217,18 +217,18 @@ fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
 fn understood<E: std::fmt::Display>(
     undertaking: Result<Undertaking, Vec<E>>,
     logs: LogArgs,
-    metrics: Option<SocketAddr>,
+    seen: Seen,
 ) -> anyhow::Result<ExitCode> {
     match undertaking {
-        Ok(undertaking) => observed(metrics, run_and_report(undertaking, &logs)),
+        Ok(undertaking) => observed(seen, run_and_report(undertaking, &logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }
 
 /// `flitcast map`.
-fn mapped(args: MapArgs, logs: &LogArgs, metrics: Option<SocketAddr>) -> anyhow::Result<ExitCode> {
+fn mapped(args: MapArgs, logs: &LogArgs, seen: Seen) -> anyhow::Result<ExitCode> {
     match Map::understand(args) {
-        Ok(map) => observed(metrics, map::run(&map, logs)),
+        Ok(map) => observed(seen, map::run(&map, logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }
@@ -244,23 +244,28 @@ fn conducting() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Conducts, seen by `flitcast watch` and by who scrapes metrics meanwhile.
+/// Conducts, seen by `flitcast watch` and by who scrapes metrics meanwhile, and by who reads
+/// its traces afterwards.
 fn observed(
-    metrics: Option<SocketAddr>,
+    seen: Seen,
     what: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {
-    let metrics = match Metrics::listen(metrics) {
+    let metrics = match Metrics::listen(seen.metrics) {
         Ok(metrics) => metrics,
         Err(fault) => return Ok(refuse(&[fault])),
     };
     let runtime = conducting()?;
-    let _published = publish();
-    runtime.block_on(async {
+    otel::NOW.begin(seen.name);
+    let published = publish();
+    let result = runtime.block_on(async {
         if let Some(metrics) = metrics {
             metrics.tell_conducted();
         }
         what.await
-    })
+    });
+    drop(published);
+    otel::NOW.end(matches!(result, Ok(ExitCode::SUCCESS)));
+    result
 }
 
 async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow::Result<ExitCode> {
@@ -359,9 +364,9 @@ fn write_out(printed: &[u8]) -> anyhow::Result<()> {
 }
 
 /// `flitcast bench`.
-fn time(args: BenchArgs, logs: &LogArgs, metrics: Option<SocketAddr>) -> anyhow::Result<ExitCode> {
+fn time(args: BenchArgs, logs: &LogArgs, seen: Seen) -> anyhow::Result<ExitCode> {
     match Bench::new(args) {
-        Ok(bench) => observed(metrics, time_and_report(bench, logs)),
+        Ok(bench) => observed(seen, time_and_report(bench, logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }

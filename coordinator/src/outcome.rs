@@ -125,7 +125,7 @@ pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
 
 /// From P0's start to a reading of another PE's clock. Where the clocks are not sure
 /// enough, the reading may seem to be before it.
-fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
+pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
     let since = clock.on_the_other(at_ns) - i128::from(started_ns);
     u64::try_from(since.max(0)).unwrap_or(u64::MAX)
 }

@@ -16,6 +16,7 @@ use crate::console::Console;
 use crate::kept;
 use crate::live;
 use crate::model::Measurement;
+use crate::otel;
 use crate::outcome::{Failure, Outcome};
 use crate::request::Request;
 use crate::units::Nanos;
@@ -156,11 +157,13 @@ pub async fn on_a_cluster<T>(
         timeouts: &request.timeouts,
     };
     live::NOW.launching(request);
+    let _run_ends = otel::NOW.launching(request);
     let given_up = CancellationToken::new();
     let mut launch = std::pin::pin!(Cluster::launch(crew, &console, &given_up));
     let launched = tokio::select! {
         launched = &mut launch => launched,
         () = interrupts.next() => {
+            otel::NOW.interrupted();
             // What was started is not left to die by itself.
             given_up.cancel();
             // It may have just come up.
@@ -174,10 +177,12 @@ pub async fn on_a_cluster<T>(
         Ok(cluster) => cluster,
         Err(error) => {
             live::NOW.gave_up(Some("launch"));
+            otel::NOW.failed("launch", error.pe(), &error.to_string());
             return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error))));
         }
     };
     live::NOW.launched(&cluster);
+    otel::NOW.launched();
     let launching = began.elapsed();
     tracing::info!(pes = pes.len(), ?launching, "launched");
     let id = cluster.id();
@@ -185,10 +190,12 @@ pub async fn on_a_cluster<T>(
         conducted = done(&mut cluster, &console, launching) => Some(conducted),
         () = interrupts.next() => {
             tracing::info!("interrupted: once more kills whom it does not stop");
+            otel::NOW.interrupted();
             None
         }
     };
     console.clear();
+    otel::NOW.stopping();
     cluster.stop(interrupts.next()).await;
     // On hosts of their own, the PEs' files are not here.
     if let (Payload::Files { output, .. }, false) =

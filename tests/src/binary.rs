@@ -15,21 +15,35 @@ use tempfile::TempDir;
 /// If it cannot be built: a test of a binary that is not there, or is an old one,
 /// says nothing.
 pub fn flitcast() -> &'static Path {
-    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
-        let build = CargoBuild::new();
-        let build = of_cargo().fold(build, CargoBuild::env_remove);
-        let build = build
-            .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
-            .package("flitcast-coordinator")
-            .bin("flitcast")
-            .current_release()
-            .target_dir(target_dir());
-        match build.run() {
-            Ok(built) => built.path().to_owned(),
-            Err(error) => panic!("flitcast cannot be built: {error}"),
-        }
-    });
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| build(""));
     &BINARY
+}
+
+/// The same with the feature `otel`, and in the place of the other: a test process asks for
+/// one of the two.
+///
+/// # Panics
+///
+/// If it cannot be built.
+pub fn flitcast_with_otel() -> &'static Path {
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| build("otel"));
+    &BINARY
+}
+
+fn build(features: &str) -> PathBuf {
+    let build = CargoBuild::new();
+    let build = of_cargo().fold(build, CargoBuild::env_remove);
+    let build = build
+        .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
+        .package("flitcast-coordinator")
+        .bin("flitcast")
+        .features(features)
+        .current_release()
+        .target_dir(target_dir());
+    match build.run() {
+        Ok(built) => built.path().to_owned(),
+        Err(error) => panic!("flitcast cannot be built: {error}"),
+    }
 }
 
 /// What cargo tells a test of its package. It is not for a cargo that the test runs: a

@@ -3,6 +3,7 @@
 //! in virtual time. No test lives here.
 
 pub mod binary;
+pub mod collector;
 pub mod command;
 pub mod containers;
 pub mod doubling;

@@ -11,6 +11,7 @@ use super::Conductor;
 use super::trouble::Trouble;
 use crate::cluster::Heard;
 use crate::live;
+use crate::otel;
 use crate::outcome::{Failure, Lacking};
 
 /// After a failure, for the survivors to undo what is half done and tell what
@@ -23,6 +24,7 @@ impl Conductor<'_> {
         let cause = trouble.to_string();
         tracing::info!(%cause, "giving up");
         live::NOW.gave_up(Some(trouble.kind()));
+        otel::NOW.failed(trouble.kind(), trouble.pe(), &cause);
         // Whoever lives tells what arrived; nobody waits for one that may be stopped.
         if let Trouble::Lifeless(pe, _) | Trouble::Stalled(Some(pe), _) = &trouble {
             self.cluster.give_up_on(*pe);

@@ -1,0 +1,213 @@
+//! A collector of OpenTelemetry's traces: takes spans over OTLP/HTTP, and says what came. What
+//! of the format is read here is written down here, and not taken from a library that the
+//! command may use as well.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use prost::Message;
+
+/// A span that was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its own name among all spans.
+    pub id: Vec<u8>,
+    /// That of the one it is below; empty if it is below none.
+    pub parent: Vec<u8>,
+    /// What the spans of one command share.
+    pub trace: Vec<u8>,
+    /// What it is called.
+    pub name: String,
+    /// Nanoseconds since 1970.
+    pub began_ns: u64,
+    /// Nanoseconds since 1970.
+    pub ended_ns: u64,
+    /// What it says, as text.
+    pub attributes: BTreeMap<String, String>,
+    /// What went wrong, if it says that something did.
+    pub error: Option<String>,
+    /// What its resource says, as text.
+    pub resource: BTreeMap<String, String>,
+}
+
+/// A collector on this host.
+#[derive(Debug)]
+pub struct Collector {
+    /// Where it listens.
+    pub address: SocketAddr,
+    spans: Arc<Mutex<Vec<Sent>>>,
+}
+
+impl Collector {
+    /// One that answers with this status line's rest, like `200 OK`, when it has taken what it
+    /// was sent.
+    pub fn new(status: &'static str) -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
+        let address = listener.local_addr().expect("it is bound");
+        let spans = Arc::default();
+        let taken = Arc::clone(&spans);
+        // It ends with the test.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _ = stream.and_then(|stream| take(stream, status, &taken));
+            }
+        });
+        Collector { address, spans }
+    }
+
+    /// All that it was sent, by when it began.
+    pub fn spans(&self) -> Vec<Sent> {
+        let mut spans = self.spans.lock().expect("nobody panics with it").clone();
+        spans.sort_by_key(|span| span.began_ns);
+        spans
+    }
+}
+
+fn take(stream: TcpStream, status: &str, spans: &Mutex<Vec<Sent>>) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    assert_eq!(line, "POST /v1/traces HTTP/1.1\r\n");
+    let mut length = 0;
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let header = line.to_ascii_lowercase();
+        if let Some(bytes) = header.strip_prefix("content-length:") {
+            length = bytes.trim().parse().map_err(io::Error::other)?;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let request = Request::decode(&body[..]).expect("it is protobuf");
+    // Before it is answered: who has the answer may look.
+    spans
+        .lock()
+        .expect("nobody panics with it")
+        .extend(request.spans());
+    let mut stream = reader.into_inner();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+}
+
+// Numbers as in opentelemetry-proto's trace.proto, common.proto and resource.proto; what is
+// left out here is skipped.
+
+#[derive(Message)]
+struct Request {
+    #[prost(message, repeated, tag = "1")]
+    resource_spans: Vec<ResourceSpans>,
+}
+
+#[derive(Message)]
+struct ResourceSpans {
+    #[prost(message, optional, tag = "1")]
+    resource: Option<Resource>,
+    #[prost(message, repeated, tag = "2")]
+    scope_spans: Vec<ScopeSpans>,
+}
+
+#[derive(Message)]
+struct Resource {
+    #[prost(message, repeated, tag = "1")]
+    attributes: Vec<KeyValue>,
+}
+
+#[derive(Message)]
+struct ScopeSpans {
+    #[prost(message, repeated, tag = "2")]
+    spans: Vec<Span>,
+}
+
+#[derive(Message)]
+struct Span {
+    #[prost(bytes = "vec", tag = "1")]
+    trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    span_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    parent_span_id: Vec<u8>,
+    #[prost(string, tag = "5")]
+    name: String,
+    #[prost(fixed64, tag = "7")]
+    start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "8")]
+    end_time_unix_nano: u64,
+    #[prost(message, repeated, tag = "9")]
+    attributes: Vec<KeyValue>,
+    #[prost(message, optional, tag = "15")]
+    status: Option<Status>,
+}
+
+#[derive(Message)]
+struct Status {
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(int32, tag = "3")]
+    code: i32,
+}
+
+/// `Status::code` of what went wrong.
+const ERROR: i32 = 2;
+
+#[derive(Message)]
+struct KeyValue {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(message, optional, tag = "2")]
+    value: Option<AnyValue>,
+}
+
+/// One of them is there.
+#[derive(Message)]
+struct AnyValue {
+    #[prost(string, optional, tag = "1")]
+    string: Option<String>,
+    #[prost(int64, optional, tag = "3")]
+    int: Option<i64>,
+    #[prost(double, optional, tag = "4")]
+    double: Option<f64>,
+}
+
+impl Request {
+    fn spans(self) -> impl Iterator<Item = Sent> {
+        self.resource_spans.into_iter().flat_map(|of| {
+            let resource = texts(of.resource.map(|of| of.attributes).unwrap_or_default());
+            let spans = of.scope_spans.into_iter().flat_map(|scope| scope.spans);
+            spans.map(move |span| span.sent(&resource))
+        })
+    }
+}
+
+impl Span {
+    fn sent(self, resource: &BTreeMap<String, String>) -> Sent {
+        let status = self.status.filter(|status| status.code == ERROR);
+        Sent {
+            id: self.span_id,
+            parent: self.parent_span_id,
+            trace: self.trace_id,
+            name: self.name,
+            began_ns: self.start_time_unix_nano,
+            ended_ns: self.end_time_unix_nano,
+            attributes: texts(self.attributes),
+            error: status.map(|status| status.message),
+            resource: resource.clone(),
+        }
+    }
+}
+
+fn texts(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
+    let text = |value: AnyValue| {
+        let int = value.int.map(|int| int.to_string());
+        let double = value.double.map(|double| double.to_string());
+        value.string.or(int).or(double).unwrap_or_default()
+    };
+    let texts = attributes.into_iter();
+    let texts = texts.map(|of| (of.key, of.value.map(text).unwrap_or_default()));
+    texts.collect()
+}

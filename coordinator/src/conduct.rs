@@ -185,7 +185,7 @@ impl<'a> Conductor<'a> {
             let mut round = self.round(id, &prediction).await?;
             otel::NOW.reported(&round, &measured.clocks);
             if self.request.pictures.wanted() {
-                recording.keep(&mut round);
+                recording.keep(&mut round, &measured.clocks);
             }
             reports.push(round);
         }

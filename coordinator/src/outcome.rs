@@ -57,12 +57,14 @@ impl Spread {
 }
 
 /// What a round took: from P0's trigger to the last byte of the last message; `None`
-/// if there was nothing to send. `reports` are the PEs', by index.
-pub fn round_ns(reports: &[Report]) -> Option<u64> {
+/// if there was nothing to send. `reports` are the PEs', by index, and so are their `clocks`.
+pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
     let started_ns = reports.first()?.started_ns;
-    let arrivals = reports.iter().flat_map(|report| &report.arrivals);
-    let last = arrivals.map(|arrival| arrival.at_ns).max()?;
-    Some(last.saturating_sub(started_ns))
+    let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
+        let arrivals = report.arrivals.iter();
+        arrivals.map(|arrival| since(started_ns, arrival.at_ns, *clock))
+    });
+    arrivals.max()
 }
 
 /// One PE's part.
@@ -177,7 +179,9 @@ impl Outcome {
                 }
             })
             .collect();
-        let rounds_ns: Vec<u64> = rounds.reports.iter().filter_map(|r| round_ns(r)).collect();
+        let clocks = &rounds.measured.clocks;
+        let of_rounds = rounds.reports.iter().filter_map(|r| round_ns(r, clocks));
+        let rounds_ns: Vec<u64> = of_rounds.collect();
         Outcome {
             launching,
             pes,
@@ -222,6 +226,9 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
+    use flitcast_node::blank_report;
+    use flitcast_proto::RoundId;
+
     use super::*;
 
     #[test]
@@ -258,5 +265,19 @@ mod tests {
         assert_eq!(since(started, 11_000_700_000, ahead), 700_000);
         assert_eq!(since(started, 1_000_700_000, behind), 700_000);
         assert_eq!(since(started, 10_999_999_000, ahead), 0);
+
+        let mut reports = vec![blank_report(RoundId(1), Vec::new()); 2];
+        reports[0].started_ns = started;
+        let clocks = [ClockOffset::SHARED, behind];
+        assert_eq!(round_ns(&reports, &clocks), None);
+        reports[1].arrivals = vec![Arrival {
+            source: PeId::ROOT,
+            destination: PeId(1),
+            bytes_received: 7,
+            bytes_total: 7,
+            delivered: true,
+            at_ns: 1_000_700_000,
+        }];
+        assert_eq!(round_ns(&reports, &clocks), Some(700_000));
     }
 }

@@ -166,13 +166,14 @@ fn share(rounds: u64, pass: u64) -> Range<u64> {
 /// The samples of a run, without its first rounds.
 fn timed(outcome: &Outcome, warm_up: u64, pass: u64, before: u64) -> Vec<Sample> {
     let timed = outcome.rounds.reports.iter().skip(warm_up as usize);
+    let clocks = &outcome.rounds.measured.clocks;
     let sample = |(round, reports): (u64, &Vec<Report>)| {
         let starts = reports.iter().filter_map(|report| report.own_start);
         Some(Sample {
             pass,
             round,
             predicted_ns: outcome.predicted_ns,
-            measured_ns: round_ns(reports)?,
+            measured_ns: round_ns(reports, clocks)?,
             collisions: round_collisions(reports),
             slips_ns: starts
                 .map(|start| start.began_ns.saturating_sub(start.due_ns))

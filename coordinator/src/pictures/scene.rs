@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::MAX_REPORT_SPANS;
 use flitcast_proto::wire::control::Report;
@@ -38,13 +39,13 @@ pub struct MeasuredRound {
 }
 
 impl Recording {
-    /// Takes the spans out of the PEs' reports on a round.
-    pub fn keep(&mut self, reports: &mut [Report]) {
+    /// Takes the spans out of the PEs' reports on a round, whose clocks are these.
+    pub fn keep(&mut self, reports: &mut [Report], clocks: &[ClockOffset]) {
         let Some(root) = reports.first() else {
             return;
         };
         let (round, started_ns) = (root.round, root.started_ns);
-        let round_ns = round_ns(reports).unwrap_or(0);
+        let round_ns = round_ns(reports, clocks).unwrap_or(0);
         let spans = reports.iter_mut();
         let round = MeasuredRound {
             round,
@@ -215,7 +216,7 @@ mod tests {
         let mut recording = Recording::default();
         for (round, &ns) in (1..).zip(rounds_ns) {
             let mut reports = reports(round, ns);
-            recording.keep(&mut reports);
+            recording.keep(&mut reports, &[ClockOffset::SHARED; 2]);
             assert!(reports.iter().all(|report| report.spans.is_empty()));
         }
         recording

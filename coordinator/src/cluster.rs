@@ -27,7 +27,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-pub use error::LaunchError;
+pub use error::{Death, LaunchError};
 pub use exit::Exit;
 pub use launching::Crew;
 pub use process::command;

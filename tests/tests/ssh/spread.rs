@@ -5,8 +5,10 @@ use std::ops::Range;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use flitcast_tests::files::names;
 use flitcast_tests::ssh::{Hosts, program};
-use flitcast_tests::{Finished, run};
+use flitcast_tests::{Finished, run, start};
+use rustix::process::Signal;
 
 use super::{arguments, fails};
 
@@ -40,28 +42,31 @@ fn all_have_it(hosts: &Hosts, on: Range<usize>) {
 
 #[test]
 #[ignore = "needs root, and openssh-server"]
-fn from_eight_hosts_on_the_program_goes_over_the_tree() {
+fn to_many_hosts_the_program_goes_over_the_tree() {
     let hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
-    let parents: [fn(usize) -> usize; 2] = [|pe| pe / 2, |pe| pe - 1];
-    let clusters = [Hosts::cluster, Hosts::cluster_in_line];
-    for (parent, cluster) in parents.into_iter().zip(clusters) {
-        let done = run(arguments(&cluster(&hosts, &all, &launch), LINE)).ok();
-        let copied = said(&done, "copying flitcast");
-        assert_eq!(copied.len(), 1, "{done:?}");
-        assert!(copied[0].contains("\"fcssh0\""), "{copied:?}");
-        let taken = said(&done, "taking flitcast");
-        assert_eq!(taken.len(), HOSTS - 1, "{done:?}");
-        for pe in 1..HOSTS {
-            let parent = parent(pe);
-            let words = format!("destination=\"fcssh{pe}\" from=\"fcssh{parent}\"");
-            assert!(taken.iter().any(|line| line.contains(&words)), "{done:?}");
-        }
-        all_have_it(&hosts, 0..HOSTS);
-        hosts.are_quiet();
-        forget(&hosts, 0..HOSTS);
+    let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
+    let copied = said(&done, "copying flitcast");
+    assert_eq!(copied.len(), 1, "{done:?}");
+    assert!(copied[0].contains("\"fcssh0\""), "{copied:?}");
+    let taken = said(&done, "taking flitcast");
+    assert_eq!(taken.len(), HOSTS - 1, "{done:?}");
+    for pe in 1..HOSTS {
+        let words = format!("destination=\"fcssh{pe}\" from=\"fcssh{}\"", pe / 2);
+        assert!(taken.iter().any(|line| line.contains(&words)), "{done:?}");
     }
+    assert!(said(&done, "cannot take flitcast").is_empty(), "{done:?}");
+    all_have_it(&hosts, 0..HOSTS);
+    hosts.are_quiet();
+    forget(&hosts, 0..HOSTS);
+
+    // One after the other would be no quicker than from here.
+    let in_line = hosts.cluster_in_line(&all, &launch);
+    let done = run(arguments(&in_line, LINE)).ok();
+    assert_eq!(said(&done, "copying flitcast").len(), HOSTS, "{done:?}");
+    assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
+    forget(&hosts, 0..HOSTS);
 
     // Several PEs of a host are one, so these are too few.
     let few = hosts.cluster(&[0, 1, 2, 3, 4, 5, 6, 6, 5], &launch);
@@ -76,6 +81,29 @@ fn from_eight_hosts_on_the_program_goes_over_the_tree() {
     hosts.are_quiet();
 }
 
+/// Neither of what hands the program out, nor of what takes it.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn given_up_half_way_nothing_is_left() {
+    let hosts = Hosts::up(HOSTS);
+    let all: Vec<usize> = (0..HOSTS).collect();
+    // The whole program, which takes its time.
+    let mut running = start(arguments(&hosts.cluster(&all, ""), LINE));
+    running.wait_for(&["taking flitcast"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    hosts.are_quiet();
+    for host in 0..HOSTS {
+        let cache = hosts.home(host).join(".cache/flitcast");
+        let left = if cache.exists() {
+            names(&cache)
+        } else {
+            Vec::new()
+        };
+        assert!(!left.iter().any(|name| name.ends_with(".new")), "{left:?}");
+    }
+}
+
 /// P1's host has no tool to fetch anything with, and what P2's host hands out is another.
 #[test]
 #[ignore = "needs root, and openssh-server"]
@@ -83,7 +111,6 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     let mut hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
     let all: Vec<usize> = (0..HOSTS).collect();
-    let cluster = hosts.cluster(&all, &launch);
     let tools = hosts.home(1).join("tools");
     fs::create_dir(&tools).expect("it can be made");
     for tool in [
@@ -106,17 +133,14 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     }
     fs::write(hosts.home(1).join(".bashrc"), "PATH=/root/tools\n").expect("it can be written");
     // It runs, and plays its PE, and is of the same length; but it is not the program.
-    run(arguments(
-        &hosts.cluster(&[2, 3], ""),
-        "scatter --size 1KiB",
-    ))
-    .ok();
+    run(arguments(&hosts.cluster(&[2, 3], &launch), LINE)).ok();
     forget(&hosts, 3..4);
     let other = program(&hosts.home(2), ".cache/flitcast").expect("it was copied");
     let mut content = fs::read(&other).expect("it is there");
     *content.last_mut().expect("it is long") ^= 1;
     fs::write(&other, content).expect("it can be written");
 
+    let cluster = hosts.cluster(&all, &launch);
     let done = run(arguments(&cluster, LINE)).ok();
     let refused = said(&done, "cannot take flitcast");
     let refused = |host: usize, why: &str| {

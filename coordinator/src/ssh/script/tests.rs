@@ -122,7 +122,7 @@ fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output
         "rm",
         "sha256sum",
     ];
-    let usual = usual.into_iter().chain(["timeout", "uname", "wc"]);
+    let usual = usual.into_iter().chain(["sh", "timeout", "uname", "wc"]);
     let path = home.join("bin");
     std::fs::create_dir_all(&path).unwrap();
     for tool in usual.chain(tools.iter().copied()) {
@@ -162,22 +162,26 @@ fn what_another_host_hands_out_is_taken() {
 #[test]
 fn what_another_host_hands_out_is_not_run_if_it_is_another() {
     let home = tempfile::tempdir().unwrap();
-    let right = b"#!/bin/sh\ntouch ~/it-ran; echo 0123456789abcdef\n";
-    let wrong = b"#!/bin/sh\ntouch ~/it-ran; echo 0123456789abcdef;";
+    let right = b"#!/bin/sh\n: >~/it-ran; echo 0123456789abcdef\n";
+    let wrong = b"#!/bin/sh\n: >~/it-ran; echo 0123456789abcdef;";
     let binary = binary(right);
-    for (tools, content, why) in [
-        (&["bash"][..], &wrong[..], "it is not what was sent"),
-        (&["bash"], &right[..9], "only 9 of 47 bytes came"),
-        (&["bash"], b"", "only 0 of 47 bytes came"),
+    for (content, why) in [
+        (&wrong[..], "it is not what was sent".to_owned()),
+        (&right[..9], format!("only 9 of {} bytes came", right.len())),
+        (b"", format!("only 0 of {} bytes came", right.len())),
     ] {
-        let refused = taken(home.path(), tools, &binary, content);
+        let refused = taken(home.path(), &["bash"], &binary, content);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(said.contains(why), "{said}");
+        assert!(said.contains(&why), "{said}");
         let kept = std::fs::read_dir(home.path().join(".cache/flitcast")).unwrap();
         assert_eq!(kept.count(), 0);
         assert!(!home.path().join("it-ran").exists());
     }
+    // The right one is: it tells its hash.
+    let right = taken(home.path(), &["bash"], &binary, right);
+    assert!(right.status.success(), "{right:?}");
+    assert!(home.path().join("it-ran").exists());
 }
 
 #[test]

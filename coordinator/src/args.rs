@@ -2,7 +2,7 @@
 //! is `request`'s to say: values are texts here, so that what is wrong with several of
 //! them is told at once.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -141,6 +141,13 @@ pub enum Command {
     /// Print the hash of this program, for who has copied it to a host.
     #[command(hide = true)]
     SelfHash,
+    /// Hand this program out to other hosts until standard input ends.
+    #[command(hide = true)]
+    SelfServe {
+        /// Where they come; which port, standard output says.
+        #[arg(value_name = "ADDRESS")]
+        listen: IpAddr,
+    },
     /// Tell whether a PE lives, by the file of its --health.
     Health(HealthArgs),
     /// Run a command for a PE, and end it with that.

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::starter::Started;
 
-pub use error::LaunchError;
+pub use error::{Death, LaunchError};
 pub use exit::Exit;
 pub use launching::Crew;
 pub use process::command;

@@ -96,6 +96,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Node(args) => node::play(args),
         Command::SelfHash => node::self_hash(),
+        Command::SelfServe { listen } => node::self_serve(listen),
         Command::Health(args) => node::health(&args),
         Command::Bench(args) => time(args, &logs, seen),
         Command::Calibrate(args) => match args.understand() {

@@ -2,6 +2,7 @@
 //! and `flitcast health`. How a PE is played is the node crate's business.
 
 use std::io::{self, IsTerminal as _, Read as _};
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -87,6 +88,19 @@ pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
 pub fn self_hash() -> anyhow::Result<ExitCode> {
     let hash = crate::ssh::own_hash().context("cannot read this program")?;
     println!("{hash}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `flitcast self-serve`.
+pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
+    let unwanted = CancellationToken::new();
+    leashed(unwanted.clone());
+    playing()?.block_on(async {
+        tokio::select! {
+            served = crate::ssh::serve(listen) => served.context("cannot hand this program out"),
+            () = unwanted.cancelled() => Ok(()),
+        }
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

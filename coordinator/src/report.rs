@@ -351,6 +351,8 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -
     let lacking = failure.lacking.iter().map(|lacking| {
         json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
     });
+    let others = failure.others.iter();
+    let others = others.map(|(pe, cause)| json!({ "pe": pe.0, "message": cause }));
     let mut result = json!({
         "error": {
             "message": failure.cause,
@@ -365,6 +367,7 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -
             "round": failure.round.map(|round| round.0),
             "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
             "left_without": lacking.collect::<Vec<_>>(),
+            "others": others.collect::<Vec<_>>(),
         }
     });
     if let Some(algorithm) = algorithm {

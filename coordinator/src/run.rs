@@ -148,6 +148,7 @@ pub async fn on_a_cluster<T>(
     let crew = Crew {
         program: &program,
         pes,
+        tree: &request.tree,
         placement: &request.placement,
         guard: &request.guard,
         again: request.again,

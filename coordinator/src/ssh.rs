@@ -11,6 +11,8 @@ mod call;
 mod fault;
 mod hosts;
 mod script;
+mod serve;
+mod spread;
 
 use std::path::PathBuf;
 
@@ -18,6 +20,8 @@ pub use binary::own_hash;
 pub use call::lines;
 pub use fault::{SSH_FAILED, SshFault};
 pub use hosts::{Begun, Hosts, Task};
+pub use serve::serve;
+pub use spread::Spread;
 
 /// Where the program is put on a host, unless the cluster file says otherwise.
 pub const DIRECTORY: &str = "~/.cache/flitcast";

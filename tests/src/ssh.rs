@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::processes::eventually;
-use crate::scratch;
+use crate::{flitcast, scratch};
 
 /// Where this machine is on the hosts' network.
 const COORDINATOR: &str = "10.118.0.254";
@@ -127,15 +127,26 @@ impl Hosts {
     /// Writes a cluster file: a PE on each of these hosts, P0 first, each below the PE
     /// with half its number, and what `[launch]` says besides.
     pub fn cluster(&self, on: &[usize], launch: &str) -> PathBuf {
-        self.cluster_with_key(on, launch, "user_key")
+        self.cluster_with_key(on, launch, "user_key", |pe| pe / 2)
     }
 
-    /// The same for a user with another key.
+    /// The same, each below the one before.
+    pub fn cluster_in_line(&self, on: &[usize], launch: &str) -> PathBuf {
+        self.cluster_with_key(on, launch, "user_key", |pe| pe - 1)
+    }
+
+    /// The same as the first for a user with another key.
     pub fn cluster_with_another_key(&self, on: &[usize]) -> PathBuf {
-        self.cluster_with_key(on, "", "other_key")
+        self.cluster_with_key(on, "", "other_key", |pe| pe / 2)
     }
 
-    fn cluster_with_key(&self, on: &[usize], launch: &str, key: &str) -> PathBuf {
+    fn cluster_with_key(
+        &self,
+        on: &[usize],
+        launch: &str,
+        key: &str,
+        parent: impl Fn(usize) -> usize,
+    ) -> PathBuf {
         self.write_config("ssh_config", key);
         let mut text = format!(
             "coordinator = '{COORDINATOR}'\n[launch]\nkind = 'ssh'\nconfig = 'ssh_config'\n{launch}\n"
@@ -146,11 +157,20 @@ impl Hosts {
                 "[[pe]]\nname = 'pe {pe}'\nssh = 'fcssh{host}'\naddress = '{address}'\n"
             ));
             if pe > 0 {
-                text.push_str(&format!("parent = 'pe {}'\n", pe / 2));
+                text.push_str(&format!("parent = 'pe {}'\n", parent(pe)));
             }
         }
         self.write("cluster.toml", &text);
         self.path("cluster.toml")
+    }
+
+    /// Makes a program that is quick to copy, and says so in `[launch]`: without what only
+    /// debuggers need, it is a fraction. Linkers bring `strip` along.
+    pub fn lean(&self) -> String {
+        let lean = self.path("flitcast");
+        let mut command = Command::new("strip");
+        done(command.arg("-o").args([lean.as_path(), flitcast()]));
+        format!("binary = '{}'", lean.display())
     }
 
     /// Starts a host's server, and waits until it listens.

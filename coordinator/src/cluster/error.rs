@@ -62,15 +62,13 @@ pub enum LaunchError {
         /// Who.
         pes: Vec<PeId>,
     },
-    /// A process ended before it registered.
-    #[error("{pe} {exit}{}{}", too_soon(.exit), after(.last_words))]
+    /// A process ended before it registered, and perhaps others, which this does not tell.
+    #[error("{first}")]
     Died {
-        /// Who.
-        pe: PeId,
-        /// How.
-        exit: Exit,
-        /// What it had said on stderr.
-        last_words: Vec<String>,
+        /// Which failed first.
+        first: Box<Death>,
+        /// And which did then, while the others were awaited.
+        others: Vec<Death>,
     },
     /// What has the PEs started did not.
     #[error(transparent)]
@@ -103,14 +101,34 @@ pub enum LaunchError {
     },
 }
 
+/// A process that ended before it registered.
+#[derive(Debug, Error)]
+#[error("{pe} {exit}{}{}", too_soon(.exit), after(.last_words))]
+pub struct Death {
+    /// Who.
+    pub pe: PeId,
+    /// How.
+    pub exit: Exit,
+    /// What it had said on stderr.
+    pub last_words: Vec<String>,
+}
+
 impl LaunchError {
     /// Whose fault it is, where one can be named.
     pub fn pe(&self) -> Option<PeId> {
         self.pes().first().copied()
     }
 
+    /// Who failed besides whom the error names.
+    pub fn others(&self) -> &[Death] {
+        match self {
+            LaunchError::Died { others, .. } => others,
+            _ => &[],
+        }
+    }
+
     /// All whose fault it is.
-    pub fn pes(&self) -> &[PeId] {
+    pub fn pes(&self) -> Vec<PeId> {
         match self {
             // Nobody failed: leaving somebody out would not help.
             LaunchError::Io { .. }
@@ -118,11 +136,15 @@ impl LaunchError {
             | LaunchError::Guard(_)
             | LaunchError::Starter(_)
             | LaunchError::LeaveTooSoon { .. }
-            | LaunchError::NoCommands { .. } => &[],
-            LaunchError::Missing { missing } | LaunchError::NotJoined { missing, .. } => missing,
-            LaunchError::Died { pe, .. }
-            | LaunchError::Disguised { pe, .. }
-            | LaunchError::Twice { pe, .. } => std::slice::from_ref(pe),
+            | LaunchError::NoCommands { .. } => Vec::new(),
+            LaunchError::Missing { missing } | LaunchError::NotJoined { missing, .. } => {
+                missing.clone()
+            }
+            LaunchError::Died { first, others } => {
+                let others = others.iter().map(|death| death.pe);
+                std::iter::once(first.pe).chain(others).collect()
+            }
+            LaunchError::Disguised { pe, .. } | LaunchError::Twice { pe, .. } => vec![*pe],
         }
     }
 }

@@ -11,27 +11,30 @@ use std::time::Duration;
 
 use flitcast_node::door::{Door, listen};
 use flitcast_node::limits::Timeouts;
-use flitcast_proto::PeId;
+use flitcast_proto::{PeId, Tree};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::converse;
 use super::greeting::{Greeter, Newcomer};
 use super::joining::Joining;
 use super::process::{Start, Telling, arguments, command, keep, play};
-use super::{Cluster, Heard, LaunchError, LogArgs, Member, Process, remote};
+use super::{Cluster, Death, Heard, LaunchError, LogArgs, Member, Process, remote};
 use crate::console::Console;
 use crate::guard::{Guard, Guarded};
 use crate::placement::{Launch, Placement};
-use crate::ssh::{Hosts, Task};
+use crate::ssh::{Hosts, Spread, Task};
 use crate::starter::{Orders, StarterError};
 
 /// For all processes to be started and to register: two idle cores start 64 in some
 /// 60 ms; a thousand on a busy machine have all the time they can need.
 pub(super) const LAUNCH: Duration = Duration::from_secs(30);
+/// Over ssh, once one has failed, for the others to begin or to fail as well: for a host that
+/// does not answer, ssh gives up after 10 s.
+const OTHERS: Duration = Duration::from_secs(15);
 /// Words of PEs that wait to be heard: each answers two pings a second.
 const EVENTS: usize = 4096;
 /// Words that wait to be said to a PE. It is told nothing more before it has answered.
@@ -44,6 +47,8 @@ pub struct Crew<'a> {
     pub program: &'a Path,
     /// Who is to be played.
     pub pes: &'a [PeId],
+    /// The tree they are of.
+    pub tree: &'a Tree,
     /// Where.
     pub placement: &'a Placement,
     /// How connections are guarded.
@@ -102,6 +107,7 @@ impl Cluster {
         let Crew {
             program,
             pes,
+            tree,
             placement,
             guard,
             logs,
@@ -155,10 +161,13 @@ impl Cluster {
                 return joined.await;
             }
             let hosts = match &placement.launch {
-                Launch::Ssh(ssh) => Some(Hosts::new(ssh, program).map_err(|(path, source)| {
-                    let what = format!("cannot read {}", path.display());
-                    LaunchError::Io { what, source }
-                })?),
+                Launch::Ssh(ssh) => {
+                    let hosts = Hosts::new(ssh, program, Spread::new(tree, pes, placement));
+                    Some(hosts.map_err(|(path, source)| {
+                        let what = format!("cannot read {}", path.display());
+                        LaunchError::Io { what, source }
+                    })?)
+                }
                 _ => None,
             };
             let hosts = hosts.map(Arc::new);
@@ -186,8 +195,9 @@ impl Cluster {
                 }
             }
             {
-                let mut registering =
-                    std::pin::pin!(cluster.register_all(&listener, &guarded, &heard));
+                let registering =
+                    cluster.register_all(&listener, &guarded, &heard, hosts.as_deref());
+                let mut registering = std::pin::pin!(registering);
                 loop {
                     match timeout(LAUNCH, &mut registering).await {
                         Ok(registered) => return registered,
@@ -265,8 +275,15 @@ impl Cluster {
         };
         let destination = place.destination();
         let (heard, kill) = (heard.clone(), self.kill.child_token());
-        let hosts = hosts.clone();
-        let keeping = remote::keep(pe, hosts, destination, task, telling, heard, kill.clone());
+        let keeping = remote::keep(
+            pe,
+            hosts.clone(),
+            destination,
+            task,
+            telling,
+            heard,
+            kill.clone(),
+        );
         let process = Process {
             pid: None,
             kill,
@@ -280,10 +297,13 @@ impl Cluster {
         listener: &TcpListener,
         guarded: &Guarded,
         heard: &mpsc::Sender<(PeId, Heard)>,
+        hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
         let mut door = Door::new(listener, self.timeouts.greeting());
         let mut missing = self.missing().len();
+        let mut deaths = Vec::new();
+        let mut enough = None;
         while missing > 0 {
             tokio::select! {
                 newcomer = door.next(|stream| greeter.clone().greet(stream)) => {
@@ -301,12 +321,32 @@ impl Cluster {
                 }
                 Some((pe, event)) = self.events.recv() => {
                     if let Heard::Exited(exit, last_words) = event {
-                        return Err(LaunchError::Died { pe, exit, last_words });
+                        tracing::info!(%pe, "{exit}");
+                        deaths.push(Death { pe, exit, last_words });
+                        enough.get_or_insert_with(|| Instant::now() + OTHERS);
                     }
                 }
+                () = all_begun(hosts, enough), if enough.is_some() => break,
             }
         }
-        Ok(())
+        // What was said last of all.
+        while let (Some(_), Ok((pe, event))) = (hosts, self.events.try_recv()) {
+            if let Heard::Exited(exit, last_words) = event {
+                deaths.push(Death {
+                    pe,
+                    exit,
+                    last_words,
+                });
+            }
+        }
+        let mut deaths = deaths.into_iter();
+        match deaths.next() {
+            None => Ok(()),
+            Some(first) => Err(LaunchError::Died {
+                first: Box::new(first),
+                others: deaths.collect(),
+            }),
+        }
     }
 
     pub(super) fn greeter(&self, guarded: &Guarded, joining: Option<Arc<Joining>>) -> Greeter {
@@ -335,5 +375,12 @@ impl Cluster {
         let (reader, writer) = (newcomer.reader, newcomer.writer);
         let conversation = converse(pe, reader, writer, queued, heard, beat, look);
         member.conversation = Some(tokio::spawn(conversation).abort_handle());
+    }
+}
+
+/// Waits until every host has begun or failed, or until the deadline.
+async fn all_begun(hosts: Option<&Hosts>, deadline: Option<Instant>) {
+    if let (Some(hosts), Some(deadline)) = (hosts, deadline) {
+        let _ = timeout_at(deadline, hosts.settled()).await;
     }
 }

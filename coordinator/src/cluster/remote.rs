@@ -25,8 +25,9 @@ const CHANNEL_ENDS: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Has a host play a PE, waits for it to end, or kills what is here of it, and passes on what
-/// it says on stderr.
-pub async fn keep(
+/// it says on stderr. From now on until it begins, or until it is heard of that it does not, it
+/// counts as about to begin.
+pub fn keep(
     pe: PeId,
     hosts: Arc<Hosts>,
     destination: String,
@@ -34,21 +35,30 @@ pub async fn keep(
     telling: Telling,
     heard: mpsc::Sender<(PeId, Heard)>,
     kill: CancellationToken,
-) {
-    let begun = tokio::select! {
-        begun = hosts.begin(&destination, &task) => begun,
-        () = kill.cancelled() => return,
-    };
-    // It holds an admission, which was told.
-    drop((task, hosts));
-    let mut last_words = VecDeque::new();
-    let exit = match begun {
-        Err(fault) => Some(Exit::NotBegun(fault)),
-        Ok(begun) => ended(destination, begun, telling, &mut last_words, kill).await,
-    };
-    if let Some(exit) = exit {
-        let said = Heard::Exited(exit, last_words.into());
-        let _ = heard.send((pe, said)).await;
+) -> impl Future<Output = ()> {
+    let beginning = hosts.beginning();
+    async move {
+        let begun = tokio::select! {
+            begun = hosts.begin(&destination, &task) => begun,
+            () = kill.cancelled() => return,
+        };
+        // It holds an admission, which was told.
+        drop((task, hosts));
+        match begun {
+            Err(fault) => {
+                let said = Heard::Exited(Exit::NotBegun(fault), Vec::new());
+                let _ = heard.send((pe, said)).await;
+            }
+            Ok(begun) => {
+                drop(beginning);
+                let mut last_words = VecDeque::new();
+                if let Some(exit) = ended(destination, begun, telling, &mut last_words, kill).await
+                {
+                    let said = Heard::Exited(exit, last_words.into());
+                    let _ = heard.send((pe, said)).await;
+                }
+            }
+        }
     }
 }
 

@@ -3,12 +3,20 @@
 
 use std::path::Path;
 
+use flitcast_proto::Tree;
+
 use super::*;
 use crate::console::Console;
 use crate::guard::Guard;
 use crate::placement::Placement;
 
 const PES: [PeId; 3] = [PeId(0), PeId(1), PeId(2)];
+
+/// All below P0.
+fn tree(pes: usize) -> Tree {
+    let parents = (0..pes).map(|i| (i > 0).then_some(PeId(0)));
+    Tree::from_parents(parents.collect()).unwrap()
+}
 
 /// Launches three shells that do `script` instead of playing a PE: what a PE is told
 /// comes behind it as arguments.
@@ -31,6 +39,7 @@ async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> Laun
     let crew = Crew {
         program,
         pes: &PES,
+        tree: &tree(PES.len()),
         placement: &placement,
         guard: &Guard::Secret,
         again: false,
@@ -53,10 +62,10 @@ async fn who_never_registers_is_named() {
 #[tokio::test]
 async fn who_dies_before_it_registers_is_named_with_its_last_words() {
     let error = launch("echo no such thing >&2; exit 127").await;
-    let LaunchError::Died { last_words, .. } = &error else {
+    let LaunchError::Died { first, .. } = &error else {
         panic!("{error}");
     };
-    assert_eq!(last_words, &["no such thing"]);
+    assert_eq!(first.last_words, ["no such thing"]);
     let message = error.to_string();
     assert!(
         message.contains("ended with exit status 127 before it registered"),
@@ -76,12 +85,11 @@ async fn what_a_place_puts_before_the_program_is_run() {
     };
     // What is echoed is the program and its arguments.
     let run = ["/bin/sh", "-c", "echo $0 $1 >&2"].map(str::to_owned);
-    let LaunchError::Died { last_words, .. } =
-        launch_program("/bin/true", &logs, run.to_vec()).await
+    let LaunchError::Died { first, .. } = launch_program("/bin/true", &logs, run.to_vec()).await
     else {
         panic!("it plays no PE");
     };
-    assert_eq!(last_words, ["/bin/true node"]);
+    assert_eq!(first.last_words, ["/bin/true node"]);
 }
 
 #[tokio::test]
@@ -98,6 +106,7 @@ async fn an_address_that_is_not_this_machines_is_told() {
     let crew = Crew {
         program: Path::new("/bin/true"),
         pes: &PES[..1],
+        tree: &tree(1),
         placement: &placement,
         guard: &Guard::Secret,
         again: false,

@@ -93,6 +93,7 @@ impl Conductor<'_> {
             keeps_files: matches!(self.request.payload, Payload::Files { .. }),
             delivered,
             lacking,
+            others: Vec::new(),
             culprits: trouble.culprits(),
             bytes: self.bytes.clone(),
             cluster: Some(self.cluster.id()),

@@ -30,7 +30,7 @@ use super::said::Said;
 use crate::cluster::{Exit, LogArgs, command};
 use crate::guard::Guard;
 use crate::placement::{Launch, Place};
-use crate::ssh::{Hosts, Task, lines};
+use crate::ssh::{Hosts, Spread, Task, lines};
 use crate::topology::{ClusterArgs, SpanningArg, Topology, TreeArgs};
 
 /// After a PE has ended for the first time. Each further pause is twice as long, ...
@@ -113,7 +113,9 @@ async fn keep_all(
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let hosts = match &placement.launch {
         Launch::Ssh(ssh) => {
-            let hosts = Hosts::new(ssh, &program);
+            let pes: Vec<PeId> = topology.tree.pes().collect();
+            let spread = Spread::new(&topology.tree, &pes, &placement);
+            let hosts = Hosts::new(ssh, &program, spread);
             let hosts =
                 hosts.map_err(|(path, error)| anyhow::anyhow!("{}: {error}", path.display()));
             Some(Arc::new(hosts?))

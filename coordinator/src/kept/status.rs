@@ -153,6 +153,7 @@ async fn asked(
     let crew = Crew {
         program: &program,
         pes: &pes,
+        tree: &topology.tree,
         placement,
         guard: &kept.said.guard,
         again: false,

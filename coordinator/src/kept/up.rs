@@ -306,6 +306,7 @@ async fn muster(
     let crew = Crew {
         program: &program,
         pes: &pes,
+        tree: &topology.tree,
         placement: &placement,
         guard: &kept.said.guard,
         again: true,

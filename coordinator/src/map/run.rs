@@ -116,11 +116,10 @@ pub async fn run(
             Ended::Failed(failure) => {
                 let at_fault = |pe: &PeId| failure.culprits.contains(pe);
                 let all = !due.iter().any(at_fault);
-                let why = failure.cause.clone();
                 for task in tasks.iter_mut().filter(|task| due.contains(&task.pe)) {
                     if all || at_fault(&task.pe) {
                         task.runs += 1;
-                        task.fate = Fate::Lost(why.clone());
+                        task.fate = Fate::Lost(failure.cause_of(task.pe).to_owned());
                     }
                 }
                 gone.extend(failure.culprits.iter().filter(|pe| !due.contains(pe)));

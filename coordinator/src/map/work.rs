@@ -70,7 +70,10 @@ async fn clear_everywhere(
     left.extend(
         match on_a_cluster(&map.scatter, &pes, logs, interrupts, done).await? {
             Ended::Done(left) => left,
-            Ended::Failed(failure) => vec![failure.cause],
+            Ended::Failed(failure) => {
+                let others = failure.others.into_iter().map(|(_, cause)| cause);
+                std::iter::once(failure.cause).chain(others).collect()
+            }
             Ended::Interrupted => vec!["interrupted".to_owned()],
         },
     );

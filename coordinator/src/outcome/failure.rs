@@ -81,6 +81,8 @@ const LAUNCHING: &str = "the cluster did not come up: ";
 pub struct Failure {
     /// What failed first.
     pub cause: String,
+    /// Who failed besides, and how: of a launch, since all its hosts are called at once.
+    pub others: Vec<(PeId, String)>,
     /// What was being done.
     pub phase: Phase,
     /// With whom.
@@ -124,8 +126,10 @@ impl Failure {
     /// Of a cluster that did not come up.
     pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
         let pe = error.pe();
+        let others = error.others().iter();
         Failure {
             cause: format!("{LAUNCHING}{error}"),
+            others: others.map(|death| (death.pe, death.to_string())).collect(),
             phase: Phase::Launch,
             pe,
             address: None,
@@ -140,7 +144,7 @@ impl Failure {
             keeps_files: false,
             delivered: Vec::new(),
             lacking: Vec::new(),
-            culprits: error.pes().to_vec(),
+            culprits: error.pes(),
             bytes: Vec::new(),
             cluster: None,
         }
@@ -148,12 +152,19 @@ impl Failure {
 
     /// Why a PE is left out, to be put behind its name.
     pub fn why(&self, pe: PeId) -> String {
-        let why = self.cause.strip_prefix(LAUNCHING).unwrap_or(&self.cause);
+        let why = self.cause_of(pe);
+        let why = why.strip_prefix(LAUNCHING).unwrap_or(why);
         let name = format!("{pe} ");
         let why = why.strip_prefix(&name).unwrap_or(why);
         let why = why.strip_prefix("was ").unwrap_or(why);
         let why = why.strip_prefix("is ").unwrap_or(why);
         why.chars().take(WHY_CHARS).collect()
+    }
+
+    /// What failed as far as this PE goes.
+    pub fn cause_of(&self, pe: PeId) -> &str {
+        let other = self.others.iter().find(|(other, _)| *other == pe);
+        other.map_or(&self.cause, |(_, cause)| cause)
     }
 
     /// The messages of which no byte came.
@@ -167,6 +178,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cause)?;
+        for (_, cause) in &self.others {
+            write!(f, "\n  also: {cause}")?;
+        }
         let is_known = self.pid.is_some() || self.address.is_some();
         if let Some(pe) = self.pe.filter(|_| is_known) {
             write!(f, "\n  where: {pe}")?;

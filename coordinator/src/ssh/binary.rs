@@ -3,7 +3,9 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
+use ring::digest::{SHA256, digest};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What a host runs.
@@ -14,6 +16,7 @@ pub struct Binary {
     pub hash: String,
     /// The machine it is for, as `uname -s` and `uname -m` call it, if that can be seen.
     pub system: Option<String>,
+    sha256: OnceLock<String>,
 }
 
 impl Binary {
@@ -24,10 +27,27 @@ impl Binary {
     /// It cannot be read.
     pub fn read(path: &Path) -> io::Result<Binary> {
         let content = std::fs::read(path)?;
-        Ok(Binary {
-            hash: hash(&content),
-            system: machine(&content).map(|machine| format!("Linux {machine}")),
+        let system = machine(&content).map(|machine| format!("Linux {machine}"));
+        Ok(Binary::new(hash(&content), system, content))
+    }
+
+    /// One that has been read.
+    pub fn new(hash: String, system: Option<String>, content: Vec<u8>) -> Binary {
+        Binary {
             content,
+            hash,
+            system,
+            sha256: OnceLock::new(),
+        }
+    }
+
+    /// Its SHA-256 in hexadecimal digits, against whoever hands out another: worked out once,
+    /// and only where hosts take it from each other.
+    pub fn sha256(&self) -> &str {
+        self.sha256.get_or_init(|| {
+            let digest = digest(&SHA256, &self.content);
+            let digits = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+            digits.collect()
         })
     }
 

@@ -16,6 +16,10 @@ pub enum Step {
     Connecting,
     /// The program is copied there.
     Copying,
+    /// It takes the program from the host of its PE's parent.
+    Taking,
+    /// It hands the program out to others.
+    Serving,
 }
 
 impl Step {
@@ -23,6 +27,8 @@ impl Step {
         match self {
             Step::Connecting => "connecting",
             Step::Copying => "copying flitcast there",
+            Step::Taking => "taking flitcast from its parent's host",
+            Step::Serving => "handing flitcast out to others",
         }
     }
 }
@@ -75,6 +81,20 @@ pub enum SshFault {
         /// The host.
         destination: String,
     },
+}
+
+/// Why a host does not take the program from another one.
+#[derive(Debug, Error)]
+pub enum NotTaken {
+    /// The other one could not be reached, or got none.
+    #[error("{0} has none")]
+    Lacking(String),
+    /// The other one was asked for it before, in vain.
+    #[error("{0} does not hand it out")]
+    Unserved(String),
+    /// One of the two failed.
+    #[error(transparent)]
+    Fault(#[from] SshFault),
 }
 
 fn behind(last_words: &[String]) -> String {

@@ -4,21 +4,21 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin};
-use tokio::sync::{Mutex as Turn, Semaphore, mpsc};
+use tokio::sync::{Mutex as Turn, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::Ssh;
 use super::binary::Binary;
-use super::call::{command, lines};
-use super::fault::{SshFault, Step};
-use super::script::{self, BEGINS, MISSING};
+use super::call::{Call, Word};
+use super::fault::{NotTaken, SshFault, Step};
+use super::script::{self, TAKING_S};
+use super::spread::{Source, Spread};
 
 /// Calls that are under way at once: each is a process here that reckons with keys, some
 /// 10 ms of a core. Once a PE begins, its call counts no more.
@@ -31,10 +31,10 @@ const COPIES: usize = 4;
 const CALL: Duration = Duration::from_secs(30);
 /// For a copy, 10 MB or so: a host behind 1 Mbit/s has the time.
 const COPY: Duration = Duration::from_secs(300);
-/// For an ssh that has said all to end.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Lines of last words that are kept.
-const KEPT: usize = 3;
+/// Hosts that take it from one other at once: they share that one's way out.
+const TAKERS: usize = 4;
+/// For a host to be called, and to take it or to give up by itself.
+const TAKE: Duration = Duration::from_secs(CALL.as_secs() + TAKING_S as u64 + 10);
 
 /// What is to run on a host.
 pub struct Task {
@@ -62,16 +62,36 @@ pub struct Begun {
 pub struct Hosts {
     ssh: Ssh,
     binary: Binary,
+    spread: Spread,
     calls: Semaphore,
     copies: Semaphore,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
-    beginning: AtomicUsize,
+    beginning: watch::Sender<usize>,
 }
 
 struct Host {
     calls: Semaphore,
-    /// Whether the program was copied there by us.
+    /// Whether the program was put there by us.
     copied: Turn<bool>,
+    /// Whether it has the program, once that is known.
+    has_it: watch::Sender<Option<bool>>,
+    /// How others take it from there.
+    offer: Turn<Offer>,
+    takers: Semaphore,
+}
+
+/// Whether a host hands the program out.
+enum Offer {
+    /// As long as anybody wants it.
+    Made(Weak<Serving>),
+    /// It could not, and is not asked again.
+    Failed,
+}
+
+/// A host that hands the program out until this is dropped.
+struct Serving {
+    port: u16,
+    _call: Call,
 }
 
 /// What a host answers.
@@ -81,43 +101,65 @@ enum Answer {
     Missing(String),
 }
 
-/// What a script says to us.
-enum Word {
-    Begins,
-    Missing(String),
+/// Somebody is about to begin, until this is dropped.
+pub struct Beginning(watch::Sender<usize>);
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        self.0.send_modify(|beginning| *beginning -= 1);
+    }
 }
 
-/// Counts one that is about to begin.
-struct Beginning<'a>(&'a AtomicUsize);
+/// A try to have a host begin. Others wait for what comes of it, so when it is over, however
+/// that came, it is known whether the host has the program.
+struct Try<'a>(&'a Host);
 
-impl Drop for Beginning<'_> {
+impl Drop for Try<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.0.has_it.send_if_modified(|has_it| {
+            let is_unknown = has_it.is_none();
+            has_it.get_or_insert(false);
+            is_unknown
+        });
     }
 }
 
 impl Hosts {
-    /// Those that are reached so, to run `program` unless another is named.
+    /// Those that are reached so, to run `program` unless another is named; by `spread`, who
+    /// lacks it takes it from others.
     ///
     /// # Errors
     ///
     /// The program, which stands with the error, cannot be read.
-    pub fn new(ssh: &Ssh, program: &Path) -> Result<Hosts, (PathBuf, io::Error)> {
+    pub fn new(ssh: &Ssh, program: &Path, spread: Spread) -> Result<Hosts, (PathBuf, io::Error)> {
         let program = ssh.binary.as_deref().unwrap_or(program);
         let binary = Binary::read(program).map_err(|error| (program.to_owned(), error))?;
         Ok(Hosts {
             ssh: ssh.clone(),
             binary,
+            spread,
             calls: Semaphore::new(CALLS),
             copies: Semaphore::new(COPIES),
             hosts: Mutex::default(),
-            beginning: AtomicUsize::new(0),
+            beginning: watch::Sender::new(0),
         })
+    }
+
+    /// Notes that somebody is about to begin, who is counted until then.
+    pub fn beginning(&self) -> Beginning {
+        self.beginning.send_modify(|beginning| *beginning += 1);
+        Beginning(self.beginning.clone())
     }
 
     /// Whether somebody is about to begin; each that is has limits of its own.
     pub fn is_busy(&self) -> bool {
-        self.beginning.load(Relaxed) > 0
+        *self.beginning.borrow() > 0
+    }
+
+    /// Waits until nobody is.
+    pub async fn settled(&self) {
+        // Its sender is here.
+        let _ = self.beginning.subscribe().wait_for(|left| *left == 0).await;
     }
 
     /// Has a host do its task, with a copy of the program first if it has none. Given up
@@ -127,13 +169,17 @@ impl Hosts {
     ///
     /// Why it does not.
     pub async fn begin(&self, destination: &str, task: &Task) -> Result<Begun, SshFault> {
-        self.beginning.fetch_add(1, Relaxed);
-        let _beginning = Beginning(&self.beginning);
+        let host = self.host(destination);
+        let _try = Try(&host);
         let system = match self.call(destination, task).await? {
-            Answer::Begins(begun) => return Ok(*begun),
+            Answer::Begins(begun) => {
+                host.has_it.send_replace(Some(true));
+                return Ok(*begun);
+            }
             Answer::Missing(system) => system,
         };
         self.provide(destination, system).await?;
+        host.has_it.send_replace(Some(true));
         match self.call(destination, task).await? {
             Answer::Begins(begun) => Ok(*begun),
             Answer::Missing(_) => Err(SshFault::NotThere {
@@ -148,6 +194,9 @@ impl Hosts {
             Arc::new(Host {
                 calls: Semaphore::new(CALLS_PER_HOST),
                 copied: Turn::new(false),
+                has_it: watch::Sender::new(None),
+                offer: Turn::new(Offer::Made(Weak::new())),
+                takers: Semaphore::new(TAKERS),
             })
         });
         host.clone()
@@ -168,12 +217,12 @@ impl Hosts {
                 stderr: call.stderr,
             }))),
             Ok(Some(Word::Missing(system))) => Ok(Answer::Missing(system)),
-            Ok(None) => Err(call.failed().await),
+            Ok(Some(Word::Serves(_)) | None) => Err(call.failed().await),
             Err(_) => Err(call.late(CALL)),
         }
     }
 
-    /// Copies the program to a host, once.
+    /// Gets the program to a host, once: over the tree, or else from here.
     async fn provide(&self, destination: &str, system: String) -> Result<(), SshFault> {
         if let Some(ours) = self.binary.system.as_ref().filter(|ours| **ours != system) {
             return Err(SshFault::OtherSystem {
@@ -187,145 +236,88 @@ impl Hosts {
         if *copied {
             return Ok(());
         }
+        let taken = match self.spread.source(destination) {
+            None => false,
+            Some(source) => match self.take(destination, source).await {
+                Ok(()) => true,
+                Err(why) => {
+                    tracing::info!(destination, %why, "cannot take flitcast from another host");
+                    false
+                }
+            },
+        };
+        if !taken {
+            self.copy(destination).await?;
+        }
+        *copied = true;
+        Ok(())
+    }
+
+    /// Copies it from here.
+    async fn copy(&self, destination: &str) -> Result<(), SshFault> {
         let _one_of_few = self.copies.acquire().await;
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
         let script = script::copy(&self.ssh, &self.binary);
         let mut call = Call::new(&self.ssh, destination, Step::Copying, script.len())?;
         let done = timeout(COPY, call.copy(&script, &self.binary.content)).await;
         match done {
-            Ok(true) => {
-                *copied = true;
-                Ok(())
-            }
+            Ok(true) => Ok(()),
             Ok(false) => Err(call.failed().await),
             Err(_) => Err(call.late(COPY)),
         }
     }
-}
 
-/// An ssh that runs, until it is known what it is good for.
-struct Call {
-    destination: String,
-    step: Step,
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: Option<mpsc::Receiver<String>>,
-    stderr: mpsc::Receiver<String>,
-    last_words: Vec<String>,
-}
-
-impl Call {
-    fn new(
-        ssh: &Ssh,
-        destination: &str,
-        step: Step,
-        script_bytes: usize,
-    ) -> Result<Call, SshFault> {
-        let mut child = command(ssh, destination, script_bytes)
-            .spawn()
-            .map_err(SshFault::NoSsh)?;
-        let empty = || mpsc::channel(1).1;
-        Ok(Call {
-            destination: destination.to_owned(),
-            step,
-            stdin: child.stdin.take(),
-            stdout: child.stdout.take().map(lines),
-            stderr: child.stderr.take().map_or_else(empty, lines),
-            last_words: Vec::new(),
-            child,
-        })
+    /// Has a host take it from another, once that has it.
+    async fn take(&self, destination: &str, source: &Source) -> Result<(), NotTaken> {
+        let (host, other) = (self.host(destination), self.host(&source.host));
+        let mut known = other.has_it.subscribe();
+        let known = known.wait_for(Option::is_some).await.map(|it| *it);
+        if !matches!(known, Ok(Some(true))) {
+            return Err(NotTaken::Lacking(source.host.clone()));
+        }
+        let serving = self.serving(&source.host, &other).await?;
+        // None of them is ever closed.
+        let _one_of_few = other.takers.acquire().await;
+        let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
+        let at = SocketAddr::new(source.address, serving.port);
+        tracing::info!(destination, from = source.host, at = %at, "taking flitcast");
+        let script = script::take(&self.ssh, &self.binary, at);
+        let mut call = Call::new(&self.ssh, destination, Step::Taking, script.len())?;
+        match timeout(TAKE, call.copy(&script, &[])).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(call.failed().await.into()),
+            Err(_) => Err(call.late(TAKE).into()),
+        }
     }
 
-    /// Says `input`, which may be all, and waits for a word of the script's; `None` if it ends
-    /// without one.
-    async fn answer(&mut self, input: &[u8], goes_on: bool) -> Option<Word> {
-        let mut stdin = self.stdin.take()?;
-        let mut stdout = self.stdout.take()?;
-        // A pipe holds it all, whether it is read or not.
-        let _ = stdin.write_all(input).await;
-        self.stdin = goes_on.then_some(stdin);
-        loop {
-            tokio::select! {
-                Some(line) = stdout.recv() => {
-                    if let Some(system) = line.strip_prefix(MISSING) {
-                        return Some(Word::Missing(system.to_owned()));
-                    }
+    /// Has a host hand it out to all that want it at the time.
+    async fn serving(&self, destination: &str, host: &Host) -> Result<Arc<Serving>, NotTaken> {
+        let mut offer = host.offer.lock().await;
+        match &*offer {
+            Offer::Failed => return Err(NotTaken::Unserved(destination.to_owned())),
+            Offer::Made(serving) => {
+                if let Some(serving) = serving.upgrade() {
+                    return Ok(serving);
                 }
-                Some(line) = self.stderr.recv() => match line == BEGINS {
-                    true => return Some(Word::Begins),
-                    false => keep(&mut self.last_words, line),
-                },
-                else => return None,
             }
         }
+        *offer = Offer::Failed;
+        let serving = Arc::new(self.serve(destination, host).await?);
+        *offer = Offer::Made(Arc::downgrade(&serving));
+        Ok(serving)
     }
 
-    /// Says both, waits for the end, and tells whether it is a good one.
-    async fn copy(&mut self, script: &[u8], content: &[u8]) -> bool {
-        let Some(mut stdin) = self.stdin.take() else {
-            return false;
-        };
-        let saying = async {
-            // Why nobody reads any more, the end says.
-            if stdin.write_all(script).await.is_ok() {
-                let _ = stdin.write_all(content).await;
-            }
-            drop(stdin);
-        };
-        // A login shell may say much, which nobody wants to know.
-        let mut stdout = self.stdout.take();
-        let hearing = async {
-            while let Some(line) = self.stderr.recv().await {
-                keep(&mut self.last_words, line);
-            }
-        };
-        let ignoring = async {
-            if let Some(stdout) = &mut stdout {
-                while stdout.recv().await.is_some() {}
-            }
-        };
-        let (_, (), (), status) = tokio::join!(saying, hearing, ignoring, self.child.wait());
-        status.is_ok_and(|status| status.success())
-    }
-
-    /// What has become of it.
-    async fn failed(mut self) -> SshFault {
-        let rest = async {
-            let status = self.child.wait().await;
-            while let Some(line) = self.stderr.recv().await {
-                keep(&mut self.last_words, line);
-            }
-            status
-        };
-        match timeout(LAST_WORDS, rest).await {
-            Ok(Ok(status)) => SshFault::Failed {
-                destination: self.destination,
-                step: self.step,
-                status,
-                last_words: self.last_words,
-            },
-            _ => self.late(LAST_WORDS),
+    async fn serve(&self, destination: &str, host: &Host) -> Result<Serving, NotTaken> {
+        let unserved = || NotTaken::Unserved(destination.to_owned());
+        let listen = self.spread.listen(destination).ok_or_else(unserved)?;
+        let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
+        let script = script::serve(&self.ssh, &self.binary, listen);
+        let mut call = Call::new(&self.ssh, destination, Step::Serving, script.len())?;
+        // Its standard input goes on: it ends with that.
+        match timeout(CALL, call.answer(&script, true)).await {
+            Ok(Some(Word::Serves(port))) => Ok(Serving { port, _call: call }),
+            Ok(_) => Err(call.failed().await.into()),
+            Err(_) => Err(call.late(CALL).into()),
         }
     }
-
-    fn late(self, waited: Duration) -> SshFault {
-        SshFault::Late {
-            destination: self.destination,
-            step: self.step,
-            waited,
-            last_words: self.last_words,
-        }
-    }
-}
-
-fn keep(last_words: &mut Vec<String>, line: String) {
-    // Who speaks is said already.
-    let line = line.strip_prefix("ssh: ").unwrap_or(&line).to_owned();
-    if line.is_empty() {
-        return;
-    }
-    if last_words.len() == KEPT {
-        last_words.remove(0);
-    }
-    last_words.push(line);
 }

@@ -2,6 +2,7 @@
 //! command that the login shell sees is the same for all, and no shell reads it otherwise.
 
 use std::ffi::OsStr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::Ssh;
@@ -13,6 +14,14 @@ use super::hosts::Task;
 pub const BEGINS: &str = "flitcast: begins";
 /// Said on stdout: the program is not there. The system follows.
 pub const MISSING: &str = "flitcast: missing ";
+/// Said on stdout: the program is handed out. The port follows.
+pub const SERVES: &str = "flitcast: serves ";
+/// For another host to let somebody in who takes the program from it, in seconds: one that
+/// has just been called by ssh is there.
+const ANSWER_S: u32 = 5;
+/// And for all of the program, some 10 MB: an edge with 2 Mbit/s has the time, and over one
+/// that is slower a copy from here is no worse.
+pub const TAKING_S: u32 = 60;
 
 /// The command that has a host's `sh` do what the first `bytes` of standard input say; the
 /// rest is left for what the script runs. Byte by byte, so that not one more is read.
@@ -56,26 +65,51 @@ pub fn start(ssh: &Ssh, binary: &Binary, task: &Task) -> Vec<u8> {
     script.finish()
 }
 
-/// Puts what comes on standard input where the program is to be: under a name of its own
-/// until it is whole and runs, and has said itself that it is what was sent.
+/// Hands the program out to others at an address of the host's, as long as standard input
+/// goes on.
+pub fn serve(ssh: &Ssh, binary: &Binary, listen: IpAddr) -> Vec<u8> {
+    let mut script = Script::new(ssh, binary);
+    script.line("[ -x \"$binary\" ] || { echo 'flitcast is not there any more' >&2; exit 1; }");
+    script.line(&format!("exec \"$binary\" self-serve {listen}"));
+    script.finish()
+}
+
+/// Puts what comes on standard input where the program is to be.
 pub fn copy(ssh: &Ssh, binary: &Binary) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
-    let (size, hash) = (binary.content.len(), &binary.hash);
-    script.line("umask 077; mkdir -p \"$directory\" || exit 1");
-    // Hosts may share the directory, and process numbers are a host's own.
-    script.line("copy=\"$directory/.$(uname -n).$$.new\"");
-    script.line("trap 'rm -f \"$copy\"' EXIT; trap 'exit 1' HUP INT TERM");
+    script.begin_copy();
     script.line("cat >\"$copy\" || exit 1");
-    script.line("size=$(wc -c <\"$copy\")");
-    script.line(&format!(
-        "[ \"$size\" -eq {size} ] || {{ echo \"only $size of {size} bytes came\" >&2; exit 1; }}"
-    ));
-    script.line("chmod 700 \"$copy\" || exit 1");
-    script.line("hash=$(\"$copy\" self-hash) || { echo 'it does not run there' >&2; exit 1; }");
-    script.line(&format!(
-        "[ \"$hash\" = {hash} ] || {{ echo 'it is not what was sent' >&2; exit 1; }}"
-    ));
-    script.line("mv -f \"$copy\" \"$binary\" || exit 1");
+    script.end_copy(binary, None);
+    script.finish()
+}
+
+/// Puts there what another host hands out, if it is the program: nobody knows who answers at
+/// that address, so nothing of it is run before its digest is found right.
+pub fn take(ssh: &Ssh, binary: &Binary, from: SocketAddr) -> Vec<u8> {
+    let mut script = Script::new(ssh, binary);
+    script.line("for tool in timeout head sha256sum; do");
+    script.line("command -v $tool >/dev/null || { echo \"there is no $tool\" >&2; exit 1; }");
+    script.line("done");
+    script.begin_copy();
+    script.line(&format!("set -- {} {}", from.ip(), from.port()));
+    script.line(&format!("answer={ANSWER_S}; taking='timeout {TAKING_S}'"));
+    script.line("if command -v bash >/dev/null; then");
+    // Bash has no limit of its own for this, so it knocks first.
+    script.line("timeout $answer bash -c ': <\"/dev/tcp/$0/$1\"' \"$@\" || {");
+    script.line("echo \"no answer from $1\" >&2; exit 1; }");
+    script.line("take() { $taking bash -c 'cat <\"/dev/tcp/$0/$1\"' \"$@\"; }");
+    script.line("elif command -v python3 >/dev/null; then");
+    script.line("take() { $taking python3 -c 'import shutil, socket, sys");
+    script.line("(address, port, answer), out = sys.argv[1:], sys.stdout.buffer");
+    script.line("taken = socket.create_connection((address, int(port)), int(answer))");
+    script.line("shutil.copyfileobj(taken.makefile(\"rb\"), out)' \"$@\" $answer; }");
+    script.line("elif command -v nc >/dev/null; then");
+    script.line("take() { $taking nc -w $answer \"$@\" </dev/null; }");
+    script.line("else echo 'there is no bash, python3 or nc' >&2; exit 1; fi");
+    // However much is sent, the disk does not fill up.
+    let size = binary.content.len();
+    script.line(&format!("take \"$@\" | head -c {size} >\"$copy\""));
+    script.end_copy(binary, Some(binary.sha256()));
     script.finish()
 }
 
@@ -93,6 +127,35 @@ impl Script {
         script.word(OsStr::new(below_home.unwrap_or(&ssh.directory)));
         script.line(&format!("\nbinary=\"$directory/{}\"", binary.name()));
         script
+    }
+
+    /// The program gets a name of its own, `$copy`, until it is known to be what it should be.
+    fn begin_copy(&mut self) {
+        self.line("umask 077; mkdir -p \"$directory\" || exit 1");
+        // Hosts may share the directory, and process numbers are a host's own.
+        self.line("copy=\"$directory/.$(uname -n).$$.new\"");
+        self.line("trap 'rm -f \"$copy\"' EXIT; trap 'exit 1' HUP INT TERM");
+    }
+
+    /// It is whole, has the digest that it should have, if that is known, and runs and says
+    /// itself that it is what was sent; then it becomes visible.
+    fn end_copy(&mut self, binary: &Binary, sha256: Option<&str>) {
+        let (size, hash) = (binary.content.len(), &binary.hash);
+        let otherwise = "{ echo 'it is not what was sent' >&2; exit 1; }";
+        self.line("size=$(wc -c <\"$copy\")");
+        self.line(&format!(
+            "[ \"$size\" -eq {size} ] || {{ echo \"only $size of {size} bytes came\" >&2; exit 1; }}"
+        ));
+        if let Some(sha256) = sha256 {
+            self.line("digest=$(sha256sum <\"$copy\") || exit 1");
+            self.line(&format!(
+                "[ \"${{digest%% *}}\" = {sha256} ] || {otherwise}"
+            ));
+        }
+        self.line("chmod 700 \"$copy\" || exit 1");
+        self.line("hash=$(\"$copy\" self-hash) || { echo 'it does not run there' >&2; exit 1; }");
+        self.line(&format!("[ \"$hash\" = {hash} ] || {otherwise}"));
+        self.line("mv -f \"$copy\" \"$binary\" || exit 1");
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -123,109 +186,4 @@ impl Script {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-    use std::process::{Command, Output, Stdio};
-
-    use super::*;
-
-    /// Whatever a shell could do something with.
-    const ODD: &str = "a b'c\"d$HOME`e`\\!*;&|<>(){}#~\n=";
-
-    fn binary(content: &[u8]) -> Binary {
-        Binary {
-            content: content.to_vec(),
-            hash: "0123456789abcdef".to_owned(),
-            system: None,
-        }
-    }
-
-    /// Has `sh` do it as a host's would, in a home of its own, with `input` behind it.
-    fn done(home: &std::path::Path, script: &[u8], input: &[u8]) -> Output {
-        let mut child = Command::new("sh")
-            .args(["-c", &command(script.len())])
-            .env("HOME", home)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(&[script, input].concat()).unwrap();
-        drop(stdin);
-        child.wait_with_output().unwrap()
-    }
-
-    fn odd_ssh() -> Ssh {
-        Ssh {
-            // What has a `=` is no program to env, which the test runs it with.
-            directory: format!("~/{}", ODD.replace(['\n', '='], "")),
-            environment: vec!["PATH".to_owned(), "FLITCAST_IS_NOT_SET".to_owned()],
-            ..Ssh::default()
-        }
-    }
-
-    #[test]
-    fn what_is_copied_runs_with_every_word_as_it_was() {
-        let home = tempfile::tempdir().unwrap();
-        let ssh = odd_ssh();
-        // Says who it is, or its arguments and what it is told.
-        let binary = binary(
-            b"#!/bin/sh\ncase $1 in self-hash) echo 0123456789abcdef; exit;; esac\n\
-              printf '<%s>' \"$@\" >&2; cat >&2; kill -9 $$\n",
-        );
-        let task = Task {
-            prefix: vec!["env".into(), format!("ODD={ODD}").into()],
-            arguments: vec![ODD.into(), "".into(), "-x".into()],
-            input: b"and its input".to_vec(),
-            leashed: false,
-        };
-        let start = start(&ssh, &binary, &task);
-        let missing = done(home.path(), &start, &task.input);
-        let said = String::from_utf8(missing.stdout).unwrap();
-        assert!(said.starts_with("\nflitcast: missing Linux "), "{said}");
-
-        let copied = done(home.path(), &copy(&ssh, &binary), &binary.content);
-        assert!(copied.status.success(), "{copied:?}");
-        let begun = done(home.path(), &start, &task.input);
-        assert_eq!(begun.stdout, b"\n");
-        // Nothing of the shell's own about a death.
-        let said = String::from_utf8(begun.stderr).unwrap();
-        assert_eq!(
-            said,
-            format!("\nflitcast: begins\n<{ODD}><><-x>and its input")
-        );
-        assert_eq!(begun.status.code(), Some(128 + 9));
-    }
-
-    #[test]
-    fn what_did_not_come_whole_is_not_kept() {
-        let home = tempfile::tempdir().unwrap();
-        let (ssh, binary) = (Ssh::default(), binary(b"#!/bin/sh\necho another\n"));
-        let copy = copy(&ssh, &binary);
-        for (content, why) in [
-            (&binary.content[..9], "only 9 of 23 bytes came"),
-            (b"#!/no/such/interpreter\n", "it does not run there"),
-            (&binary.content, "it is not what was sent"),
-        ] {
-            let refused = done(home.path(), &copy, content);
-            let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-            assert_eq!(refused.status.code(), Some(1), "{said}");
-            assert!(said.contains(why), "{said}");
-            let kept = std::fs::read_dir(home.path().join(".cache/flitcast")).unwrap();
-            assert_eq!(kept.count(), 0);
-        }
-    }
-
-    #[test]
-    fn half_a_script_does_nothing() {
-        let home = tempfile::tempdir().unwrap();
-        let (ssh, binary) = (Ssh::default(), binary(b""));
-        let copy = copy(&ssh, &binary);
-        for bytes in 0..copy.len() - 2 {
-            let cut = done(home.path(), &copy[..bytes], b"");
-            assert_eq!(cut.stdout, b"");
-            assert!(!home.path().join(".cache").exists(), "{bytes} bytes");
-        }
-    }
-}
+mod tests;

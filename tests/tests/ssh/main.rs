@@ -1,6 +1,8 @@
 //! `[launch] kind = "ssh"`: real ssh servers, each on a host of its own as far as networks
 //! and homes go. Needs root, and Debian's iproute2 and openssh-server.
 
+mod spread;
+
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -376,5 +378,39 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
     assert_eq!(up.coordinator_ends().code, Some(0));
     assert!(!hosts.running().is_empty());
     command("down FILE").finish().ok();
+    hosts.are_quiet();
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn all_hosts_that_fail_in_a_launch_are_named() {
+    let mut hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    hosts.stop_serving(1);
+    hosts.stop_serving(3);
+    let line = "scatter --size 1KiB";
+    let refused = "connect to host 10.118.0";
+    let named = |pe| format!("P{pe} cannot be started: ssh fcssh{pe}, connecting: {refused}");
+    let failed = run(arguments(&cluster, line));
+    fails(&failed, &[&named(1), &named(3), "\n  also: P"]);
+    hosts.are_quiet();
+
+    let failed = run(arguments(&cluster, &format!("{line} --format json")));
+    let report = failed.report();
+    let first = report.number("/error/pe");
+    assert_eq!(report.list("/error/others").len(), 1, "{failed:?}");
+    let other = report.number("/error/others/0/pe");
+    assert_eq!([first.min(other), first.max(other)], [1, 3]);
+    let message = report.value("/error/others/0/message").as_str();
+    assert!(message.is_some_and(|message| message.starts_with(&named(other))));
+
+    // Both are left out at once.
+    let retried = run(arguments(&cluster, &format!("{line} --retry 1")));
+    let dead = ["dead: P1's message", "dead: P3's message"];
+    fails(&retried, &dead);
+    assert!(
+        retried.stdout.contains(" without P1, P3: 2 PEs"),
+        "{retried:?}"
+    );
     hosts.are_quiet();
 }

@@ -1,0 +1,204 @@
+//! Scripts, done by this machine's `sh` as a host's would.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::*;
+
+/// Whatever a shell could do something with.
+const ODD: &str = "a b'c\"d$HOME`e`\\!*;&|<>(){}#~\n=";
+
+fn binary(content: &[u8]) -> Binary {
+    Binary::new("0123456789abcdef".to_owned(), None, content.to_vec())
+}
+
+/// Has `sh` do it as a host's would, in a home of its own, with `input` behind it.
+fn done(home: &Path, script: &[u8], input: &[u8]) -> Output {
+    done_with(&std::env::var_os("PATH").unwrap(), home, script, input)
+}
+
+/// The same with other tools.
+fn done_with(path: &OsStr, home: &Path, script: &[u8], input: &[u8]) -> Output {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", &command(script.len())])
+        .env("HOME", home)
+        .env("PATH", path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&[script, input].concat()).unwrap();
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+fn odd_ssh() -> Ssh {
+    Ssh {
+        // What has a `=` is no program to env, which the test runs it with.
+        directory: format!("~/{}", ODD.replace(['\n', '='], "")),
+        environment: vec!["PATH".to_owned(), "FLITCAST_IS_NOT_SET".to_owned()],
+        ..Ssh::default()
+    }
+}
+
+#[test]
+fn what_is_copied_runs_with_every_word_as_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let ssh = odd_ssh();
+    // Says who it is, or its arguments and what it is told.
+    let binary = binary(
+        b"#!/bin/sh\ncase $1 in self-hash) echo 0123456789abcdef; exit;; esac\n\
+          printf '<%s>' \"$@\" >&2; cat >&2; kill -9 $$\n",
+    );
+    let task = Task {
+        prefix: vec!["env".into(), format!("ODD={ODD}").into()],
+        arguments: vec![ODD.into(), "".into(), "-x".into()],
+        input: b"and its input".to_vec(),
+        leashed: false,
+    };
+    let start = start(&ssh, &binary, &task);
+    let missing = done(home.path(), &start, &task.input);
+    let said = String::from_utf8(missing.stdout).unwrap();
+    assert!(said.starts_with("\nflitcast: missing Linux "), "{said}");
+
+    let copied = done(home.path(), &copy(&ssh, &binary), &binary.content);
+    assert!(copied.status.success(), "{copied:?}");
+    let begun = done(home.path(), &start, &task.input);
+    assert_eq!(begun.stdout, b"\n");
+    // Nothing of the shell's own about a death.
+    let said = String::from_utf8(begun.stderr).unwrap();
+    assert_eq!(
+        said,
+        format!("\nflitcast: begins\n<{ODD}><><-x>and its input")
+    );
+    assert_eq!(begun.status.code(), Some(128 + 9));
+}
+
+#[test]
+fn what_did_not_come_whole_is_not_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let (ssh, binary) = (Ssh::default(), binary(b"#!/bin/sh\necho another\n"));
+    let copy = copy(&ssh, &binary);
+    for (content, why) in [
+        (&binary.content[..9], "only 9 of 23 bytes came"),
+        (b"#!/no/such/interpreter\n", "it does not run there"),
+        (&binary.content, "it is not what was sent"),
+    ] {
+        let refused = done(home.path(), &copy, content);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains(why), "{said}");
+        let kept = std::fs::read_dir(home.path().join(".cache/flitcast")).unwrap();
+        assert_eq!(kept.count(), 0);
+    }
+}
+
+#[test]
+fn half_a_script_does_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let (ssh, binary) = (Ssh::default(), binary(b""));
+    let copy = copy(&ssh, &binary);
+    for bytes in 0..copy.len() - 2 {
+        let cut = done(home.path(), &copy[..bytes], b"");
+        assert_eq!(cut.stdout, b"");
+        assert!(!home.path().join(".cache").exists(), "{bytes} bytes");
+    }
+}
+
+/// Has somebody take the program, where each who comes is given `content`, with these
+/// tools and those that all hosts have.
+fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output {
+    let usual = [
+        "cat",
+        "chmod",
+        "dd",
+        "head",
+        "mkdir",
+        "mv",
+        "rm",
+        "sha256sum",
+    ];
+    let usual = usual.into_iter().chain(["sh", "timeout", "uname", "wc"]);
+    let path = home.join("bin");
+    std::fs::create_dir_all(&path).unwrap();
+    for tool in usual.chain(tools.iter().copied()) {
+        let script = format!("command -v {tool}");
+        let found = Command::new("/bin/sh").args(["-c", &script]).output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
+        let _ = std::os::unix::fs::symlink(found.trim(), path.join(tool));
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let content = content.to_vec();
+    // It ends with the test.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // Who has only knocked is gone.
+            let _ = stream.unwrap().write_all(&content);
+        }
+    });
+    let script = take(&Ssh::default(), binary, address);
+    done_with(path.as_os_str(), home, &script, b"")
+}
+
+#[test]
+fn what_another_host_hands_out_is_taken() {
+    let program = b"#!/bin/sh\necho 0123456789abcdef\n";
+    let binary = binary(program);
+    // More than it is is cut off.
+    for content in [&program[..], &[&program[..], b"and more"].concat()] {
+        let home = tempfile::tempdir().unwrap();
+        let taken = taken(home.path(), &["bash"], &binary, content);
+        assert!(taken.status.success(), "{taken:?}");
+        let program = home.path().join(".cache/flitcast").join(binary.name());
+        assert_eq!(std::fs::read(program).unwrap(), binary.content);
+    }
+}
+
+#[test]
+fn what_another_host_hands_out_is_not_run_if_it_is_another() {
+    let home = tempfile::tempdir().unwrap();
+    let right = b"#!/bin/sh\n: >~/it-ran; echo 0123456789abcdef\n";
+    let wrong = b"#!/bin/sh\n: >~/it-ran; echo 0123456789abcdef;";
+    let binary = binary(right);
+    for (content, why) in [
+        (&wrong[..], "it is not what was sent".to_owned()),
+        (&right[..9], format!("only 9 of {} bytes came", right.len())),
+        (b"", format!("only 0 of {} bytes came", right.len())),
+    ] {
+        let refused = taken(home.path(), &["bash"], &binary, content);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains(&why), "{said}");
+        let kept = std::fs::read_dir(home.path().join(".cache/flitcast")).unwrap();
+        assert_eq!(kept.count(), 0);
+        assert!(!home.path().join("it-ran").exists());
+    }
+    // The right one is: it tells its hash.
+    let right = taken(home.path(), &["bash"], &binary, right);
+    assert!(right.status.success(), "{right:?}");
+    assert!(home.path().join("it-ran").exists());
+}
+
+#[test]
+fn why_nothing_can_be_taken_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let binary = binary(b"#!/bin/sh\n");
+    let said = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let without = said(taken(home.path(), &[], &binary, &binary.content));
+    assert_eq!(without, "there is no bash, python3 or nc\n");
+    // Nobody listens where somebody has just been.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let nobody = said(done(
+        home.path(),
+        &take(&Ssh::default(), &binary, address),
+        b"",
+    ));
+    assert!(nobody.contains("no answer from 127.0.0.1\n"), "{nobody}");
+}

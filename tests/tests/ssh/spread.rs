@@ -1,0 +1,172 @@
+//! The program goes from host to host, over the tree.
+
+use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use flitcast_tests::files::names;
+use flitcast_tests::ssh::{Hosts, program};
+use flitcast_tests::{Finished, run, start};
+use rustix::process::Signal;
+
+use super::{arguments, fails};
+
+/// So many take it from each other.
+const HOSTS: usize = 8;
+const LINE: &str = "scatter --size 1KiB -v";
+
+/// The log lines of a `-v` run that say so, from whom to whom.
+fn said<'a>(finished: &'a Finished, what: &str) -> Vec<&'a str> {
+    let lines = finished.stderr.lines();
+    lines.filter(|line| line.contains(what)).collect()
+}
+
+/// Takes the program from hosts, and what it lay in.
+#[track_caller]
+fn forget(hosts: &Hosts, on: Range<usize>) {
+    for host in on {
+        fs::remove_dir_all(hosts.home(host).join(".cache")).expect("it is there");
+    }
+}
+
+/// Each has the program, as it is, and no other.
+#[track_caller]
+fn all_have_it(hosts: &Hosts, on: Range<usize>) {
+    let expected = fs::read(hosts.path("flitcast")).expect("it was made");
+    for host in on {
+        let program = program(&hosts.home(host), ".cache/flitcast").expect("it is there");
+        assert!(fs::read(&program).expect("it is there") == expected);
+    }
+}
+
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn to_many_hosts_the_program_goes_over_the_tree() {
+    let hosts = Hosts::up(HOSTS);
+    let launch = hosts.lean();
+    let all: Vec<usize> = (0..HOSTS).collect();
+    let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
+    let copied = said(&done, "copying flitcast");
+    assert_eq!(copied.len(), 1, "{done:?}");
+    assert!(copied[0].contains("\"fcssh0\""), "{copied:?}");
+    let taken = said(&done, "taking flitcast");
+    assert_eq!(taken.len(), HOSTS - 1, "{done:?}");
+    for pe in 1..HOSTS {
+        let words = format!("destination=\"fcssh{pe}\" from=\"fcssh{}\"", pe / 2);
+        assert!(taken.iter().any(|line| line.contains(&words)), "{done:?}");
+    }
+    assert!(said(&done, "cannot take flitcast").is_empty(), "{done:?}");
+    all_have_it(&hosts, 0..HOSTS);
+    hosts.are_quiet();
+    forget(&hosts, 0..HOSTS);
+
+    // One after the other would be no quicker than from here.
+    let in_line = hosts.cluster_in_line(&all, &launch);
+    let done = run(arguments(&in_line, LINE)).ok();
+    assert_eq!(said(&done, "copying flitcast").len(), HOSTS, "{done:?}");
+    assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
+    forget(&hosts, 0..HOSTS);
+
+    // Several PEs of a host are one, so these are too few.
+    let few = hosts.cluster(&[0, 1, 2, 3, 4, 5, 6, 6, 5], &launch);
+    let done = run(arguments(&few, LINE)).ok();
+    assert_eq!(said(&done, "copying flitcast").len(), 7, "{done:?}");
+    assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
+    // One comes that lacks it.
+    let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
+    assert!(said(&done, "copying flitcast").is_empty(), "{done:?}");
+    assert_eq!(said(&done, "taking flitcast").len(), 1, "{done:?}");
+    all_have_it(&hosts, 0..HOSTS);
+    hosts.are_quiet();
+}
+
+/// Neither of what hands the program out, nor of what takes it.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn given_up_half_way_nothing_is_left() {
+    let hosts = Hosts::up(HOSTS);
+    let all: Vec<usize> = (0..HOSTS).collect();
+    // The whole program, which takes its time.
+    let mut running = start(arguments(&hosts.cluster(&all, ""), LINE));
+    running.wait_for(&["taking flitcast"]);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    hosts.are_quiet();
+    for host in 0..HOSTS {
+        let cache = hosts.home(host).join(".cache/flitcast");
+        let left = if cache.exists() {
+            names(&cache)
+        } else {
+            Vec::new()
+        };
+        assert!(!left.iter().any(|name| name.ends_with(".new")), "{left:?}");
+    }
+}
+
+/// P1's host has no tool to fetch anything with, and what P2's host hands out is another.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn who_cannot_take_the_program_from_above_gets_it_from_here() {
+    let mut hosts = Hosts::up(HOSTS);
+    let launch = hosts.lean();
+    let all: Vec<usize> = (0..HOSTS).collect();
+    let tools = hosts.home(1).join("tools");
+    fs::create_dir(&tools).expect("it can be made");
+    for tool in [
+        "cat",
+        "chmod",
+        "dd",
+        "head",
+        "mkdir",
+        "mv",
+        "rm",
+        "sh",
+        "sha256sum",
+        "timeout",
+        "uname",
+        "wc",
+    ] {
+        let paths = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
+        let path = paths.iter().find(|path| path.exists());
+        symlink(path.expect("a host has it"), tools.join(tool)).expect("it can be made");
+    }
+    fs::write(hosts.home(1).join(".bashrc"), "PATH=/root/tools\n").expect("it can be written");
+    // It runs, and plays its PE, and is of the same length; but it is not the program.
+    run(arguments(&hosts.cluster(&[2, 3], &launch), LINE)).ok();
+    forget(&hosts, 3..4);
+    let other = program(&hosts.home(2), ".cache/flitcast").expect("it was copied");
+    let mut content = fs::read(&other).expect("it is there");
+    *content.last_mut().expect("it is long") ^= 1;
+    fs::write(&other, content).expect("it can be written");
+
+    let cluster = hosts.cluster(&all, &launch);
+    let done = run(arguments(&cluster, LINE)).ok();
+    let refused = said(&done, "cannot take flitcast");
+    let refused = |host: usize, why: &str| {
+        let host = format!("destination=\"fcssh{host}\"");
+        let mut lines = refused.iter();
+        lines.any(|line| line.contains(&host) && line.contains(why))
+    };
+    // P4 and P5 are below P2.
+    assert!(refused(1, "there is no bash, python3 or nc"), "{done:?}");
+    assert!(refused(4, "it is not what was sent"), "{done:?}");
+    assert!(refused(5, "it is not what was sent"), "{done:?}");
+    let copied = said(&done, "copying flitcast");
+    assert_eq!(copied.len(), 4, "P0's, and these: {done:?}");
+    all_have_it(&hosts, 0..2);
+    all_have_it(&hosts, 3..HOSTS);
+    hosts.are_quiet();
+
+    // A host that cannot be reached keeps nobody else from having it.
+    forget(&hosts, 3..HOSTS);
+    hosts.stop_serving(3);
+    let line = format!("{LINE} --retry 1");
+    let retried = run(arguments(&cluster, &line));
+    fails(&retried, &["P3 is dead (cannot be started: ssh fcssh3"]);
+    assert!(retried.stdout.contains(" without P3: 7 PEs"), "{retried:?}");
+    // P6 and P7 are below it.
+    assert!(!said(&retried, "fcssh3 has none").is_empty(), "{retried:?}");
+    all_have_it(&hosts, 4..HOSTS);
+    hosts.are_quiet();
+}

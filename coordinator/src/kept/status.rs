@@ -32,6 +32,8 @@ use crate::units::{Bytes, Nanos};
 const WAIT: Duration = Duration::from_secs(2);
 /// For them to answer, two heartbeats of the usual kind and some.
 const ANSWER: Duration = Duration::from_secs(2);
+/// So often each is asked.
+const ASKED: usize = 3;
 /// Rounds that are shown.
 const ROUNDS: usize = 3;
 
@@ -112,12 +114,24 @@ impl Seen {
 }
 
 /// One that has joined and answered.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Here {
-    /// How long it took to answer, if it has.
-    lag: Option<Duration>,
+    /// When it was asked last.
+    asked: Instant,
+    /// How long it took each time to answer.
+    lags: Vec<Duration>,
     /// What it has in memory.
     resident_bytes: u64,
+}
+
+impl Here {
+    /// How long it takes to answer, if it has been asked often enough to tell.
+    fn lag(&self) -> Option<Duration> {
+        let mut lags = self.lags.clone();
+        lags.sort();
+        // An answer may be to a heartbeat just before the question, or to both.
+        (lags.len() >= ASKED).then(|| lags[lags.len() / 2])
+    }
 }
 
 /// Has the PEs join, and asks them.
@@ -165,31 +179,30 @@ async fn asked(
     let (console, given_up) = (Console::new(), CancellationToken::new());
     let mut cluster = Cluster::launch(crew, &console, &given_up).await?;
     let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
-    let mut asked: BTreeMap<PeId, Instant> = BTreeMap::new();
     let there: Vec<PeId> = cluster
         .pes()
         .filter(|pe| cluster.register(*pe).is_some())
         .collect();
     let deadline = Instant::now() + ANSWER;
-    while here.values().filter(|one| one.lag.is_some()).count() < there.len() {
+    while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
         let Some((pe, heard)) = cluster.hear(Some(deadline)).await else {
             break;
         };
         let Heard::Word(FromPe::Pong(pong)) = heard else {
             continue;
         };
-        let lag = asked.get(&pe).map(Instant::elapsed);
-        let resident_bytes = pong.counts.resident_bytes;
-        here.insert(
-            pe,
-            Here {
-                lag,
-                resident_bytes,
-            },
-        );
-        // Asked just behind an answer, it is this question that the next one is to.
-        if let std::collections::btree_map::Entry::Vacant(first) = asked.entry(pe) {
-            first.insert(Instant::now());
+        // Each is asked just behind an answer, the first time behind that to a heartbeat.
+        let asked = Instant::now();
+        let one = here
+            .entry(pe)
+            .and_modify(|one| one.lags.push(one.asked.elapsed()));
+        let one = one.or_insert(Here {
+            asked,
+            lags: Vec::new(),
+            resident_bytes: 0,
+        });
+        (one.asked, one.resident_bytes) = (asked, pong.counts.resident_bytes);
+        if one.lag().is_none() {
             cluster.say(pe, ToPe::Ping { look: false }).await;
         }
     }
@@ -320,7 +333,7 @@ fn print_one(
                 .map_or_else(dash, |id| id.to_string()),
             process.map_or_else(dash, |kept| told(age(kept.since))),
             process.map_or_else(dash, |kept| kept.starts.to_string()),
-            here.and_then(|one| one.lag)
+            here.and_then(Here::lag)
                 .map_or_else(dash, |lag| Nanos(lag.as_nanos() as u64).to_string()),
             here.map_or_else(dash, |one| Bytes(one.resident_bytes).to_string()),
             state(process, seen, pe),
@@ -371,7 +384,7 @@ fn print_json(
             "starts": process.map(|kept| kept.starts),
             "last_end": process.and_then(|kept| kept.end.clone()),
             "is_here": match seen { Seen::InUse(_) => None, Seen::Here(_) => Some(here.is_some()) },
-            "lag_ns": here.and_then(|one| one.lag).map(|lag| lag.as_nanos() as u64),
+            "lag_ns": here.and_then(Here::lag).map(|lag| lag.as_nanos() as u64),
             "resident_bytes": here.map(|one| one.resident_bytes),
         })
     });

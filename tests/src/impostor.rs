@@ -115,11 +115,35 @@ impl Stage {
     /// The same, speaking these versions of the protocol.
     #[track_caller]
     pub fn enter_speaking(&self, min_version: u32, max_version: u32) -> Impostor {
+        let listener = TcpListener::bind(self.address()).expect("the loopback has it");
+        Impostor::new(
+            self.call(),
+            PeId(self.pe),
+            listener,
+            (min_version, max_version),
+        )
+    }
+
+    /// The same as the first, and its children are told to call at this socket's address.
+    #[track_caller]
+    pub fn enter_at(&self, listener: TcpListener) -> Impostor {
+        Impostor::new(
+            self.call(),
+            PeId(self.pe),
+            listener,
+            (MIN_VERSION, MAX_VERSION),
+        )
+    }
+
+    /// Where its children reach it, at any port.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 7, self.pe as u8 + 1], 0))
+    }
+
+    #[track_caller]
+    fn call(&self) -> Call {
         let note = self.dir.path().join("call");
-        let call = eventually("the impostor's process runs", || Call::read(&note));
-        let address = SocketAddr::from(([127, 0, 7, self.pe as u8 + 1], 0));
-        let listener = TcpListener::bind(address).expect("the loopback has it");
-        Impostor::new(call, PeId(self.pe), listener, (min_version, max_version))
+        eventually("the impostor's process runs", || Call::read(&note))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Rows 3, 8 and 11: those who live and do nothing, and those who are not there.
 
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
-use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
 use crate::{endless, failing, measured, says, words};
@@ -127,14 +127,19 @@ fn row_08_a_peer_never_reads() {
     impostor.join().expect("it can be played");
 }
 
+/// A socket of the impostor's that nobody listens on.
+fn bound(stage: &Stage) -> TcpListener {
+    let bound = socket(AddressFamily::INET, SocketType::STREAM, None).expect("there are some");
+    bind(&bound, &stage.address()).expect("the loopback has it");
+    bound.into()
+}
+
 #[test]
 fn row_11_a_parent_refuses() {
     let stage = Stage::path(2, 0);
     let running = start(stage.arguments("gather --size 1KiB --format json"));
-    let mut impostor = stage.enter();
     let began = Instant::now();
-    // It has said where it listens; now it does not.
-    impostor.listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let impostor = stage.enter_at(bound(&stage));
     let impostor = std::thread::spawn(move || {
         let _ = impostor.assignment();
         impostor.serve();
@@ -152,22 +157,17 @@ fn row_11_a_parent_refuses() {
     impostor.join().expect("it can be played");
 }
 
-/// A socket whose queue is full answers nobody.
+/// A socket whose queue is full answers nobody. It is, before anybody is told of it.
 #[test]
 fn row_11_a_parent_is_a_black_hole() {
     let stage = Stage::path(2, 0);
-    let running = start(stage.arguments("gather --size 1KiB"));
-    let mut impostor = stage.enter();
-    let port = impostor.listener.local_addr().expect("it listens").port();
-    impostor.listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let hole = socket(AddressFamily::INET, SocketType::STREAM, None).expect("there are some");
-    rustix::net::sockopt::set_socket_reuseaddr(&hole, true).expect("it can be set");
-    let address = std::net::SocketAddr::from(([127, 0, 7, 1], port));
-    bind(&hole, &address).expect("it was let go");
+    let hole = bound(&stage);
     listen(&hole, 0).expect("it is bound");
-    getsockname(&hole).expect("it is bound");
+    let address = hole.local_addr().expect("it is bound");
     let _first = TcpStream::connect(address).expect("one is let in");
+    let running = start(stage.arguments("gather --size 1KiB"));
     let began = Instant::now();
+    let impostor = stage.enter_at(hole);
     let impostor = std::thread::spawn(move || {
         let _ = impostor.assignment();
         impostor.serve();

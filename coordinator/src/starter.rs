@@ -8,6 +8,7 @@ mod step;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
@@ -36,6 +37,8 @@ pub enum Starter {
 /// What it is begun with.
 #[derive(Debug)]
 pub struct Orders {
+    /// What plays a PE.
+    pub program: PathBuf,
     /// Who is to be played, and where.
     pub pes: Vec<(PeId, Place)>,
     /// Where the coordinator listens for them.

@@ -74,6 +74,7 @@ impl Crew<'_> {
         };
         let place = |&pe: &PeId| (pe, self.placement.places[pe.index()].clone());
         Orders {
+            program: self.program.to_owned(),
             pes: self.pes.iter().map(place).collect(),
             coordinator: SocketAddr::new(self.placement.coordinator, port),
             guard: self.guard.clone(),

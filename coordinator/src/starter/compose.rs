@@ -39,13 +39,9 @@ impl Compose {
         end: CancellationToken,
     ) -> Result<(), StarterError> {
         let program = program().await?;
-        let mut containers = Vec::new();
+        let mut is_up = false;
         let look = self.command(program, &orders, &["ps", "--quiet"]);
-        done("compose ps", look, LOOK, |line| {
-            containers.push(line.to_owned())
-        })
-        .await?;
-        let is_up = containers.iter().any(|id| !id.is_empty());
+        done("compose ps", look, LOOK, |line| is_up |= is_container(line)).await?;
         let services: Vec<String> = orders
             .pes
             .iter()
@@ -81,6 +77,11 @@ impl Compose {
         command.env(COORDINATOR, orders.coordinator.to_string());
         command
     }
+}
+
+/// Whether a line is the name that Docker gives a container, and no warning.
+fn is_container(line: &str) -> bool {
+    line.len() >= 12 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// What compose says is for who wants to know.
@@ -119,5 +120,22 @@ async fn done(
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(ended) => Err(errand.failed(ended)),
         Err(_) => Err(errand.late(limit)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_no_container() {
+        assert!(is_container(&"0123456789abcdef".repeat(4)));
+        for other in [
+            "",
+            "WARNING: The FLITCAST_USER variable is not set. Defaulting to a blank string.",
+            "time=\"2026\" level=warning msg=\"the attribute `version` is obsolete\"",
+        ] {
+            assert!(!is_container(other), "{other}");
+        }
     }
 }

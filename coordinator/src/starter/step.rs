@@ -80,7 +80,7 @@ impl Step {
             command.env("SLURM_HOSTFILE", hosts.path());
         }
         command.args(&self.options);
-        command.arg(std::env::current_exe().unwrap_or_else(|_| "flitcast".into()));
+        command.arg(&orders.program);
         command.args(&orders.logs.args).arg("node");
         command.args(["--join", &format!("slurm:{}", orders.coordinator.port())]);
         let pes = orders.pes.iter().map(|(pe, _)| pe.0.to_string());

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use flitcast_node::allowed::Allowed;
 use flitcast_node::door::listen;
 use flitcast_node::health::{self, State};
 use flitcast_node::join::{JoinConfig, join};
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
-use flitcast_node::task::Commands;
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::admission::Admission;
@@ -50,6 +50,10 @@ enum JoinFault {
         "who joins must show who it is: --credentials DIR (`flitcast ca init` makes one), or else --insecure"
     )]
     Unguarded,
+    #[error(
+        "--commands: with --insecure, anybody who listens at {0} could run commands here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
+    )]
+    CommandsForAnybody(String),
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
     #[error("{0:#}")]
@@ -191,11 +195,10 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
             coordinator,
             cluster: admission.cluster,
             secret: admission.secret,
+            allowed: Allowed::started(pe, &security, coordinator),
             security,
             timeouts: args.timeouts.unwrap_or_default(),
             tally: Tally::default(),
-            // Who started it may have it run what it could run itself.
-            commands: Commands::Run,
         };
         if let Some(metrics) = metrics {
             metrics.tell_of_pe(pe, config.tally.clone());
@@ -209,6 +212,9 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 /// All that can be known to be wrong before anybody is called.
 fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>> {
     let mut faults = Vec::new();
+    if args.commands && args.insecure {
+        faults.push(JoinFault::CommandsForAnybody(at.clone()));
+    }
     let place = place(args.pe, &args.pes, at)
         .map_err(|all| faults.extend(all))
         .ok();
@@ -231,7 +237,7 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
                 security,
                 wait: wait.map_or(WAIT, Duration::from_nanos),
                 stays: args.stay,
-                // Who keeps it may have it run what it could run itself.
+                // Whose keeper it is may have it run what it could run itself.
                 commands: args.commands || args.kept,
                 tally: Tally::default(),
             })

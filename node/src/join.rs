@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::allowed::Allowed;
 use crate::coordinator::{Coordinator, dial};
 use crate::counters::Tally;
 use crate::door::listen;
@@ -26,7 +27,6 @@ use crate::health::State;
 use crate::limits::{self, Timeouts};
 use crate::security::{Security, Transport};
 use crate::session::{NodeConfig, NodeError, serve};
-use crate::task::Commands;
 
 /// Who joins, and where.
 #[derive(Clone, Debug)]
@@ -45,8 +45,14 @@ pub struct JoinConfig {
     pub stays: bool,
     /// What it counts, in all clusters that it joins.
     pub tally: Tally,
-    /// Whether it runs what the coordinator says.
+    /// Whether it runs commands, for who shows a certificate.
     pub commands: bool,
+}
+
+impl JoinConfig {
+    fn allowed(&self) -> Allowed {
+        Allowed::joined(self.pe, &self.security, self.commands)
+    }
 }
 
 /// Why a PE did not join, or ended before it was told to.
@@ -212,7 +218,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
     let timeouts = Timeouts::default();
     let (addr, mut stream) = call(config, &timeouts).await?;
     let failed = |source| NodeError::Coordinator { addr, source };
-    let asked = timeout(timeouts.handshake, ask(config, addr, &mut stream)).await;
+    let asked = timeout(timeouts.handshake, ask(config, &mut stream)).await;
     let welcome = match asked {
         Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
         Ok(Err(error)) => return Err(failed(error)),
@@ -233,27 +239,10 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         security: security.clone(),
         timeouts: welcome.timeouts.into(),
         tally: config.tally.clone(),
-        commands: commands(config, addr),
+        allowed: config.allowed(),
     };
     let channel = Coordinator::over(stream, &node.timeouts, &node.tally);
     Ok((channel, node, welcome))
-}
-
-/// Whether commands are run for who listens there. Over a plain connection anybody on the way
-/// could say them.
-fn commands(config: &JoinConfig, coordinator: SocketAddr) -> Commands {
-    let pe = config.pe;
-    match (config.commands, &config.security) {
-        (false, _) => Commands::Refuse(format!(
-            "{pe} was not started to run commands: start it with `flitcast node --join .. --commands`"
-        )),
-        (true, Security::Plain) if !coordinator.ip().to_canonical().is_loopback() => {
-            Commands::Refuse(format!(
-                "{pe} runs no commands over a plain connection: use --credentials instead of --insecure"
-            ))
-        }
-        (true, _) => Commands::Run,
-    }
 }
 
 /// Connects to the first of the coordinator's addresses that lets us.
@@ -281,17 +270,13 @@ async fn call(
 }
 
 /// Says who wants to join, and hears the answer.
-async fn ask(
-    config: &JoinConfig,
-    coordinator: SocketAddr,
-    stream: &mut Transport,
-) -> io::Result<ToPe> {
+async fn ask(config: &JoinConfig, stream: &mut Transport) -> io::Result<ToPe> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut frame = Vec::new();
     let join = Join {
         pe: config.pe,
         stays: config.stays,
-        commands: commands(config, coordinator) == Commands::Run,
+        commands: config.allowed().commands.is_ok(),
     };
     FromPe::Join(join).put(&mut frame);
     stream.write_all(&frame).await?;
@@ -307,42 +292,4 @@ async fn ask(
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     ToPe::parse(&body).map_err(|e| invalid(e.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_run_if_that_was_asked_for_and_nobody_is_on_the_way() {
-        let config = |commands| JoinConfig {
-            pe: PeId(3),
-            coordinator: String::new(),
-            listen: None,
-            security: Security::Plain,
-            wait: Duration::ZERO,
-            stays: true,
-            tally: Tally::default(),
-            commands,
-        };
-        let refused = |commands, at: &str| {
-            let at = at.parse().expect("an address");
-            match super::commands(&config(commands), at) {
-                Commands::Run => None,
-                Commands::Refuse(why) => Some(why),
-            }
-        };
-        let idle = refused(false, "127.0.0.1:1").expect("nobody asked for it");
-        assert!(
-            idle.contains("P3 was not started to run commands"),
-            "{idle}"
-        );
-        for loopback in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            assert_eq!(refused(true, loopback), None);
-        }
-        for elsewhere in ["10.0.0.1:1", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1"] {
-            let why = refused(true, elsewhere).expect("it is plain");
-            assert!(why.contains("over a plain connection"), "{why}");
-        }
-    }
 }

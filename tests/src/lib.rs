@@ -25,6 +25,7 @@ pub mod scrape;
 pub mod slurm;
 pub mod ssh;
 pub mod storm;
+pub mod stranger;
 
 pub use binary::{flitcast, scratch};
 pub use command::{parsed, printed, refused};

@@ -61,6 +61,9 @@ pub enum NodeError {
         /// When.
         when: &'static str,
     },
+    /// The coordinator may not have it do this.
+    #[error("{0}")]
+    NotAllowed(String),
     /// The parent cannot be reached.
     #[error("cannot reach the parent {parent} at {addr}: {source}")]
     Parent {
@@ -143,6 +146,7 @@ impl NodeError {
             | NodeError::Refused { .. }
             | NodeError::Channel(_)
             | NodeError::Abandoned
+            | NodeError::NotAllowed(_)
             | NodeError::Unexpected { .. } => "coordinator",
             NodeError::Parent { .. }
             | NodeError::MissingChildren { .. }

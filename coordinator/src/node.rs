@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use flitcast_node::allowed::Allowed;
 use flitcast_node::door::listen;
 use flitcast_node::health::{self, State};
-use flitcast_node::join::{JoinConfig, join};
+use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
@@ -229,12 +229,12 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
         }
     };
     match (place, wait, shown) {
-        (Some((pe, coordinator)), Ok(wait), Some(security)) if faults.is_empty() => {
+        (Some((pe, coordinator)), Ok(wait), Some(credentials)) if faults.is_empty() => {
             Ok(JoinConfig {
                 pe,
                 coordinator,
                 listen: args.listen,
-                security,
+                credentials,
                 wait: wait.map_or(WAIT, Duration::from_nanos),
                 stays: args.stay,
                 // Whose keeper it is may have it run what it could run itself.
@@ -247,20 +247,22 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
 }
 
 /// What who joins shows.
-fn shown(args: &NodeArgs, pe: PeId) -> Result<Security, JoinFault> {
+fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
     let admission = match args.kept {
         true => Some(admitted_and_kept().map_err(JoinFault::Unkept)?),
         false => None,
     };
     let issued = admission.as_ref().and_then(|it| it.credentials.as_ref());
-    let identity = match (&args.credentials, issued) {
-        (Some(folder), _) => Identity::load(folder, Name::Pe(pe))?,
-        (None, Some(issued)) => Identity::issued(issued, Name::Pe(pe))?,
+    let credentials = match (&args.credentials, issued) {
+        (Some(folder), _) => Credentials::Folder(folder.clone()),
+        (None, Some(issued)) => Credentials::Issued(Identity::issued(issued, Name::Pe(pe))?),
         // Who keeps it has said so.
-        (None, None) if args.insecure || args.kept => return Ok(Security::Plain),
+        (None, None) if args.insecure || args.kept => Credentials::None,
         (None, None) => return Err(JoinFault::Unguarded),
     };
-    Ok(Security::Tls(identity))
+    // What is wrong with it is told before anybody is called.
+    credentials.security(pe)?;
+    Ok(credentials)
 }
 
 /// Which PE is to be played, and where it joins.

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
@@ -25,7 +26,7 @@ use crate::counters::Tally;
 use crate::door::listen;
 use crate::health::State;
 use crate::limits::{self, Timeouts};
-use crate::security::{Security, Transport};
+use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::{NodeConfig, NodeError, serve};
 
 /// Who joins, and where.
@@ -37,8 +38,9 @@ pub struct JoinConfig {
     pub coordinator: String,
     /// What the PE listens on; `None`: the address that the cluster file gives it.
     pub listen: Option<SocketAddr>,
-    /// How its connections are guarded.
-    pub security: Security,
+    /// What it shows, read anew each time that it joins: it may have been issued again, or
+    /// others revoked, since.
+    pub credentials: Credentials,
     /// How long it tries to reach the coordinator; of no account for one that stays.
     pub wait: Duration,
     /// Whether it joins the next cluster when one is over, until it is stopped.
@@ -49,9 +51,29 @@ pub struct JoinConfig {
     pub commands: bool,
 }
 
-impl JoinConfig {
-    fn allowed(&self) -> Allowed {
-        Allowed::joined(self.pe, &self.security, self.commands)
+/// What who joins shows.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// Nothing, and asks for nothing.
+    None,
+    /// What who keeps it has issued for it.
+    Issued(Identity),
+    /// What is in this folder.
+    Folder(PathBuf),
+}
+
+impl Credentials {
+    /// How connections of a PE are guarded with it.
+    ///
+    /// # Errors
+    ///
+    /// What is in the folder is not good now.
+    pub fn security(&self, pe: PeId) -> Result<Security, SecurityError> {
+        match self {
+            Credentials::None => Ok(Security::Plain),
+            Credentials::Issued(identity) => Ok(Security::Tls(identity.clone())),
+            Credentials::Folder(folder) => Identity::load(folder, Name::Pe(pe)).map(Security::Tls),
+        }
     }
 }
 
@@ -213,12 +235,14 @@ async fn play(
 
 /// Calls the coordinator, once, and says who wants to join.
 async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome), NodeError> {
-    let JoinConfig { pe, security, .. } = config;
+    let pe = config.pe;
+    let security = config.credentials.security(pe)?;
+    let allowed = Allowed::joined(pe, &security, config.commands);
     // Its own, until it is told those of the cluster.
     let timeouts = Timeouts::default();
-    let (addr, mut stream) = call(config, &timeouts).await?;
+    let (addr, mut stream) = call(config, &security, &timeouts).await?;
     let failed = |source| NodeError::Coordinator { addr, source };
-    let asked = timeout(timeouts.handshake, ask(config, &mut stream)).await;
+    let asked = timeout(timeouts.handshake, ask(config, &allowed, &mut stream)).await;
     let welcome = match asked {
         Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
         Ok(Err(error)) => return Err(failed(error)),
@@ -232,14 +256,14 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         }
     };
     let node = NodeConfig {
-        pe: *pe,
+        pe,
         coordinator: addr,
         cluster: welcome.cluster,
         secret: welcome.secret,
-        security: security.clone(),
+        security,
         timeouts: welcome.timeouts.into(),
         tally: config.tally.clone(),
-        allowed: config.allowed(),
+        allowed,
     };
     let channel = Coordinator::over(stream, &node.timeouts, &node.tally);
     Ok((channel, node, welcome))
@@ -248,6 +272,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
 /// Connects to the first of the coordinator's addresses that lets us.
 async fn call(
     config: &JoinConfig,
+    security: &Security,
     timeouts: &Timeouts,
 ) -> Result<(SocketAddr, Transport), NodeError> {
     let name = &config.coordinator;
@@ -261,7 +286,7 @@ async fn call(
         .map_err(lookup)?;
     let mut last = lookup(io::Error::other("there is no such host"));
     for addr in found {
-        match dial(addr, &config.security, timeouts).await {
+        match dial(addr, security, timeouts).await {
             Ok(stream) => return Ok((addr, stream)),
             Err(error) => last = error,
         }
@@ -270,13 +295,13 @@ async fn call(
 }
 
 /// Says who wants to join, and hears the answer.
-async fn ask(config: &JoinConfig, stream: &mut Transport) -> io::Result<ToPe> {
+async fn ask(config: &JoinConfig, allowed: &Allowed, stream: &mut Transport) -> io::Result<ToPe> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut frame = Vec::new();
     let join = Join {
         pe: config.pe,
         stays: config.stays,
-        commands: config.allowed().commands.is_ok(),
+        commands: allowed.commands.is_ok(),
     };
     FromPe::Join(join).put(&mut frame);
     stream.write_all(&frame).await?;

@@ -11,6 +11,7 @@ use crate::channel::ChannelError;
 use crate::link::LinkError;
 use crate::payload::PayloadError;
 use crate::round::RoundError;
+use crate::security::SecurityError;
 
 /// Why a PE ended before it was told to.
 #[derive(Debug, Error)]
@@ -23,6 +24,9 @@ pub enum NodeError {
         /// Why not.
         source: io::Error,
     },
+    /// What it shows is not good.
+    #[error(transparent)]
+    Credentials(#[from] SecurityError),
     /// Its name means nothing.
     #[error("{name}: {source}")]
     Lookup {
@@ -146,6 +150,7 @@ impl NodeError {
             | NodeError::Refused { .. }
             | NodeError::Channel(_)
             | NodeError::Abandoned
+            | NodeError::Credentials(_)
             | NodeError::NotAllowed(_)
             | NodeError::Unexpected { .. } => "coordinator",
             NodeError::Parent { .. }

@@ -53,6 +53,9 @@ pub fn told(error: &Error) -> String {
         Error::InvalidMessage(_) => "what came is not TLS: the other end is no process of this \
              cluster, or was told to do without"
             .to_owned(),
+        Error::DecryptError => {
+            "what came was changed on the way: it cannot be decrypted".to_owned()
+        }
         Error::PeerIncompatible(_) => "the other end does not speak TLS 1.3 with us".to_owned(),
         other => other.to_string(),
     }
@@ -105,6 +108,7 @@ fn heard(alert: AlertDescription) -> String {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
             "our certificate was issued by another authority".to_owned()
         }
+        AlertDescription::BadRecordMac => "what we sent was changed on the way".to_owned(),
         AlertDescription::CertificateRevoked => "our certificate was revoked".to_owned(),
         AlertDescription::CertificateRequired => "we showed no certificate".to_owned(),
         AlertDescription::BadCertificate => "our certificate is for somebody else".to_owned(),

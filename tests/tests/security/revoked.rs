@@ -11,7 +11,7 @@ use flitcast_tests::processes::eventually;
 use flitcast_tests::{Finished, run, scratch};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
-use crate::words;
+use super::words;
 
 #[track_caller]
 fn says(finished: &Finished, code: i32, parts: &[&str]) {

@@ -16,7 +16,7 @@ use flitcast_tests::processes::eventually;
 use flitcast_tests::stranger::Stranger;
 use flitcast_tests::{refused, scratch, start};
 
-use crate::words;
+use super::words;
 
 /// Has a PE that has shown nothing and asked for nothing read, write, run and remove things,
 /// by whoever listens where it calls; `dir` is a folder of the test's.

@@ -70,7 +70,7 @@ fn tapped(place: u8, row: &str, case: &str, fault: Fault) -> Finished {
     running.wait_for(&["triggered"]);
     let began = Instant::now();
     let finished = running.finish();
-    measured(row, case, Some(1.5), began.elapsed());
+    measured(row, case, Some(1.0), began.elapsed());
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     says(&finished, &["where: P", "not gathered: P2, "]);
     for node in nodes {
@@ -85,7 +85,10 @@ fn row_14_over_tls_one_bit_is_flipped() {
     let finished = tapped(71, "14", case, Fault::Flip);
     says(
         &finished,
-        &["error: P1: P2 at 127.", "was changed on the way"],
+        &[
+            "error: P1: the connection to P2 at 127.",
+            "was changed on the way",
+        ],
     );
 }
 

@@ -1,8 +1,10 @@
 //! What stands on the wire between two PEs and knows nothing of what is said: it passes bytes
-//! on, and does something to one place in what goes up.
+//! on, and when it is told to, does something to what goes up.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 /// What is done to the bytes that go up.
@@ -10,53 +12,58 @@ use std::thread;
 pub enum Fault {
     /// A bit of one byte is another.
     Flip,
-    /// Nothing comes behind it but the end.
+    /// Half of what comes is passed on, and behind it nothing but the end.
     Cut,
 }
 
-/// Stands at `at` for whoever listens at `behind`, from now on; for the first caller, it does
-/// this once `skip` bytes have gone up.
-#[track_caller]
-pub fn stand(at: SocketAddr, behind: SocketAddr, skip: u64, fault: Fault) {
-    let listener = TcpListener::bind(at).expect("the loopback has it");
-    thread::spawn(move || {
-        let mut fault = Some(fault);
-        for child in listener.incoming().flatten() {
-            let Ok(parent) = TcpStream::connect(behind) else {
-                continue;
-            };
-            let again = |stream: &TcpStream| stream.try_clone().expect("it can be");
-            let (down, fault) = ((again(&parent), again(&child)), fault.take());
-            thread::spawn(move || pass(down.0, down.1, u64::MAX, None));
-            thread::spawn(move || pass(child, parent, skip, fault));
-        }
-    });
+/// Stands there.
+#[derive(Debug)]
+pub struct Tap(Arc<AtomicBool>);
+
+impl Tap {
+    /// Stands at `at` for whoever listens at `behind`, from now on.
+    #[track_caller]
+    pub fn stand(at: SocketAddr, behind: SocketAddr, fault: Fault) -> Tap {
+        let listener = TcpListener::bind(at).expect("the loopback has it");
+        let strikes = Arc::new(AtomicBool::new(false));
+        let tap = Tap(strikes.clone());
+        thread::spawn(move || {
+            for child in listener.incoming().flatten() {
+                let Ok(parent) = TcpStream::connect(behind) else {
+                    continue;
+                };
+                let again = |stream: &TcpStream| stream.try_clone().expect("it can be");
+                let (from, to) = (again(&parent), again(&child));
+                thread::spawn(move || pass(from, to, None));
+                let fault = Some((fault, strikes.clone()));
+                thread::spawn(move || pass(child, parent, fault));
+            }
+        });
+        tap
+    }
+
+    /// Does it, once, to what goes up next.
+    pub fn strike(&self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 /// Passes on what comes until it ends, and then that end.
-fn pass(mut from: TcpStream, mut to: TcpStream, skip: u64, fault: Option<Fault>) {
-    let (mut block, mut left) = ([0; 1 << 16], skip);
+fn pass(mut from: TcpStream, mut to: TcpStream, fault: Option<(Fault, Arc<AtomicBool>)>) {
+    let mut block = [0; 1 << 16];
     let passed = (|| -> io::Result<()> {
         loop {
-            let length = match from.read(&mut block)? as u64 {
-                0 => return Ok(()),
-                length => length,
-            };
-            let here = (left < length).then_some(left as usize);
-            left = if here.is_some() {
-                u64::MAX
-            } else {
-                left - length
-            };
-            let block = &mut block[..length as usize];
-            match (here, fault) {
-                (Some(place), Some(Fault::Flip)) => {
-                    block[place] ^= 1;
-                    to.write_all(block)?;
-                }
-                (Some(place), Some(Fault::Cut)) => return to.write_all(&block[..place]),
-                _ => to.write_all(block)?,
+            let length = from.read(&mut block)?;
+            if length == 0 {
+                return Ok(());
             }
+            let strikes = fault.as_ref().filter(|(_, now)| now.swap(false, Relaxed));
+            match strikes {
+                Some((Fault::Flip, _)) => block[length / 2] ^= 1,
+                Some((Fault::Cut, _)) => return to.write_all(&block[..length / 2]),
+                None => {}
+            }
+            to.write_all(&block[..length])?;
         }
     })();
     // Either end may be gone already.

@@ -2,7 +2,7 @@
 //! `deploy/slurm.sbatch` brings home, and what is told when a task dies. Not part of the
 //! suite, which needs no Slurm:
 //!
-//!     cargo test -p flitcast-tests --test slurm -- --ignored
+//!     cargo test -p flitcast-tests --test suite slurm:: -- --ignored
 
 use std::fs;
 use std::path::Path;

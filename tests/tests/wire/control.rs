@@ -18,8 +18,8 @@ use flitcast_proto::wire::control::{
 };
 use flitcast_proto::{PeId, RoundId, Tree};
 
-use crate::body;
-use crate::reference::Reference;
+use super::body;
+use super::reference::Reference;
 
 fn register() -> FromPe {
     FromPe::Register(Register {

@@ -33,9 +33,6 @@ use trouble::{Trouble, out_of_turn};
 /// What measuring an edge takes before a round that was not calibrated for: a command
 /// should begin at once.
 const SHORT_PROBE: Duration = Duration::from_millis(8);
-/// And all edges together: as many as are measured within this, then those that are to be
-/// like none of them.
-const SHORT_PROBES: Duration = Duration::from_secs(1);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -153,9 +150,7 @@ impl<'a> Conductor<'a> {
                 (measured, profile.model(), None)
             }
             None => {
-                let edges = self.request.tree.count() as u32;
-                let budget = SHORT_PROBE.min(SHORT_PROBES / edges);
-                let measured = self.measure(budget, SHORT_PROBES).await?;
+                let measured = self.measure(SHORT_PROBE, false).await?;
                 let model = measured_model(&measured.edges, self.request);
                 (measured, model, Some(began.elapsed()))
             }

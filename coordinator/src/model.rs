@@ -25,13 +25,21 @@ pub const BUFFER_BYTES: u64 = 4 << 20;
 pub struct Measurement {
     /// By PE index; `[0]` is not looked at.
     pub edges: Vec<MeasuredEdge>,
-    /// By PE index: the PE to whose edge's rate and burst an edge's were taken to be alike, if
-    /// only its latencies were measured.
-    pub alike: Vec<Option<PeId>>,
+    /// By PE index: what an edge was taken to be like, if it was not measured whole.
+    pub alike: Vec<Option<Alike>>,
     /// Offsets to P0's clock, by PE index.
     pub clocks: Vec<ClockOffset>,
     /// What the edges were fitted to, if they were measured just now.
     pub fits: Vec<EdgeFit>,
+}
+
+/// Of an edge that was not measured whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alike {
+    /// The PE whose edge's rate and burst it is taken to have.
+    pub other: PeId,
+    /// Whether its latencies were measured; else they are taken to be the other's, too.
+    pub asked: bool,
 }
 
 /// What processes on this machine cost, where nobody has calibrated: about what

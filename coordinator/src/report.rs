@@ -195,13 +195,16 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             None => "as the profile has them".to_owned(),
         },
     ));
-    let alike = outcome.rounds.measured.alike.iter().flatten().count();
-    if alike > 0 {
+    let alike = || outcome.rounds.measured.alike.iter().flatten();
+    if let Some(first) = alike().next() {
         let edges = request.tree.count() - 1;
         out.push_str(&format!(
-            "               {} of {edges} of them whole, the others' latencies: \
-             their rates are taken to be alike\n",
-            edges - alike
+            "               {} of {edges} edges whole; {}\n",
+            edges - alike().count(),
+            match first.asked {
+                true => "of the others the latencies, their rates are taken to be alike",
+                false => "on one machine, the others are taken to be alike",
+            }
         ));
     }
     if let Some(told) = request.guard.told() {
@@ -293,6 +296,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let edges = tree.pes().skip(1).map(|pe| {
         let edge = outcome.rounds.measured.edges[pe.index()].values();
         let parent = tree.parent(pe).map(|parent| parent.0);
+        let alike = outcome.rounds.measured.alike[pe.index()];
         let shaped = request.links[pe.index()].map(|asked| asked.edge());
         let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
         json!({
@@ -300,7 +304,8 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "child": pe.0,
             "down": link(edge.down),
             "up": link(edge.up),
-            "rate_of": outcome.rounds.measured.alike[pe.index()].map(|pe| pe.0),
+            "rate_of": alike.map(|alike| alike.other.0),
+            "latency_of": alike.filter(|alike| !alike.asked).map(|alike| alike.other.0),
             "shaped": shaped,
         })
     });

@@ -7,6 +7,7 @@ mod args;
 mod host_fit;
 mod report;
 mod rounded;
+mod this_host;
 mod workloads;
 
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ use crate::args::OutputFormat;
 use crate::cluster::LogArgs;
 use crate::guard::Guard;
 use crate::link_spec::LinkSpec;
-use crate::model::{BUFFER_BYTES, Measurement, foresee, local_host, ports};
+use crate::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
 use crate::outcome::Outcome;
 use crate::pictures::Pictures;
 use crate::profile::{Fit, Profile, Relay, parents};
@@ -42,6 +43,7 @@ use workloads::{PACED, WORKLOADS};
 
 pub use args::CalibrateArgs;
 pub use report::{json, table};
+pub use this_host::measure_host;
 
 /// The part of the time that the edges get; the rounds get the rest.
 const EDGES_SHARE: f64 = 0.4;
@@ -262,7 +264,7 @@ impl Calibration {
             encrypted: self.guard.is_encrypted(),
             pacing: Pacing::default(),
             flit_bytes: self.flit_bytes,
-            host: local_host(),
+            host: assumed_host(),
             ports: ports(request),
             buffer_bytes: BUFFER_BYTES,
             relay: None,

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::console::Console;
+use crate::host_costs::{self, HostCosts, Source};
 use crate::live;
 use crate::model::{Measurement, foresee, measured_model};
 use crate::otel;
@@ -43,6 +44,8 @@ pub struct Rounds {
     pub bytes: Vec<u64>,
     /// The edges and the clocks, the latter as sure as they were after the last round.
     pub measured: Measurement,
+    /// What the processes were taken to cost.
+    pub costs: HostCosts,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What a round was expected to take.
@@ -136,7 +139,7 @@ impl<'a> Conductor<'a> {
         self.bytes = self.assign().await?;
         self.enter(Phase::Probe);
         let began = Instant::now();
-        let (mut measured, model, probing) = match &self.request.profile {
+        let (mut measured, costs, model, probing) = match &self.request.profile {
             Some(profile) => {
                 // An edge stays what it is; clocks drift.
                 let clocks = self.clocks().await?;
@@ -147,12 +150,18 @@ impl<'a> Conductor<'a> {
                     clocks,
                     fits: Vec::new(),
                 };
-                (measured, profile.model(), None)
+                let model = profile.model();
+                let costs = HostCosts {
+                    host: model.host,
+                    source: Source::Profile,
+                };
+                (measured, costs, model, None)
             }
             None => {
                 let measured = self.measure(SHORT_PROBE, false).await?;
-                let model = measured_model(&measured.edges, self.request);
-                (measured, model, Some(began.elapsed()))
+                let costs = host_costs::of(self.request);
+                let model = measured_model(&measured.edges, costs.host, self.request);
+                (measured, costs, model, Some(began.elapsed()))
             }
         };
         let measured_at = Instant::now();
@@ -191,6 +200,7 @@ impl<'a> Conductor<'a> {
         Ok(Rounds {
             bytes: self.bytes.clone(),
             measured,
+            costs,
             pacing,
             prediction,
             probing,

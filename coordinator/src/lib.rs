@@ -21,6 +21,7 @@ mod conduct;
 mod console;
 mod edge_file;
 mod guard;
+mod host_costs;
 mod kept;
 mod leash;
 mod link_spec;
@@ -99,6 +100,7 @@ pub fn main() -> ExitCode {
         Command::SelfServe { listen } => node::self_serve(listen),
         Command::Health(args) => node::health(&args),
         Command::Bench(args) => time(args, &logs, seen),
+        Command::Calibrate(args) if args.host => measure_host_and_report(args.format, &logs),
         Command::Calibrate(args) => match args.understand() {
             Ok(calibration) => observed(seen, calibrate_and_report(&calibration, &logs)),
             Err(faults) => Ok(refuse(&faults)),
@@ -317,6 +319,17 @@ async fn calibrate_and_report(
             OutputFormat::Json => calibrate::json(found),
         };
         (printed, ExitCode::SUCCESS)
+    })
+}
+
+/// `flitcast calibrate --host`. Nobody watches or traces it: another command may be waiting.
+fn measure_host_and_report(format: OutputFormat, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let measured = conducting()?.block_on(async {
+        let mut interrupts = Interrupts::new()?;
+        calibrate::measure_host(logs, &mut interrupts).await
+    })?;
+    report_end(measured, format, &Story::default(), |measured| {
+        (measured.told(format), ExitCode::SUCCESS)
     })
 }
 

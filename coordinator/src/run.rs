@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::{Cluster, Crew, LogArgs};
 use crate::conduct::{self, conduct};
 use crate::console::Console;
+use crate::host_costs;
 use crate::kept;
 use crate::live;
 use crate::model::Measurement;
@@ -68,16 +69,36 @@ pub async fn run(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
+    tokio::select! {
+        () = host_costs::ensure(request) => {}
+        () = interrupts.next() => return Ok(Ended::Interrupted),
+    }
+    let ended = rounds(request, logs, interrupts).await?;
+    if let Ended::Done(outcome) = &ended {
+        host_costs::learn(request, outcome);
+    }
+    if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
+        kept::note(file, &noted(request, &ended));
+    }
+    Ok(ended)
+}
+
+/// The same on a host that is known as well as it will be, and of which nothing is learned.
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn rounds(
+    request: &Request,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Ended<Box<Outcome>>> {
     let done = async |cluster: &mut Cluster, console: &Console, launching| {
         let rounds = conduct(cluster, request, console).await?;
         Ok(Box::new(Outcome::new(launching, &request.tree, rounds)))
     };
     let pes: Vec<PeId> = request.tree.pes().collect();
-    let ended = on_a_cluster(request, &pes, logs, interrupts, done).await?;
-    if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
-        kept::note(file, &noted(request, &ended));
-    }
-    Ok(ended)
+    on_a_cluster(request, &pes, logs, interrupts, done).await
 }
 
 /// `scatter by fdf`.

@@ -419,11 +419,12 @@ pub struct NodeArgs {
     /// Join the next command when one is over, until this is stopped.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub stay: bool,
-    /// Run the commands of `flitcast map`. Whoever may give them is then whoever has this
-    /// user's rights on this host; never done over --insecure connections to other hosts.
+    /// Run the commands of `flitcast map`: whoever has the coordinator's certificate then has
+    /// this user's rights on this host.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub commands: bool,
-    /// Show no certificate, and believe anybody; the command needs its --insecure as well.
+    /// Show no certificate, and ask for none; the command needs its --insecure as well. The PE
+    /// then plays synthetic messages only: it reads and writes no files and runs no commands.
     #[arg(
         long,
         help_heading = "Joining",

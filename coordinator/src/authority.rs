@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use flitcast_node::security::Name;
+use flitcast_node::security::{Name, Revoked};
 use flitcast_proto::wire::admission::IssuedCredentials;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, Error,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
+    DistinguishedName, DnType, Error, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair,
+    KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 
 /// Clocks may differ by so much for a certificate to be good at once everywhere.
@@ -29,6 +30,12 @@ impl Validity {
         }
     }
 
+    /// No longer than `end`.
+    fn within(self, end: SystemTime) -> Validity {
+        let until = self.until.min(end);
+        Validity { until, ..self }
+    }
+
     fn put(self, params: &mut CertificateParams) {
         params.not_before = self.from.into();
         params.not_after = self.until.into();
@@ -36,9 +43,11 @@ impl Validity {
 }
 
 /// Who issues certificates: its key, and nothing that was parsed. The certificate of the
-/// authority follows from the key and the name that all authorities have.
+/// authority follows from the key and the name that all authorities have; only when it ends
+/// has to be told.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
+    ends: SystemTime,
 }
 
 /// A certificate with its private key.
@@ -49,6 +58,10 @@ pub struct Issued {
     pub pem: String,
     /// Its key.
     pub key: KeyPair,
+    /// Its number.
+    pub serial: Vec<u8>,
+    /// How long it is good.
+    pub until: SystemTime,
 }
 
 impl Issued {
@@ -65,7 +78,8 @@ impl Issued {
 impl Authority {
     /// A new one, and its certificate.
     pub fn found(validity: Validity) -> Result<(Authority, Issued), Error> {
-        let mut params = authority_params();
+        let (mut params, serial) = (authority_params(), serial()?);
+        params.serial_number = Some(SerialNumber::from_slice(&serial));
         let key = KeyPair::generate()?;
         validity.put(&mut params);
         let issuer = CertifiedIssuer::self_signed(params, &key)?;
@@ -75,21 +89,31 @@ impl Authority {
             certificate,
             pem,
             key,
+            serial,
+            until: validity.until,
         };
-        Ok((Authority::of_key(known), issued))
+        Ok((Authority::of_key(known, validity.until), issued))
     }
 
-    /// The one that has this key.
-    pub fn of_key(key: KeyPair) -> Authority {
+    /// The one that has this key, and ends then.
+    pub fn of_key(key: KeyPair, ends: SystemTime) -> Authority {
         Authority {
             issuer: Issuer::new(authority_params(), key),
+            ends,
         }
     }
 
-    /// A certificate for `name`.
+    /// When it ends.
+    pub fn ends(&self) -> SystemTime {
+        self.ends
+    }
+
+    /// A certificate for `name`, good no longer than the authority itself.
     pub fn issue(&self, name: Name, validity: Validity) -> Result<Issued, Error> {
+        let (validity, serial) = (validity.within(self.ends), serial()?);
         let mut params = CertificateParams::new(vec![name.host()])?;
         params.distinguished_name = called(&format!("Flitcast {name}"));
+        params.serial_number = Some(SerialNumber::from_slice(&serial));
         validity.put(&mut params);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -104,8 +128,42 @@ impl Authority {
             certificate: certificate.der().to_vec(),
             pem: certificate.pem(),
             key,
+            serial,
+            until: validity.until,
         })
     }
+
+    /// A list of what it has revoked, in PEM. There is none after it, but when more is
+    /// revoked; so it holds as long as the authority.
+    pub fn revoke(&self, list: &[Revoked], now: SystemTime) -> Result<String, Error> {
+        let revoked = list.iter().map(|one| RevokedCertParams {
+            serial_number: SerialNumber::from_slice(&one.serial),
+            revocation_time: one.since.into(),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let since = now.duration_since(SystemTime::UNIX_EPOCH);
+        let params = CertificateRevocationListParams {
+            this_update: now.into(),
+            next_update: self.ends.into(),
+            // Each has to have a higher one than the last.
+            crl_number: SerialNumber::from(since.unwrap_or_default().as_millis() as u64),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.issuer)?.pem()
+    }
+}
+
+/// A number that no other certificate has: 16 bytes, of which the first is such that they are
+/// encoded as they are.
+fn serial() -> Result<Vec<u8>, Error> {
+    let mut serial = vec![0; 16];
+    let drawn = rustix::rand::getrandom(&mut serial, rustix::rand::GetRandomFlags::empty());
+    drawn.map_err(|_| Error::RingUnspecified)?;
+    serial[0] = serial[0] & 0x3f | 0x40;
+    Ok(serial)
 }
 
 /// An authority that lives as long as one launch, and what it has issued for itself.

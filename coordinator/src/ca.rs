@@ -4,23 +4,34 @@
 //! ca.pem  ca.key                      the authority: who has this key makes PEs
 //! coordinator.pem  coordinator.key
 //! p0.pem  p0.key  p1.pem  p1.key ..
+//! issued.txt                          all that was issued
+//! revoked.pem                         what was revoked, if anything
 //! ```
 //!
-//! A PE needs `ca.pem` and its own two files. A certificate that is issued again takes the
+//! A PE needs `ca.pem`, its own two files, and `revoked.pem` where there is one. A certificate that is issued again takes the
 //! place of the old one; who is connected stays so.
 
+mod ledger;
+mod revoke;
+
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use flitcast_node::security::{AUTHORITY_FILE, Identity, Name, SecurityError, private_key};
+use flitcast_node::security::{
+    AUTHORITY_FILE, Identity, Name, SecurityError, authority_ends, private_key,
+};
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 use rcgen::KeyPair;
+use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use crate::authority::{Authority, Issued, Validity};
+use ledger::Entry;
+use revoke::{RevokeArgs, revoke};
 
 const AUTHORITY_KEY_FILE: &str = "ca.key";
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -31,7 +42,8 @@ const EXAMPLES: &str = "\
 Examples:
   flitcast ca init credentials --pes 8
   flitcast scatter --cluster cluster.toml --credentials credentials --size 1MiB
-  flitcast ca issue credentials p3 coordinator";
+  flitcast ca issue credentials p3 coordinator
+  flitcast ca revoke credentials p3";
 
 /// Arguments of `flitcast ca`.
 #[derive(Debug, Args)]
@@ -46,8 +58,10 @@ enum What {
     /// Found an authority in a new folder, and issue certificates for a cluster.
     Init(InitArgs),
     /// Issue certificates, anew for those that have some: the old ones stay good until
-    /// they expire.
+    /// they expire or are revoked.
     Issue(IssueArgs),
+    /// Revoke all certificates that somebody has had until now.
+    Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -58,10 +72,10 @@ struct InitArgs {
     /// Issue certificates for the coordinator and for P0 and so on, so many PEs.
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
-    /// How long the authority is good for.
+    /// How long the authority is good for, and with it all that it issues.
     #[arg(long, value_name = "DAYS", default_value_t = 3650)]
     authority_days: u32,
-    /// How long the certificates are good for.
+    /// How long the certificates are good for: at most as long as the authority.
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
 }
@@ -77,7 +91,7 @@ struct IssueArgs {
     /// For the coordinator and for P0 and so on, so many PEs.
     #[arg(long, value_name = "N", conflicts_with = "names")]
     pes: Option<u32>,
-    /// How long the certificates are good for.
+    /// How long the certificates are good for: at most as long as the authority.
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
 }
@@ -113,6 +127,34 @@ pub enum CaError {
         /// Why not.
         source: rcgen::Error,
     },
+    /// A list cannot be made.
+    #[error("cannot make the list of revoked certificates: {source}")]
+    List {
+        /// Why not.
+        source: rcgen::Error,
+    },
+    /// There is nothing to be revoked.
+    #[error("{0} has no certificate that was issued here and is still good")]
+    NotIssued(String),
+    /// Two at the same time would lose what one of them notes.
+    #[error("{}: another `flitcast ca` is at work here: try again when it is done", .0.display())]
+    Busy(PathBuf),
+    /// The ledger was changed by hand.
+    #[error("{}:{line}: this is no line that `flitcast ca` has written", path.display())]
+    Ledger {
+        /// The ledger.
+        path: PathBuf,
+        /// Which line.
+        line: usize,
+    },
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A file cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
@@ -132,6 +174,7 @@ pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaEr
     match args.what {
         What::Init(args) => init(&args, out),
         What::Issue(args) => issue(&args, out),
+        What::Revoke(args) => revoke(&args, out),
     }
 }
 
@@ -150,8 +193,9 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaEr
     }
     let founded = found(&args.folder, args.authority_days);
     let authority = founded.map_err(|fault| vec![fault])?;
-    issue_all(&args.folder, &authority, &names, args.days).map_err(|fault| vec![fault])?;
-    Ok(say(out, &args.folder, &names, args.days))
+    let issued = issue_all(&args.folder, &authority, &names, args.days);
+    let until = issued.map_err(|fault| vec![fault])?;
+    Ok(say(out, &args.folder, &names, until, authority.ends()))
 }
 
 /// Founds an authority in a folder that is not there yet, and issues certificates for the
@@ -164,7 +208,7 @@ pub fn make(folder: &Path, pes: u32, days: u32) -> Result<(), CaError> {
     let authority = found(folder, days)?;
     let pes = (0..pes).map(|pe| Name::Pe(PeId(pe)));
     let names: Vec<Name> = std::iter::once(Name::Coordinator).chain(pes).collect();
-    issue_all(folder, &authority, &names, days)
+    issue_all(folder, &authority, &names, days).map(drop)
 }
 
 fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaError>> {
@@ -183,10 +227,13 @@ fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Ca
     if !faults.is_empty() {
         return Err(faults);
     }
-    let issued = authority_in(&args.folder)
-        .and_then(|authority| issue_all(&args.folder, &authority, &names, args.days));
-    issued.map_err(|fault| vec![fault])?;
-    Ok(say(out, &args.folder, &names, args.days))
+    let issued = locked(&args.folder).and_then(|_lock| {
+        let authority = authority_in(&args.folder)?;
+        let until = issue_all(&args.folder, &authority, &names, args.days)?;
+        Ok((until, authority.ends()))
+    });
+    let (until, ends) = issued.map_err(|fault| vec![fault])?;
+    Ok(say(out, &args.folder, &names, until, ends))
 }
 
 fn check_days(option: &'static str, days: u32, faults: &mut Vec<CaError>) {
@@ -234,7 +281,21 @@ fn authority_in(folder: &Path) -> Result<Authority, CaError> {
         path,
         why: "it is no key of an authority that `flitcast ca init` has founded".to_owned(),
     })?;
-    Ok(Authority::of_key(key))
+    Ok(Authority::of_key(key, authority_ends(folder)?))
+}
+
+/// Nobody else issues or revokes there meanwhile.
+fn locked(folder: &Path) -> Result<File, CaError> {
+    let failed = |source| CaError::Read {
+        path: folder.join(AUTHORITY_KEY_FILE),
+        source,
+    };
+    let lock = File::open(folder.join(AUTHORITY_KEY_FILE)).map_err(failed)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(CaError::Busy(folder.to_owned())),
+        Err(error) => Err(failed(error.into())),
+    }
 }
 
 fn issue_all(
@@ -242,48 +303,65 @@ fn issue_all(
     authority: &Authority,
     names: &[Name],
     days: u32,
-) -> Result<(), CaError> {
+) -> Result<SystemTime, CaError> {
+    let mut until = authority.ends();
     for &name in names {
         let issued = authority.issue(name, Validity::of(days * DAY));
         let issued = issued.map_err(|source| CaError::Issue {
             name: name.to_string(),
             source,
         })?;
+        until = issued.until;
+        let serial = issued.serial.clone();
+        ledger::note(
+            folder,
+            &Entry {
+                name,
+                serial,
+                until,
+            },
+        )?;
         write(folder, &issued, &name.certificate_file(), &name.key_file())?;
         // What cannot be used is told now: a key that is not the certificate's, say.
         Identity::load(folder, name)?;
     }
-    Ok(())
+    Ok(until)
 }
 
-/// Writes both files, each whole or not at all, the key first: nobody but their owner
-/// ever has it.
+/// Writes both files, the key first: nobody but their owner ever has it, and a certificate is
+/// for all to see.
 fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> Result<(), CaError> {
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            Ok(file.persist(&path)?)
-        });
-        written.map_err(|source| CaError::Write {
-            path: path.clone(),
-            source,
-        })
-    };
-    put(key, &issued.key.serialize_pem())?;
-    let certificate = put(certificate, &issued.pem)?;
-    // A temporary file is its owner's alone; a certificate is for all to see.
-    let mode = rustix::fs::Mode::from_raw_mode(0o644);
-    rustix::fs::fchmod(&certificate, mode).map_err(|source| CaError::Write {
-        path: folder.to_owned(),
-        source: source.into(),
-    })
+    put(folder, key, &issued.key.serialize_pem(), 0o600)?;
+    put(folder, certificate, &issued.pem, 0o644)
 }
 
-fn say(out: &mut dyn Write, folder: &Path, names: &[Name], days: u32) -> io::Result<()> {
+/// Writes a file, whole or not at all.
+fn put(folder: &Path, name: &str, text: &str, mode: u32) -> Result<(), CaError> {
+    let path = folder.join(name);
+    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        // A temporary file is its owner's alone.
+        rustix::fs::fchmod(file.as_file(), rustix::fs::Mode::from_raw_mode(mode))?;
+        file.as_file().sync_all()?;
+        Ok(file.persist(&path)?)
+    });
+    written
+        .map(drop)
+        .map_err(|source| CaError::Write { path, source })
+}
+
+fn say(
+    out: &mut dyn Write,
+    folder: &Path,
+    names: &[Name],
+    until: SystemTime,
+    ends: SystemTime,
+) -> io::Result<()> {
     let folder = folder.display();
-    let until = humantime::format_rfc3339_seconds(SystemTime::now() + days * DAY);
+    let (until, ends) = (
+        humantime::format_rfc3339_seconds(until),
+        humantime::format_rfc3339_seconds(ends),
+    );
     match names {
         [] => writeln!(
             out,
@@ -298,5 +376,9 @@ fn say(out: &mut dyn Write, folder: &Path, names: &[Name], days: u32) -> io::Res
             "in {folder}: certificates for {} from {first} to {last}, good until {until}",
             names.len()
         ),
-    }
+    }?;
+    writeln!(
+        out,
+        "the authority itself ends at {ends}, and all that it has issued"
+    )
 }

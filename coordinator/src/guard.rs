@@ -100,6 +100,19 @@ impl Guard {
         }
     }
 
+    /// Whether PEs that are guarded so read and write files, and run commands.
+    ///
+    /// # Errors
+    ///
+    /// They do not know whose word that would be.
+    pub fn check_files(&self, placement: &Placement) -> Result<(), GuardFault> {
+        match (self, &placement.kept) {
+            (Guard::Insecure, Some(_)) => Err(GuardFault::KeptForAnybody),
+            (Guard::Insecure, None) if placement.is_joined() => Err(GuardFault::JoinedAnybody),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether it is the same, however the folder is called.
     fn is(&self, other: &Guard) -> bool {
         match (self, other) {
@@ -164,6 +177,21 @@ pub enum GuardFault {
         "processes that join must show who they are: --credentials DIR (`flitcast ca init` makes one), or else --insecure, for anybody to be let in"
     )]
     Unguarded,
+    /// PEs have joined whoever listens.
+    #[error(
+        "PEs that join with --insecure play synthetic messages only, since they do not know at whose word they would read and write files, or run commands: give both ends --credentials DIR (`flitcast ca init` makes one)"
+    )]
+    JoinedAnybody,
+    /// Those that are kept do so all the time.
+    #[error(
+        "PEs that are kept with --insecure play synthetic messages only, since they do not know at whose word they would read and write files, or run commands: leave out --insecure, and take the cluster down and up again"
+    )]
+    KeptForAnybody,
+    /// Commands would be sent in the clear.
+    #[error(
+        "with --insecure, anybody on the way could run commands on the hosts of the PEs: leave it out, and certificates are made for the run"
+    )]
+    PlainCommands,
     /// It is typed what `flitcast up` has settled.
     #[error(
         "this cluster is up, and guarded as `flitcast up` was told: leave out --credentials and --insecure, or take it down"

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use flitcast_node::allowed::Allowed;
 use flitcast_node::door::listen;
 use flitcast_node::health::{self, State};
-use flitcast_node::join::{JoinConfig, join};
+use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
-use flitcast_node::task::Commands;
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::admission::Admission;
@@ -50,6 +50,10 @@ enum JoinFault {
         "who joins must show who it is: --credentials DIR (`flitcast ca init` makes one), or else --insecure"
     )]
     Unguarded,
+    #[error(
+        "--commands: with --insecure, anybody who listens at {0} could run commands here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
+    )]
+    CommandsForAnybody(String),
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
     #[error("{0:#}")]
@@ -191,11 +195,10 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
             coordinator,
             cluster: admission.cluster,
             secret: admission.secret,
+            allowed: Allowed::started(pe, &security, coordinator),
             security,
             timeouts: args.timeouts.unwrap_or_default(),
             tally: Tally::default(),
-            // Who started it may have it run what it could run itself.
-            commands: Commands::Run,
         };
         if let Some(metrics) = metrics {
             metrics.tell_of_pe(pe, config.tally.clone());
@@ -209,6 +212,9 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 /// All that can be known to be wrong before anybody is called.
 fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>> {
     let mut faults = Vec::new();
+    if args.commands && args.insecure {
+        faults.push(JoinFault::CommandsForAnybody(at.clone()));
+    }
     let place = place(args.pe, &args.pes, at)
         .map_err(|all| faults.extend(all))
         .ok();
@@ -223,15 +229,15 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
         }
     };
     match (place, wait, shown) {
-        (Some((pe, coordinator)), Ok(wait), Some(security)) if faults.is_empty() => {
+        (Some((pe, coordinator)), Ok(wait), Some(credentials)) if faults.is_empty() => {
             Ok(JoinConfig {
                 pe,
                 coordinator,
                 listen: args.listen,
-                security,
+                credentials,
                 wait: wait.map_or(WAIT, Duration::from_nanos),
                 stays: args.stay,
-                // Who keeps it may have it run what it could run itself.
+                // Whose keeper it is may have it run what it could run itself.
                 commands: args.commands || args.kept,
                 tally: Tally::default(),
             })
@@ -241,20 +247,22 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
 }
 
 /// What who joins shows.
-fn shown(args: &NodeArgs, pe: PeId) -> Result<Security, JoinFault> {
+fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
     let admission = match args.kept {
         true => Some(admitted_and_kept().map_err(JoinFault::Unkept)?),
         false => None,
     };
     let issued = admission.as_ref().and_then(|it| it.credentials.as_ref());
-    let identity = match (&args.credentials, issued) {
-        (Some(folder), _) => Identity::load(folder, Name::Pe(pe))?,
-        (None, Some(issued)) => Identity::issued(issued, Name::Pe(pe))?,
+    let credentials = match (&args.credentials, issued) {
+        (Some(folder), _) => Credentials::Folder(folder.clone()),
+        (None, Some(issued)) => Credentials::Issued(Identity::issued(issued, Name::Pe(pe))?),
         // Who keeps it has said so.
-        (None, None) if args.insecure || args.kept => return Ok(Security::Plain),
+        (None, None) if args.insecure || args.kept => Credentials::None,
         (None, None) => return Err(JoinFault::Unguarded),
     };
-    Ok(Security::Tls(identity))
+    // What is wrong with it is told before anybody is called.
+    credentials.security(pe)?;
+    Ok(credentials)
 }
 
 /// Which PE is to be played, and where it joins.

@@ -302,6 +302,10 @@ impl Request {
                 fault,
             ));
         }
+        if let (Some(guard), Some(placement), Some(_)) = (&guard, &placement, &args.input) {
+            let fault = guard.check_files(placement).err();
+            faults.extend(fault.map(RequestError::from));
+        }
         if let (Some(profile), Some(guard)) = (&profile, &guard)
             && profile.encrypted != guard.is_encrypted()
         {

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
@@ -19,14 +20,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::allowed::Allowed;
 use crate::coordinator::{Coordinator, dial};
 use crate::counters::Tally;
 use crate::door::listen;
 use crate::health::State;
 use crate::limits::{self, Timeouts};
-use crate::security::{Security, Transport};
+use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::{NodeConfig, NodeError, serve};
-use crate::task::Commands;
 
 /// Who joins, and where.
 #[derive(Clone, Debug)]
@@ -37,16 +38,43 @@ pub struct JoinConfig {
     pub coordinator: String,
     /// What the PE listens on; `None`: the address that the cluster file gives it.
     pub listen: Option<SocketAddr>,
-    /// How its connections are guarded.
-    pub security: Security,
+    /// What it shows, read anew each time that it joins: it may have been issued again, or
+    /// others revoked, since.
+    pub credentials: Credentials,
     /// How long it tries to reach the coordinator; of no account for one that stays.
     pub wait: Duration,
     /// Whether it joins the next cluster when one is over, until it is stopped.
     pub stays: bool,
     /// What it counts, in all clusters that it joins.
     pub tally: Tally,
-    /// Whether it runs what the coordinator says.
+    /// Whether it runs commands, for who shows a certificate.
     pub commands: bool,
+}
+
+/// What who joins shows.
+#[derive(Clone, Debug)]
+pub enum Credentials {
+    /// Nothing, and asks for nothing.
+    None,
+    /// What who keeps it has issued for it.
+    Issued(Identity),
+    /// What is in this folder.
+    Folder(PathBuf),
+}
+
+impl Credentials {
+    /// How connections of a PE are guarded with it.
+    ///
+    /// # Errors
+    ///
+    /// What is in the folder is not good now.
+    pub fn security(&self, pe: PeId) -> Result<Security, SecurityError> {
+        match self {
+            Credentials::None => Ok(Security::Plain),
+            Credentials::Issued(identity) => Ok(Security::Tls(identity.clone())),
+            Credentials::Folder(folder) => Identity::load(folder, Name::Pe(pe)).map(Security::Tls),
+        }
+    }
 }
 
 /// Why a PE did not join, or ended before it was told to.
@@ -207,12 +235,14 @@ async fn play(
 
 /// Calls the coordinator, once, and says who wants to join.
 async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome), NodeError> {
-    let JoinConfig { pe, security, .. } = config;
+    let pe = config.pe;
+    let security = config.credentials.security(pe)?;
+    let allowed = Allowed::joined(pe, &security, config.commands);
     // Its own, until it is told those of the cluster.
     let timeouts = Timeouts::default();
-    let (addr, mut stream) = call(config, &timeouts).await?;
+    let (addr, mut stream) = call(config, &security, &timeouts).await?;
     let failed = |source| NodeError::Coordinator { addr, source };
-    let asked = timeout(timeouts.handshake, ask(config, addr, &mut stream)).await;
+    let asked = timeout(timeouts.handshake, ask(config, &allowed, &mut stream)).await;
     let welcome = match asked {
         Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
         Ok(Err(error)) => return Err(failed(error)),
@@ -226,39 +256,23 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         }
     };
     let node = NodeConfig {
-        pe: *pe,
+        pe,
         coordinator: addr,
         cluster: welcome.cluster,
         secret: welcome.secret,
-        security: security.clone(),
+        security,
         timeouts: welcome.timeouts.into(),
         tally: config.tally.clone(),
-        commands: commands(config, addr),
+        allowed,
     };
     let channel = Coordinator::over(stream, &node.timeouts, &node.tally);
     Ok((channel, node, welcome))
 }
 
-/// Whether commands are run for who listens there. Over a plain connection anybody on the way
-/// could say them.
-fn commands(config: &JoinConfig, coordinator: SocketAddr) -> Commands {
-    let pe = config.pe;
-    match (config.commands, &config.security) {
-        (false, _) => Commands::Refuse(format!(
-            "{pe} was not started to run commands: start it with `flitcast node --join .. --commands`"
-        )),
-        (true, Security::Plain) if !coordinator.ip().to_canonical().is_loopback() => {
-            Commands::Refuse(format!(
-                "{pe} runs no commands over a plain connection: use --credentials instead of --insecure"
-            ))
-        }
-        (true, _) => Commands::Run,
-    }
-}
-
 /// Connects to the first of the coordinator's addresses that lets us.
 async fn call(
     config: &JoinConfig,
+    security: &Security,
     timeouts: &Timeouts,
 ) -> Result<(SocketAddr, Transport), NodeError> {
     let name = &config.coordinator;
@@ -272,7 +286,7 @@ async fn call(
         .map_err(lookup)?;
     let mut last = lookup(io::Error::other("there is no such host"));
     for addr in found {
-        match dial(addr, &config.security, timeouts).await {
+        match dial(addr, security, timeouts).await {
             Ok(stream) => return Ok((addr, stream)),
             Err(error) => last = error,
         }
@@ -281,17 +295,13 @@ async fn call(
 }
 
 /// Says who wants to join, and hears the answer.
-async fn ask(
-    config: &JoinConfig,
-    coordinator: SocketAddr,
-    stream: &mut Transport,
-) -> io::Result<ToPe> {
+async fn ask(config: &JoinConfig, allowed: &Allowed, stream: &mut Transport) -> io::Result<ToPe> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut frame = Vec::new();
     let join = Join {
         pe: config.pe,
         stays: config.stays,
-        commands: commands(config, coordinator) == Commands::Run,
+        commands: allowed.commands.is_ok(),
     };
     FromPe::Join(join).put(&mut frame);
     stream.write_all(&frame).await?;
@@ -307,42 +317,4 @@ async fn ask(
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     ToPe::parse(&body).map_err(|e| invalid(e.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_are_run_if_that_was_asked_for_and_nobody_is_on_the_way() {
-        let config = |commands| JoinConfig {
-            pe: PeId(3),
-            coordinator: String::new(),
-            listen: None,
-            security: Security::Plain,
-            wait: Duration::ZERO,
-            stays: true,
-            tally: Tally::default(),
-            commands,
-        };
-        let refused = |commands, at: &str| {
-            let at = at.parse().expect("an address");
-            match super::commands(&config(commands), at) {
-                Commands::Run => None,
-                Commands::Refuse(why) => Some(why),
-            }
-        };
-        let idle = refused(false, "127.0.0.1:1").expect("nobody asked for it");
-        assert!(
-            idle.contains("P3 was not started to run commands"),
-            "{idle}"
-        );
-        for loopback in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            assert_eq!(refused(true, loopback), None);
-        }
-        for elsewhere in ["10.0.0.1:1", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1"] {
-            let why = refused(true, elsewhere).expect("it is plain");
-            assert!(why.contains("over a plain connection"), "{why}");
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! rounds; [`join::join`] does so for a PE that nobody has started for this launch. It asks the state machine of `flitcast-proto` what to do and moves the
 //! bytes; it knows nothing of algorithms.
 
+pub mod allowed;
 mod briefing;
 pub mod channel;
 mod clock;

@@ -2,27 +2,30 @@
 //! it: TLS 1.3, with a certificate on both sides that one authority has issued for one
 //! name. What is said over it is not this module's business, nor is issuing.
 
+mod believed;
 mod explain;
 mod name;
+mod revoked;
 mod transport;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use flitcast_proto::wire::admission::IssuedCredentials;
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier as _;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ClientConfig, ServerConfig};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use explain::{explained, told};
+use believed::Believed;
+use explain::{explained, explained_of, told, told_of};
 pub use name::Name;
+pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
 pub use transport::{Shown, Transport};
 
 /// Of the authority's certificate, in a folder of credentials.
@@ -67,6 +70,13 @@ pub enum SecurityError {
     },
 }
 
+impl SecurityError {
+    fn unfit(what: &str, why: String) -> SecurityError {
+        let what = what.to_owned();
+        SecurityError::Unfit { what, why }
+    }
+}
+
 /// How connections are guarded, seen from one process.
 #[derive(Clone, Debug)]
 pub enum Security {
@@ -81,6 +91,7 @@ pub enum Security {
 pub struct Identity {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
+    believed: Arc<Believed>,
 }
 
 impl Identity {
@@ -91,10 +102,14 @@ impl Identity {
     /// It is not for `name`, or not good now.
     pub fn issued(issued: &IssuedCredentials, name: Name) -> Result<Identity, SecurityError> {
         let authority = vec![CertificateDer::from(issued.authority.to_vec())];
+        let what = format!("the certificate of the authority that has issued that of {name}");
+        // It lasts as long as a launch, or as a cluster is up, and revokes nothing.
+        let believed = Believed::new(authority, None, &provider());
+        let believed = believed.map_err(|error| SecurityError::unfit(&what, told(&error)))?;
         let certificate = vec![CertificateDer::from(issued.certificate.to_vec())];
         let key = PrivatePkcs8KeyDer::from(issued.key.to_vec());
         let what = format!("the certificate issued for {name}");
-        Identity::new(authority, certificate, key.into(), name, &what)
+        Identity::new(believed, certificate, key.into(), name, &what)
     }
 
     /// What `folder` has for a process: `ca.pem`, and `p3.pem` with `p3.key` for P3.
@@ -104,12 +119,12 @@ impl Identity {
     /// A file is not there, others can read the key, or the certificate is not for
     /// `name` or not good now.
     pub fn load(folder: &Path, name: Name) -> Result<Identity, SecurityError> {
-        let authority = certificates(&folder.join(AUTHORITY_FILE))?;
+        let believed = believed_in(folder)?;
         let path = folder.join(name.certificate_file());
         let certificate = certificates(&path)?;
         let key = private_key(&folder.join(name.key_file()))?;
         let what = path.display().to_string();
-        Identity::new(authority, certificate, key, name, &what)
+        Identity::new(believed, certificate, key, name, &what)
     }
 
     /// What `folder` has for a process, to be told to it.
@@ -132,51 +147,68 @@ impl Identity {
 
     /// Checks at once what the others will check: a mistake is told where it was made.
     fn new(
-        authority: Vec<CertificateDer<'static>>,
+        believed: Believed,
         certificate: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
         name: Name,
         what: &str,
     ) -> Result<Identity, SecurityError> {
-        let unfit = |why: String| SecurityError::Unfit {
-            what: what.to_owned(),
-            why,
-        };
-        let refused = |error: rustls::Error| unfit(told(&error));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut roots = RootCertStore::empty();
-        for certificate in authority {
-            roots.add(certificate).map_err(refused)?;
-        }
-        let roots = Arc::new(roots);
-        let servers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone());
-        let servers = servers.build().map_err(|e| unfit(e.to_string()))?;
-        let clients = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
-        let clients = clients.build().map_err(|e| unfit(e.to_string()))?;
-        let (own, chain) = certificate
-            .split_first()
-            .ok_or_else(|| unfit("there is no certificate".to_owned()))?;
-        servers
-            .verify_server_cert(own, chain, &name.on_certificates(), &[], UnixTime::now())
-            .map_err(refused)?;
+        let refused = |error: rustls::Error| SecurityError::unfit(what, told_of(&error, name));
+        believed.check(&certificate, name).map_err(refused)?;
+        let provider = provider();
         let versions = &[&rustls::version::TLS13];
         let client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(versions)
             .map_err(refused)?
-            .with_webpki_verifier(servers)
+            .with_webpki_verifier(believed.servers.clone())
             .with_client_auth_cert(certificate.clone(), key.clone_key())
             .map_err(refused)?;
         let server = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(refused)?
-            .with_client_cert_verifier(clients)
+            .with_client_cert_verifier(believed.clients.clone())
             .with_single_cert(certificate, key)
             .map_err(refused)?;
         Ok(Identity {
             client: Arc::new(client),
             server: Arc::new(server),
+            believed: Arc::new(believed),
         })
     }
+
+    /// That the authority, which had not ended when this was loaded, has not done so since.
+    fn lasts(&self) -> io::Result<()> {
+        let invalid = |error| {
+            let why = format!("of the authority in ca.pem, {}", told(&error));
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        };
+        self.believed.lasts().map_err(invalid)
+    }
+}
+
+/// Of an authority in a folder, when it ends.
+///
+/// # Errors
+///
+/// It is none, or has ended.
+pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
+    let ends = believed_in(folder)?.ends();
+    ends.ok_or_else(|| {
+        let what = folder.join(AUTHORITY_FILE).display().to_string();
+        SecurityError::unfit(&what, "it does not say when it ends".to_owned())
+    })
+}
+
+/// Whom who has a folder believes: its authority, but for what the list beside that revokes.
+fn believed_in(folder: &Path) -> Result<Believed, SecurityError> {
+    let path = folder.join(AUTHORITY_FILE);
+    let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
+    let believed = Believed::new(authority, revoked, &provider());
+    believed.map_err(|error| SecurityError::unfit(&path.display().to_string(), told(&error)))
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
 }
 
 impl Security {
@@ -189,12 +221,13 @@ impl Security {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
+                identity.lasts()?;
                 let connector = TlsConnector::from(identity.client.clone());
                 let stream = Transport::buffered(stream);
                 let secured = connector.connect(to.on_certificates(), stream).await;
                 secured
-                    .map(|stream| Transport::tls(stream.into()))
-                    .map_err(explained)
+                    .map(|stream| Transport::tls(stream.into(), identity.believed.clone()))
+                    .map_err(|error| explained_of(error, to))
             }
         }
     }
@@ -209,10 +242,11 @@ impl Security {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
+                identity.lasts()?;
                 let acceptor = TlsAcceptor::from(identity.server.clone());
                 let secured = acceptor.accept(Transport::buffered(stream)).await;
                 secured
-                    .map(|stream| Transport::tls(stream.into()))
+                    .map(|stream| Transport::tls(stream.into(), identity.believed.clone()))
                     .map_err(explained)
             }
         }

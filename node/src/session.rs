@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use flitcast_proto::pe::Pe;
-use flitcast_proto::wire::control::{Assignment, FromPe, Prepare, Register, Report, ToPe};
+use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Register, Report, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use crate::allowed::Allowed;
 use crate::briefing::{brief, expected, is_left_out, is_order};
 use crate::clock::Alarm;
 use crate::connect::connect;
@@ -27,7 +28,7 @@ use crate::recorder::Recorder;
 use crate::round::{Round, blank_report};
 use crate::security::Security;
 use crate::store::{Outbox, Store};
-use crate::task::{self, Commands};
+use crate::task;
 use crate::{limits, probe, process};
 pub use error::NodeError;
 
@@ -48,8 +49,8 @@ pub struct NodeConfig {
     pub timeouts: Timeouts,
     /// What it counts.
     pub tally: Tally,
-    /// Whether it runs commands.
-    pub commands: Commands,
+    /// What it does at the coordinator's word.
+    pub allowed: Allowed,
 }
 
 /// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
@@ -179,6 +180,13 @@ async fn work(
             &ToPe::Assignment(assignment),
             "to one whom its tree lacks",
         ));
+    }
+    if matches!(assignment.payload, Payload::Files { .. }) {
+        config
+            .allowed
+            .files
+            .clone()
+            .map_err(NodeError::NotAllowed)?;
     }
     // At the same time: neighbours are not kept waiting for a large input to be read.
     let opening = async {

@@ -54,6 +54,11 @@ impl Joining {
         format!("{}.100:7117", self.net)
     }
 
+    /// An address of its own that ends so; P_i has that which ends with i + 1.
+    pub fn address(&self, last: u8) -> String {
+        format!("{}.{last}", self.net)
+    }
+
     /// Makes the credentials of an authority.
     #[track_caller]
     pub fn found(&self, name: &str) {

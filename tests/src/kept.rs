@@ -11,8 +11,8 @@ use crate::{Finished, Running, flitcast, scratch};
 #[derive(Debug)]
 pub struct Kept {
     dir: tempfile::TempDir,
-    /// What has brought it up; its processes are those of the cluster.
-    up: Option<Running>,
+    /// What has brought it up; their processes are those of the cluster.
+    up: Vec<Running>,
 }
 
 impl Kept {
@@ -30,7 +30,10 @@ impl Kept {
         }
         std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
         std::fs::create_dir(dir.path().join("run")).expect("it can be");
-        Kept { dir, up: None }
+        Kept {
+            dir,
+            up: Vec::new(),
+        }
     }
 
     /// P0 with P1 and P2, P3 below P1.
@@ -68,7 +71,16 @@ impl Kept {
     pub fn up(&mut self, line: &str) -> Finished {
         let mut up = self.start(line);
         let finished = up.coordinator_ends();
-        self.up = Some(up);
+        self.up = vec![up];
+        finished
+    }
+
+    /// Brings it up twice at the same moment.
+    #[track_caller]
+    pub fn up_twice(&mut self, line: &str) -> [Finished; 2] {
+        let mut both = [self.start(line), self.start(line)];
+        let finished = both.each_mut().map(Running::coordinator_ends);
+        self.up = both.into();
         finished
     }
 

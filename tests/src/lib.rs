@@ -25,6 +25,8 @@ pub mod scrape;
 pub mod slurm;
 pub mod ssh;
 pub mod storm;
+pub mod stranger;
+pub mod tap;
 
 pub use binary::{flitcast, scratch};
 pub use command::{parsed, printed, refused};

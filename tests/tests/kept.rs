@@ -297,3 +297,34 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     says(&finished, 130, &["interrupted"]);
     assert_eq!(cluster.known(), Vec::<String>::new());
 }
+
+/// Started at the same moment again and again, one brings it up, and the other says so; what
+/// the first one has made, the second leaves alone.
+#[test]
+fn of_two_that_bring_it_up_at_once_one_does() {
+    let mut cluster = Kept::tree(11);
+    for turn in 0..20 {
+        let mut all = cluster.up_twice("up FILE");
+        all.sort_by_key(|finished| finished.code);
+        let [first, second] = &all;
+        says(first, 0, &["kept is up"]);
+        match second.code {
+            // It came when all was done.
+            Some(0) => assert!(
+                [first, second]
+                    .iter()
+                    .any(|it| it.stdout.contains("kept is up already")),
+                "turn {turn}: {all:?}"
+            ),
+            _ => says(
+                second,
+                1,
+                &["cluster.toml: this cluster is being brought up by another"],
+            ),
+        }
+        assert_eq!(cluster.known().len(), 1, "turn {turn}");
+        assert_eq!(cluster.processes().len(), 5, "turn {turn}");
+        cluster.run("gather --cluster FILE --size 1KiB").ok();
+        down(&cluster);
+    }
+}

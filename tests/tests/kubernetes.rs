@@ -1,6 +1,6 @@
 //! `deploy/kubernetes.yaml`, as far as it can be tried without a cluster: the cluster file in
-//! it is good, and counts the same PEs as the rest. `.ci/run` holds it against Kubernetes'
-//! published schemas.
+//! it is good, and counts the same PEs as the rest; what its pods may reach, write and run is
+//! bounded. `.ci/run` holds it against Kubernetes' published schemas.
 
 use flitcast_tests::{run, scratch};
 
@@ -51,4 +51,68 @@ fn it_has_a_pod_and_a_folder_of_keys_for_each_pe() {
     }
     let items = MANIFESTS.matches("- {key: ").count();
     assert_eq!(items, 3 * PES);
+}
+
+/// What stands behind `key: ` on each line that begins with it.
+fn values<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
+    let key = format!("{key}: ");
+    let lines = text.lines().map(|line| line.trim_start_matches([' ', '-']));
+    lines.filter_map(|line| line.strip_prefix(&key)).collect()
+}
+
+/// The documents of this kind.
+fn documents(kind: &str) -> Vec<&'static str> {
+    let all = MANIFESTS.split("\n---\n");
+    all.filter(|it| values(it, "kind") == [kind]).collect()
+}
+
+#[test]
+fn its_images_are_named_by_digest() {
+    for job in documents("Job") {
+        let images = values(job, "image");
+        assert_eq!(images.len(), 1, "{images:?}");
+        let (_, digest) = images[0].split_once("@sha256:").expect(images[0]);
+        let is_hex = digest.bytes().all(|b| b.is_ascii_hexdigit());
+        assert!(digest.len() == 64 && is_hex, "{digest}");
+    }
+}
+
+#[test]
+fn what_a_pod_may_hold_and_write_is_bounded() {
+    let volumes = values(MANIFESTS, "emptyDir");
+    assert_eq!(volumes.len(), 2, "{volumes:?}");
+    for volume in volumes {
+        assert!(volume.contains("sizeLimit: "), "{volume}");
+    }
+    let jobs = documents("Job");
+    assert_eq!(jobs.len(), 2);
+    for job in jobs {
+        let limits = values(job, "limits");
+        let [limits] = limits[..] else {
+            panic!("{limits:?}");
+        };
+        for what in ["memory: ", "ephemeral-storage: "] {
+            assert!(limits.contains(what), "{limits}");
+        }
+        assert_eq!(values(job, "readOnlyRootFilesystem"), ["true"]);
+    }
+}
+
+/// To each other, and to the DNS.
+#[test]
+fn its_pods_reach_nobody_else() {
+    let policies = documents("NetworkPolicy");
+    let [policy] = policies[..] else {
+        panic!("{policies:?}");
+    };
+    assert_eq!(values(policy, "policyTypes"), ["[Ingress, Egress]"]);
+    let (_, egress) = policy.split_once("  egress:\n").expect("there is one");
+    let own = "{app.kubernetes.io/name: flitcast}";
+    let dns = [
+        "{kubernetes.io/metadata.name: kube-system}",
+        "{k8s-app: kube-dns}",
+    ];
+    assert_eq!(values(egress, "matchLabels"), [own, dns[0], dns[1]]);
+    assert_eq!(egress.matches("- to:\n").count(), 2);
+    assert_eq!(egress.matches("port: 53}").count(), 2);
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use flitcast_node::security::{Identity, Name};
+use flitcast_node::security::{Identity, Name, revoked};
 
 use crate::topology::Topology;
 
@@ -13,6 +13,12 @@ pub struct Shown {
     pub name: Name,
     /// Whether they are there; they are good then.
     pub is_here: bool,
+}
+
+/// How many certificates its authority has revoked; what is wrong with the list, is told with
+/// the coordinator's certificate.
+pub fn revoked_in(folder: &Path) -> usize {
+    revoked(folder).map_or(0, |list| list.len())
 }
 
 /// Who has certificates in `folder`, and what is wrong with those, each thing once.

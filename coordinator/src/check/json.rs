@@ -21,6 +21,7 @@ pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
         topology,
         guard,
         shown,
+        revoked,
     } = cluster;
     let (tree, placement) = (&topology.tree, topology.places());
     let figures = Figures::of(tree);
@@ -67,6 +68,7 @@ pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
         "security": guard.name(),
         "credentials": guard.folder().map(|folder| folder.display().to_string()),
         "certificates": certificates.collect::<Vec<_>>(),
+        "revoked": revoked,
         "timeouts": timeouts,
         "pes": pes.collect::<Vec<_>>(),
         "depth": figures.depth,

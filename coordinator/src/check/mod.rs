@@ -58,6 +58,8 @@ struct Cluster {
     guard: Guard,
     /// Whose certificates are in the folder, if there is one.
     shown: Vec<Shown>,
+    /// How many certificates are revoked.
+    revoked: usize,
 }
 
 /// Whether the file is good; prints what it says, or all that is wrong with it.
@@ -128,10 +130,11 @@ fn check(args: ClusterArgs) -> Result<Cluster, Vec<Wrong>> {
             told: format!("{key}: {path}: {why}"),
         });
     }
-    let mut shown = Vec::new();
+    let (mut shown, mut revoked) = (Vec::new(), 0);
     if let (Some(said), Some(topology)) = (&settings.credentials, &topology) {
         let (found, wrong) = credentials::look(&said.folder, topology);
         shown = found;
+        revoked = credentials::revoked_in(&said.folder);
         faults.extend(wrong.into_iter().map(|told| Wrong {
             spot: Some(said.spot),
             told: format!("credentials: {told}"),
@@ -143,6 +146,7 @@ fn check(args: ClusterArgs) -> Result<Cluster, Vec<Wrong>> {
             guard: Guard::choose(&GuardArgs::default().or(&settings), &topology.places()),
             topology,
             shown,
+            revoked,
         }),
         _ => Err(faults),
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use flitcast_node::security::Name;
+use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_proto::PeId;
 
 use super::{Cluster, Wrong};
@@ -116,6 +116,10 @@ fn certificates(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
             out,
             "              not there: {missing}; each must have its own where it runs"
         )?;
+    }
+    if cluster.revoked > 0 {
+        let all = cluster.revoked;
+        writeln!(out, "              revoked: {all} by {REVOKED_FILE}")?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ pub enum LaunchError {
     },
     /// Who joined does not do what this cluster is for.
     #[error(
-        "{} may not be told to run commands: start {} with `flitcast node --join .. --commands`, and on another host with --credentials",
+        "{} may not be told to run commands: start {} with `flitcast node --join .. --commands`",
         names(pes), match pes.len() { 1 => "it", _ => "each" }
     )]
     NoCommands {

@@ -9,7 +9,7 @@ use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::pes::Pes;
-use super::{Kept, find, is_kept};
+use super::{Kept, claim, find, is_kept};
 use crate::printable::printable;
 
 /// For the keeper to stop all PEs, which have 3 s, and tidy up.
@@ -58,8 +58,8 @@ fn end(kept: &Kept, keeper: u32) -> anyhow::Result<()> {
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
             if !is_kept(&kept.folder)? {
-                let _ = std::fs::remove_dir_all(&kept.folder);
-                return Ok(());
+                // Unless somebody brings it up again by now.
+                return Ok(claim::remove_forsaken(&kept.folder)?);
             }
             std::thread::sleep(LOOK);
         }

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::claim;
 use super::lock;
 use super::pes::{self, Pes};
 use super::said::Said;
@@ -70,7 +71,7 @@ pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let local = tokio::task::LocalSet::new();
     let kept = local.block_on(&runtime, keep_all(&folder, said, &topology, logs));
     // Certificates and secrets are of no use any more.
-    std::fs::remove_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    claim::remove(&folder)?;
     kept.map(|()| ExitCode::SUCCESS)
 }
 

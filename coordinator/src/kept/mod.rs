@@ -10,11 +10,13 @@
 //! pes.json       written by the keeper when something has changed: processes, starts, ends
 //! rounds.jsonl   a line for each command that has ended
 //! credentials/   certificates that were made for it, if any were
+//! claim          held by `flitcast up` until the cluster is up
 //! lock           held by the keeper as long as it lives
 //! use            held by the command that uses it
 //! log            what the PEs and the keeper say
 //! ```
 
+mod claim;
 mod down;
 mod keeper;
 mod pes;

@@ -1,10 +1,10 @@
 //! `flitcast up`: has a cluster kept, and waits until all its PEs are there.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -17,10 +17,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::claim::{Claim, Claimed};
 use super::down::STOP;
 use super::pes::Pes;
 use super::said::{self, CREDENTIALS, Said};
-use super::{Kept, KeptError, at, find, folder_of, is_kept, status};
+use super::{Kept, KeptError, at, folder_of, is_kept, status};
 use crate::ca;
 use crate::cluster::{Cluster, Crew, Exit, LogArgs};
 use crate::console::Console;
@@ -99,6 +100,17 @@ pub enum UpFault {
     Kept(#[from] KeptError),
 }
 
+/// Another command was there first.
+#[derive(Debug, Error)]
+#[error(
+    "{}: this cluster is being brought up by another `flitcast up`, process {process}: it says when it is up",
+    file.display()
+)]
+pub struct Underway {
+    file: PathBuf,
+    process: String,
+}
+
 /// A cluster that can be brought up.
 struct Wanted {
     args: UpArgs,
@@ -108,17 +120,25 @@ struct Wanted {
 
 /// Brings a cluster up.
 pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    match find(&args.cluster.file) {
-        Ok(Some(kept)) => {
+    // What is wrong with a file that is not there is told when it is read.
+    let file = std::path::absolute(&args.cluster.file)?;
+    let file = file.canonicalize().unwrap_or(file);
+    let folder = folder_of(&file).map_err(KeptError::from);
+    let claim = match folder.and_then(Claim::new) {
+        Ok(Claimed::Here(claim)) => claim,
+        Ok(Claimed::Up(kept)) => {
             println!("{} is up already", printable(&kept.said.name));
             status::print_processes(&kept, &mut io::stdout().lock())?;
             return Ok(ExitCode::SUCCESS);
         }
-        Ok(None) => {}
+        Ok(Claimed::Elsewhere { process }) => {
+            let file = args.cluster.file;
+            return Err(Underway { file, process }.into());
+        }
         Err(fault) => return Ok(crate::refuse(&[UpFault::from(fault)])),
-    }
+    };
     match understood(args) {
-        Ok(wanted) => bring_up(wanted, logs),
+        Ok(wanted) => bring_up(wanted, file, claim, logs),
         Err(faults) => Ok(crate::refuse(&faults)),
     }
 }
@@ -152,22 +172,14 @@ fn understood(args: UpArgs) -> Result<Wanted, Vec<UpFault>> {
     })
 }
 
-fn bring_up(wanted: Wanted, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    let file = wanted.args.cluster.file.canonicalize()?;
-    let folder = folder_of(&file)?;
-    // Of a keeper that was killed, and could not tidy up.
-    let _ = fs::remove_dir_all(&folder);
-    DirBuilder::new()
-        .mode(0o700)
-        .create(&folder)
-        .map_err(at(&folder))?;
-    let said = match prepare(&wanted, file, &folder) {
-        Ok(said) => said,
-        Err(error) => {
-            let _ = fs::remove_dir_all(&folder);
-            return Err(error);
-        }
-    };
+fn bring_up(
+    wanted: Wanted,
+    file: PathBuf,
+    claim: Claim,
+    logs: &LogArgs,
+) -> anyhow::Result<ExitCode> {
+    let folder = claim.folder().to_owned();
+    let said = prepare(&wanted, file, &folder)?;
     let log = folder.join("log");
     let mut keeper = start(&folder, &log, logs)?;
     let kept = Kept {
@@ -180,6 +192,7 @@ fn bring_up(wanted: Wanted, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     });
     let code = match ready {
         Ok(None) => {
+            claim.is_up();
             let out = &mut io::stdout().lock();
             status::print_up(&kept, out)?;
             return Ok(ExitCode::SUCCESS);
@@ -195,7 +208,6 @@ fn bring_up(wanted: Wanted, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         eprintln!("  {}", printable(line));
     }
     stop(&mut keeper);
-    let _ = fs::remove_dir_all(&folder);
     Ok(code)
 }
 

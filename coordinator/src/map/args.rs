@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::args::{
     GatherArgs, OutputFormat, PictureArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
-use crate::guard::{GuardArgs, random_id};
+use crate::guard::{Guard, GuardArgs, GuardFault, random_id};
 use crate::request::{Request, RequestError, output_fault};
 use crate::topology::{SpanningArg, Topology, TreeArgs};
 
@@ -158,6 +158,14 @@ impl Map {
                 scatter.map_err(|found| faults.extend(found.into_iter().map(MapFault::from)));
             understood.ok()
         });
+        if let Some(Request {
+            guard, placement, ..
+        }) = &scatter
+            && *guard == Guard::Insecure
+            && !placement.is_on_loopback()
+        {
+            faults.push(RequestError::from(GuardFault::PlainCommands).into());
+        }
         match (scatter, work) {
             (Some(scatter), Ok(work)) if faults.is_empty() => Ok(Map {
                 scatter: Request {

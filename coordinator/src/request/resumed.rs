@@ -101,7 +101,8 @@ impl Request {
         };
         let placement = topology.places();
         let guard = Guard::choose(&asked, &placement);
-        faults.extend(guard.check(&placement).err().map(RequestError::from));
+        let checked = guard.check(&placement).and(guard.check_files(&placement));
+        faults.extend(checked.err().map(RequestError::from));
         // Of what was delivered, the source may be gone. Dealt, all was measured.
         let mut known = bytes;
         for pe in delivered.iter().filter(|_| !record.spread) {

@@ -6,10 +6,19 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, Error};
 
-use super::Name;
+use super::{Name, REVOKED_FILE};
 
 /// An error of a connection, put so that people can do something about it.
 pub fn explained(error: io::Error) -> io::Error {
+    explained_by(error, told)
+}
+
+/// The same, where `name` is at the other end.
+pub fn explained_of(error: io::Error, name: Name) -> io::Error {
+    explained_by(error, |tls| told_of(tls, name))
+}
+
+fn explained_by(error: io::Error, told: impl Fn(&Error) -> String) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
         Some(tls) => io::Error::new(error.kind(), told(tls)),
@@ -21,16 +30,32 @@ pub fn explained(error: io::Error) -> io::Error {
     }
 }
 
+/// What an error of TLS means here, where `name` is at the other end, or is checked.
+pub fn told_of(error: &Error, name: Name) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::Revoked) => {
+            format!("the certificate of {name} was revoked")
+        }
+        other => told(other),
+    }
+}
+
 /// What an error of TLS means here.
 pub fn told(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => about_certificate(why),
         Error::NoCertificatesPresented => "it shows no certificate".to_owned(),
+        Error::InvalidCertRevocationList(_) => format!(
+            "{REVOKED_FILE} beside it is no list of certificates that the authority in ca.pem has revoked"
+        ),
         Error::InconsistentKeys(_) => "its private key belongs to another certificate".to_owned(),
         Error::AlertReceived(alert) => format!("the other end refuses us: {}", heard(*alert)),
         Error::InvalidMessage(_) => "what came is not TLS: the other end is no process of this \
              cluster, or was told to do without"
             .to_owned(),
+        Error::DecryptError => {
+            "what came was changed on the way: it cannot be decrypted".to_owned()
+        }
         Error::PeerIncompatible(_) => "the other end does not speak TLS 1.3 with us".to_owned(),
         other => other.to_string(),
     }
@@ -38,6 +63,7 @@ pub fn told(error: &Error) -> String {
 
 fn about_certificate(error: &CertificateError) -> String {
     match error {
+        CertificateError::Revoked => "the certificate was revoked".to_owned(),
         CertificateError::Expired => "the certificate has expired".to_owned(),
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("the certificate expired on {}", date(*not_after))
@@ -82,6 +108,8 @@ fn heard(alert: AlertDescription) -> String {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
             "our certificate was issued by another authority".to_owned()
         }
+        AlertDescription::BadRecordMac => "what we sent was changed on the way".to_owned(),
+        AlertDescription::CertificateRevoked => "our certificate was revoked".to_owned(),
         AlertDescription::CertificateRequired => "we showed no certificate".to_owned(),
         AlertDescription::BadCertificate => "our certificate is for somebody else".to_owned(),
         AlertDescription::ProtocolVersion => "it does not speak TLS 1.3".to_owned(),

@@ -3,17 +3,17 @@
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use rustls::client::verify_server_name;
 use rustls::pki_types::CertificateDer;
-use rustls::server::ParsedCertificate;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use super::Name;
-use super::explain::{explained, told};
+use super::believed::Believed;
+use super::explain::{explained, told_of};
 
 /// rustls asks a socket for 4 KiB at a time; a flit of 64 KiB would take 16 reads.
 const READ_AHEAD: usize = 64 * 1024;
@@ -25,8 +25,8 @@ pub struct Transport(Kind);
 #[derive(Debug)]
 enum Kind {
     Plain(TcpStream),
-    /// Boxed: it is large, and links are moved about.
-    Tls(Box<TlsStream<BufReader<TcpStream>>>),
+    /// Boxed: it is large, and links are moved about. With it, whose certificates are believed.
+    Tls(Box<TlsStream<BufReader<TcpStream>>>, Arc<Believed>),
 }
 
 impl Transport {
@@ -35,8 +35,11 @@ impl Transport {
         Transport(Kind::Plain(stream))
     }
 
-    pub(super) fn tls(stream: TlsStream<BufReader<TcpStream>>) -> Transport {
-        Transport(Kind::Tls(Box::new(stream)))
+    pub(super) fn tls(
+        stream: TlsStream<BufReader<TcpStream>>,
+        believed: Arc<Believed>,
+    ) -> Transport {
+        Transport(Kind::Tls(Box::new(stream), believed))
     }
 
     pub(super) fn buffered(stream: TcpStream) -> BufReader<TcpStream> {
@@ -47,7 +50,7 @@ impl Transport {
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,
-            Kind::Tls(stream) => stream.get_ref().0.get_ref(),
+            Kind::Tls(stream, _) => stream.get_ref().0.get_ref(),
         }
     }
 
@@ -61,7 +64,7 @@ impl Transport {
     pub fn waiting_bytes(&self) -> u64 {
         let read_ahead = match &self.0 {
             Kind::Plain(_) => 0,
-            Kind::Tls(stream) => stream.get_ref().0.buffer().len() as u64,
+            Kind::Tls(stream, _) => stream.get_ref().0.buffer().len() as u64,
         };
         read_ahead + rustix::io::ioctl_fionread(self.socket()).unwrap_or(0)
     }
@@ -70,9 +73,10 @@ impl Transport {
     pub fn shown(&self) -> Shown {
         Shown(match &self.0 {
             Kind::Plain(_) => None,
-            Kind::Tls(stream) => {
+            Kind::Tls(stream, believed) => {
                 let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-                Some(chain.first().map(|first| first.clone().into_owned()))
+                let chain = chain.iter().map(|it| it.clone().into_owned());
+                Some((chain.collect(), believed.clone()))
             }
         })
     }
@@ -80,23 +84,23 @@ impl Transport {
 
 /// What the other end of a connection has shown of itself: nothing where it is plain.
 #[derive(Debug)]
-pub struct Shown(Option<Option<CertificateDer<'static>>>);
+pub struct Shown(Option<(Vec<CertificateDer<'static>>, Arc<Believed>)>);
 
 impl Shown {
-    /// Checks that it is `name`'s, as its owner says. On a plain connection, the secret
-    /// that it has told must do.
+    /// Checks that it is `name`'s, as its owner says, and was not revoked. On a plain
+    /// connection, the secret that it has told must do.
     ///
     /// # Errors
     ///
-    /// Whose it is.
+    /// Whose it is, or that it was revoked.
     pub fn is_of(&self, name: Name) -> Result<(), String> {
-        let certificate = match &self.0 {
-            None => return Ok(()),
-            Some(None) => return Err("it shows no certificate".to_owned()),
-            Some(Some(certificate)) => certificate,
-        };
-        let certificate = ParsedCertificate::try_from(certificate).map_err(|e| told(&e))?;
-        verify_server_name(&certificate, &name.on_certificates()).map_err(|e| told(&e))
+        match &self.0 {
+            None => Ok(()),
+            Some((chain, believed)) => {
+                let checked = believed.check(chain, name);
+                checked.map_err(|error| told_of(&error, name))
+            }
+        }
     }
 }
 
@@ -108,7 +112,7 @@ impl AsyncRead for Transport {
     ) -> Poll<io::Result<()>> {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Kind::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
+            Kind::Tls(stream, _) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
                 // A process that dies takes no leave. That frames are whole, and that a
                 // round is, is told by their lengths and by receipts.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
@@ -126,7 +130,7 @@ impl AsyncWrite for Transport {
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Kind::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+            Kind::Tls(stream, _) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
@@ -137,28 +141,28 @@ impl AsyncWrite for Transport {
     ) -> Poll<io::Result<usize>> {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Kind::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Kind::Tls(stream, _) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.0 {
             Kind::Plain(stream) => stream.is_write_vectored(),
-            Kind::Tls(stream) => stream.is_write_vectored(),
+            Kind::Tls(stream, _) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Kind::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Kind::Tls(stream, _) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Kind::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Kind::Tls(stream, _) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

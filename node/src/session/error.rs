@@ -11,6 +11,7 @@ use crate::channel::ChannelError;
 use crate::link::LinkError;
 use crate::payload::PayloadError;
 use crate::round::RoundError;
+use crate::security::SecurityError;
 
 /// Why a PE ended before it was told to.
 #[derive(Debug, Error)]
@@ -23,6 +24,9 @@ pub enum NodeError {
         /// Why not.
         source: io::Error,
     },
+    /// What it shows is not good.
+    #[error(transparent)]
+    Credentials(#[from] SecurityError),
     /// Its name means nothing.
     #[error("{name}: {source}")]
     Lookup {
@@ -61,6 +65,9 @@ pub enum NodeError {
         /// When.
         when: &'static str,
     },
+    /// The coordinator may not have it do this.
+    #[error("{0}")]
+    NotAllowed(String),
     /// The parent cannot be reached.
     #[error("cannot reach the parent {parent} at {addr}: {source}")]
     Parent {
@@ -143,6 +150,8 @@ impl NodeError {
             | NodeError::Refused { .. }
             | NodeError::Channel(_)
             | NodeError::Abandoned
+            | NodeError::Credentials(_)
+            | NodeError::NotAllowed(_)
             | NodeError::Unexpected { .. } => "coordinator",
             NodeError::Parent { .. }
             | NodeError::MissingChildren { .. }

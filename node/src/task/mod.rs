@@ -38,15 +38,6 @@ use lines::Lines;
 /// How the name of a working folder begins. A PE touches no other.
 pub const WORK_PREFIX: &str = ".flitcast-map-";
 
-/// Whether a PE runs what the coordinator says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Commands {
-    /// It does.
-    Run,
-    /// It does not, for this reason.
-    Refuse(String),
-}
-
 /// Why a command was not run, or what it wrote cannot be sent.
 #[derive(Debug, Error)]
 enum TaskError {
@@ -115,11 +106,11 @@ pub(crate) async fn run(
         say,
         stop: stop.clone(),
     };
-    let commands = config.commands.clone();
+    let commands = config.allowed.commands.clone();
     let mut attempt = std::pin::pin!(async move {
         let end = match commands {
-            Commands::Run => task.attempt().await,
-            Commands::Refuse(why) => Err(TaskError::Told(why)),
+            Ok(()) => task.attempt().await,
+            Err(why) => Err(TaskError::Told(why)),
         };
         let (end, wrote_bytes) = end.unwrap_or_else(|why| (End::Failed(why.to_string()), 0));
         Ran {
@@ -167,9 +158,9 @@ pub(crate) async fn clear(
     work: PathBuf,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
-    let cleared = match &config.commands {
-        Commands::Run => with_disk(move || Folders::of(&work, pe)?.clear()).await,
-        Commands::Refuse(why) => Err(TaskError::Told(why.clone())),
+    let cleared = match &config.allowed.commands {
+        Ok(()) => with_disk(move || Folders::of(&work, pe)?.clear()).await,
+        Err(why) => Err(TaskError::Told(why.clone())),
     };
     let left = cleared.err().map(|why| why.to_string());
     let left = left.unwrap_or_default();

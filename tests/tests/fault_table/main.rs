@@ -13,6 +13,7 @@ mod deaths;
 mod disks;
 mod doubled;
 mod flood;
+mod guarded;
 mod hostile;
 mod inputs;
 mod limits;

@@ -94,16 +94,16 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
 }
 
 #[test]
-fn on_loopback_a_plain_connection_will_do() {
+fn nobody_runs_commands_over_plain_connections_that_join() {
     let cluster = cluster(45);
-    let nodes: Vec<_> = (0..3)
-        .map(|pe| cluster.node(pe, "--insecure --stay --commands"))
-        .collect();
-    let done = map(&cluster, "--insecure", "cat").finish();
-    // On loopback only: there, nobody is on the way.
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("  security     "), "{}", done.stdout);
-    dismiss(nodes);
+    let refused = map(&cluster, "--insecure", "cat").finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    says(
+        &refused,
+        &["PEs that join with --insecure play synthetic messages only"],
+    );
+    assert!(!cluster.path("out").exists());
+    assert!(!cluster.path("work").exists());
 }
 
 #[test]

@@ -1,4 +1,8 @@
-//! Certificates, secrets, and what a report says of them.
+//! Certificates, secrets, and what a report says of them; who joins without, and whose were
+//! revoked.
+
+mod revoked;
+mod strangers;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -57,17 +61,18 @@ fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     );
     assert!(made.stdout.starts_with(&told), "{}", made.stdout);
     let files = ["ca", "coordinator", "p0", "p1"];
-    let all: Vec<String> = files
+    let mut all: Vec<String> = files
         .iter()
         .flat_map(|f| [format!("{f}.key"), format!("{f}.pem")])
         .collect();
+    all.insert(4, "issued.txt".to_owned());
     assert_eq!(names(&folder), all);
     for file in &all {
         let mode = std::fs::metadata(folder.join(file))
             .expect("it is there")
             .permissions()
             .mode();
-        let expected = if file.ends_with(".key") { 0o600 } else { 0o644 };
+        let expected = if file.ends_with(".pem") { 0o644 } else { 0o600 };
         assert_eq!(mode & 0o777, expected, "{file}");
     }
     let before = std::fs::read(folder.join("ca.key")).expect("it is there");

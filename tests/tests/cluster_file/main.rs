@@ -1,6 +1,8 @@
 //! Clusters that a file describes, on this machine's loopback addresses: all of
 //! 127.0.0.0/8 is this machine. What the network lab needs of them is in `lab.rs`.
 
+mod ipv6;
+
 use std::path::PathBuf;
 
 use flitcast_tests::files::{assert_same_below, fill};

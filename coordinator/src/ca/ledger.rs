@@ -1,0 +1,113 @@
+//! Which certificates an authority has issued, a line for each. Somebody may have had several:
+//! to revoke only the one whose file is there now would leave the others good.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use flitcast_node::security::Name;
+
+use super::{CaError, name};
+
+/// The ledger, in the folder of an authority.
+const LEDGER_FILE: &str = "issued.txt";
+
+/// A line of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// For whom.
+    pub name: Name,
+    /// The certificate's number.
+    pub serial: Vec<u8>,
+    /// How long it is good.
+    pub until: SystemTime,
+}
+
+impl Entry {
+    fn written(&self) -> String {
+        let file = self.name.certificate_file();
+        let who = file.trim_end_matches(".pem");
+        let serial: String = self
+            .serial
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let until = humantime::format_rfc3339_seconds(self.until);
+        format!("{who} {serial} until {until}\n")
+    }
+
+    fn parse(line: &str) -> Option<Entry> {
+        let mut words = line.split(' ');
+        let (who, serial) = (words.next()?, words.next()?);
+        let until = words.nth(1)?;
+        let digits = (0..serial.len()).step_by(2);
+        let bytes = digits.map(|at| u8::from_str_radix(serial.get(at..at + 2)?, 16).ok());
+        Some(Entry {
+            name: name(who).ok()?,
+            serial: bytes.collect::<Option<_>>()?,
+            until: humantime::parse_rfc3339(until).ok()?,
+        })
+    }
+}
+
+/// Notes what is about to be issued.
+pub fn note(folder: &Path, entry: &Entry) -> Result<(), CaError> {
+    let path = folder.join(LEDGER_FILE);
+    let mut options = OpenOptions::new();
+    let opened = options.create(true).append(true).mode(0o600).open(&path);
+    let noted = opened.and_then(|mut ledger| {
+        ledger.write_all(entry.written().as_bytes())?;
+        ledger.sync_data()
+    });
+    noted.map_err(|source| CaError::Write { path, source })
+}
+
+/// What was issued, oldest first; nothing by an authority that is older than its ledger.
+pub fn read(folder: &Path) -> Result<Vec<Entry>, CaError> {
+    let path = folder.join(LEDGER_FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(CaError::Read { path, source }),
+    };
+    let entry = |(number, line): (usize, &str)| {
+        Entry::parse(line).ok_or_else(|| CaError::Ledger {
+            path: path.clone(),
+            line: number + 1,
+        })
+    };
+    text.lines().enumerate().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use flitcast_proto::PeId;
+
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path()).unwrap(), []);
+        let entry = |name, serial: &[u8]| Entry {
+            name,
+            serial: serial.to_vec(),
+            until: SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000),
+        };
+        let all = [
+            entry(Name::Pe(PeId(3)), &[0, 0xff, 7]),
+            entry(Name::Coordinator, &[1]),
+        ];
+        for entry in &all {
+            note(dir.path(), entry).unwrap();
+        }
+        assert_eq!(read(dir.path()).unwrap(), all);
+        std::fs::write(dir.path().join(LEDGER_FILE), "p3 0g until now\n").unwrap();
+        let told = read(dir.path()).unwrap_err().to_string();
+        assert!(told.contains("issued.txt:1: "), "{told}");
+    }
+}

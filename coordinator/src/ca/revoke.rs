@@ -1,0 +1,78 @@
+//! `flitcast ca revoke`: no certificate that somebody has is good any more.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::Args;
+use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
+
+use super::{CaError, authority_in, ledger, locked, name, put};
+
+const EXAMPLES: &str = "\
+Example: the key of P3 has got into other hands.
+  flitcast ca revoke credentials p3
+  flitcast ca issue credentials p3
+
+revoked.pem lists what is revoked, and belongs beside ca.pem on every host. It is read by each
+command, by each process when it is started, and by one that joins and stays each time it joins.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RevokeArgs {
+    /// The authority's folder.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Whose: coordinator, p0, p1 and so on.
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+}
+
+/// Revokes all that the named have had, and says so.
+pub fn revoke(args: &RevokeArgs, out: &mut dyn io::Write) -> Result<io::Result<()>, Vec<CaError>> {
+    let mut faults = Vec::new();
+    let names = args.names.iter().map(|text| name(text));
+    let names: Vec<Name> = names
+        .filter_map(|name| name.map_err(|fault| faults.push(fault)).ok())
+        .collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let listed = revoke_all(&args.folder, &names).map_err(|fault| vec![fault])?;
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let (names, folder) = (names.join(", "), args.folder.display());
+    Ok(writeln!(
+        out,
+        "in {folder}: all certificates of {names} are revoked; {REVOKED_FILE} lists {listed}, and belongs beside ca.pem on every host"
+    ))
+}
+
+/// How many are on the list then.
+fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
+    let _lock = locked(folder)?;
+    let authority = authority_in(folder)?;
+    let now = SystemTime::now();
+    let mut list = revoked(folder)?;
+    let issued = ledger::read(folder)?;
+    for &name in names {
+        let had = issued.iter().filter(|entry| entry.name == name);
+        let serials: Vec<Vec<u8>> = had
+            .filter(|entry| entry.until > now)
+            .map(|entry| entry.serial.clone())
+            // Of an authority that is older than its ledger.
+            .chain(serial(folder, name)?)
+            .collect();
+        if serials.is_empty() {
+            return Err(CaError::NotIssued(name.to_string()));
+        }
+        for serial in serials {
+            if !list.iter().any(|known| known.serial == serial) {
+                list.push(Revoked { serial, since: now });
+            }
+        }
+    }
+    let made = authority.revoke(&list, now);
+    let pem = made.map_err(|source| CaError::List { source })?;
+    put(folder, REVOKED_FILE, &pem, 0o644)?;
+    Ok(list.len())
+}

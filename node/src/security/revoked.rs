@@ -1,0 +1,86 @@
+//! Which certificates an authority has revoked: a list beside its own certificate, which
+//! every process reads that believes the authority. Without one, nothing is revoked.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::pki_types::CertificateRevocationListDer;
+use rustls::pki_types::pem::PemObject as _;
+use webpki::{BorrowedCertRevocationList, EndEntityCert};
+
+use super::{Name, SecurityError, certificates, read};
+
+/// The list, in a folder of credentials.
+pub const REVOKED_FILE: &str = "revoked.pem";
+
+/// A certificate on the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revoked {
+    /// Its number, as it is encoded.
+    pub serial: Vec<u8>,
+    /// Since when it is revoked.
+    pub since: SystemTime,
+}
+
+/// What the list in a folder revokes.
+///
+/// # Errors
+///
+/// It cannot be read, or is none.
+pub fn revoked(folder: &Path) -> Result<Vec<Revoked>, SecurityError> {
+    let Some(list) = list(folder)? else {
+        return Ok(Vec::new());
+    };
+    let parsed = BorrowedCertRevocationList::from_der(&list).map_err(|_| malformed(folder))?;
+    let entries = parsed.into_iter().map(|entry| {
+        let entry = entry.map_err(|_| malformed(folder))?;
+        Ok(Revoked {
+            serial: entry.serial_number.to_vec(),
+            since: UNIX_EPOCH + Duration::from_secs(entry.revocation_date.as_secs()),
+        })
+    });
+    entries.collect()
+}
+
+/// The number of the certificate that a folder has for a process, if it has one.
+///
+/// # Errors
+///
+/// It cannot be read, or is none.
+pub fn serial(folder: &Path, name: Name) -> Result<Option<Vec<u8>>, SecurityError> {
+    let path = folder.join(name.certificate_file());
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let own = certificates(&path)?.into_iter().next();
+    let own = own
+        .as_ref()
+        .and_then(|own| EndEntityCert::try_from(own).ok());
+    match own {
+        Some(own) => Ok(Some(own.serial().to_vec())),
+        None => Err(SecurityError::Malformed {
+            path,
+            why: "it is no certificate".to_owned(),
+        }),
+    }
+}
+
+/// The list in a folder, if it has one.
+pub(super) fn list(
+    folder: &Path,
+) -> Result<Option<CertificateRevocationListDer<'static>>, SecurityError> {
+    let path = folder.join(REVOKED_FILE);
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let list = CertificateRevocationListDer::from_pem_slice(&read(&path)?);
+    list.map(Some).map_err(|_| malformed(folder))
+}
+
+/// That the list there is none of the authority's.
+pub(super) fn malformed(folder: &Path) -> SecurityError {
+    SecurityError::Malformed {
+        path: folder.join(REVOKED_FILE),
+        why: "it is no list of certificates that the authority in ca.pem has revoked".to_owned(),
+    }
+}

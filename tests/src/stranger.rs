@@ -1,0 +1,65 @@
+//! A coordinator that is nobody's: it listens where PEs call that ask for no certificate,
+//! welcomes whoever comes, and says what it likes.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use flitcast_proto::wire::Secret;
+use flitcast_proto::wire::control::{FromPe, TimeoutsNs, ToPe, Welcome};
+
+use crate::edge::read_length;
+
+/// Many times what any answer takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Its end of the channel of one PE.
+#[derive(Debug)]
+pub struct Stranger(TcpStream);
+
+impl Stranger {
+    /// Waits for a PE to call, and lets it join and register.
+    #[track_caller]
+    pub fn welcome(listener: &TcpListener) -> Stranger {
+        let (channel, _) = listener.accept().expect("a PE calls");
+        let set = channel.set_read_timeout(Some(PATIENCE));
+        set.expect("it can be set");
+        let mut stranger = Stranger(channel);
+        let joins = stranger.hear();
+        assert!(matches!(joins, FromPe::Join(_)), "{joins:?}");
+        let second = 1_000_000_000;
+        stranger.say(&ToPe::Welcome(Welcome {
+            cluster: 1,
+            secret: Secret::new([1; Secret::BYTES]),
+            listen: "127.0.0.1".to_owned(),
+            timeouts: TimeoutsNs {
+                heartbeat_ns: second,
+                silence_ns: 30 * second,
+                connect_ns: second,
+                handshake_ns: second,
+                write_ns: second,
+                disk_ns: second,
+            },
+        }));
+        let registers = stranger.hear();
+        assert!(matches!(registers, FromPe::Register(_)), "{registers:?}");
+        stranger
+    }
+
+    /// Says something.
+    #[track_caller]
+    pub fn say(&mut self, word: &ToPe) {
+        let mut frame = Vec::new();
+        word.put(&mut frame);
+        self.0.write_all(&frame).expect("the PE hears");
+    }
+
+    /// What the PE says next.
+    #[track_caller]
+    pub fn hear(&mut self) -> FromPe {
+        let length = read_length(&mut self.0).expect("the PE says something");
+        let mut body = vec![0; length as usize];
+        self.0.read_exact(&mut body).expect("it is whole");
+        FromPe::parse(&body).expect("a PE speaks the protocol")
+    }
+}

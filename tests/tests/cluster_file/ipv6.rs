@@ -1,0 +1,175 @@
+//! Everything over IPv6: on `::1`, and in a network namespace on addresses that are not
+//! loopback, which needs root and `ip`.
+
+use std::net::TcpListener;
+use std::process::Command;
+
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::lab::said;
+use flitcast_tests::processes::eventually;
+use flitcast_tests::run::begin;
+use flitcast_tests::scrape::{address, scrape};
+use flitcast_tests::{Running, flitcast, run, start};
+use rustix::process::Signal;
+
+use super::ClusterFile;
+
+/// P0 with P1 and P2, and P3 below P1; P_i at the address that `of` says.
+fn text(coordinator: &str, more: &str, of: impl Fn(usize) -> String) -> String {
+    let mut text = format!("name = \"six\"\ncoordinator = \"{coordinator}\"\n{more}\n");
+    for (pe, parent) in ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""]
+        .iter()
+        .enumerate()
+    {
+        let address = of(pe);
+        text += &format!("[[pe]]\nname = \"h{pe}\"\naddress = \"{address}\"\n{parent}\n");
+    }
+    text
+}
+
+/// With messages for all, and certificates.
+fn furnished(text: &str) -> ClusterFile {
+    let cluster = ClusterFile::of(text);
+    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
+        fill(&cluster.path(&format!("in/p{pe}")), bytes);
+    }
+    let folder = cluster.path("ca").display().to_string();
+    run(["ca", "init", &folder, "--pes", "4"]).ok();
+    cluster
+}
+
+/// There and back, and something run on the way.
+#[track_caller]
+fn all_operations(cluster: &ClusterFile, more: &str, begin: impl Fn(Vec<String>) -> Running) {
+    let at = |name: &str| cluster.path(&format!("{name}{}", more.len()));
+    let (out, back, counted) = (at("out"), at("back"), at("counted"));
+    let go = |line: String| {
+        begin(cluster.words(&format!("{line} {more}")))
+            .finish()
+            .ok()
+    };
+    go(format!("scatter --input @/in --output {}", out.display()));
+    assert_same_below(&cluster.path("in"), &out);
+    go(format!(
+        "gather --input {} --output {}",
+        out.display(),
+        back.display()
+    ));
+    assert_same_below(&cluster.path("in"), &back);
+    let map = format!("map --input @/in --output {} {more}", counted.display());
+    let work = format!("--work {}", at("work").display());
+    let command = ["--", "wc", "-c"].map(str::to_owned);
+    let words = cluster.words(&format!("{map} {work}"));
+    begin(words.into_iter().chain(command).collect())
+        .finish()
+        .ok();
+    let count = std::fs::read_to_string(counted.join("p2/stdout"));
+    assert_eq!(count.expect("it is there").trim(), "300000");
+}
+
+#[test]
+fn on_the_loopback() {
+    let cluster = furnished(&text("::1", "", |_| "::1".to_owned()));
+    all_operations(&cluster, "", start);
+    let folder = cluster.path("ca").display().to_string();
+    all_operations(&cluster, &format!("--credentials {folder}"), start);
+    let line = "gather --size 400GiB --metrics [::1]:0 -v";
+    let mut running = start(cluster.words(line));
+    let at = address(&mut running);
+    assert!(at.is_ipv6(), "{at}");
+    running.wait_for(&["triggered"]);
+    let page = eventually("it is told", || scrape(at));
+    assert!(page.text.contains("flitcast_"), "{}", page.text);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+}
+
+#[test]
+fn pes_join_over_it() {
+    let free = TcpListener::bind("[::1]:0").expect("there is an IPv6 loopback");
+    let at = free.local_addr().expect("it listens").to_string();
+    let join = "[launch]\nkind = \"join\"\nwait = \"60s\"";
+    let cluster = furnished(&text(&at, join, |_| "::1".to_owned()));
+    let folder = cluster.path("ca").display().to_string();
+    let guarded = format!("--credentials {folder}");
+    let join = |pe: usize, shown: &str| {
+        let line = format!("node --pe {pe} --join {at} --stay --metrics [::1]:0 {shown}");
+        start(line.split_whitespace())
+    };
+    drop(free);
+    let plain: Vec<_> = (0..4).map(|pe| join(pe, "--insecure")).collect();
+    start(cluster.words("gather --size 100KiB --insecure"))
+        .finish()
+        .ok();
+    flitcast_tests::joining::dismiss(plain);
+    let mut nodes: Vec<_> = (0..4)
+        .map(|pe| join(pe, &format!("--commands {guarded}")))
+        .collect();
+    all_operations(&cluster, &guarded, start);
+    let page = scrape(address(&mut nodes[3])).expect("it listens");
+    assert!(page.text.contains("flitcast_"), "{}", page.text);
+    flitcast_tests::joining::dismiss(nodes);
+}
+
+/// A network namespace with addresses that are nobody's loopback; it goes with this.
+struct Namespace(String);
+
+impl Namespace {
+    #[track_caller]
+    fn new(addresses: &[String]) -> Namespace {
+        let namespace = Namespace(format!("fc6-{}", std::process::id()));
+        let name = &namespace.0;
+        ip(&format!("netns add {name}"));
+        ip(&format!("-n {name} link set lo up"));
+        for address in addresses {
+            ip(&format!("-n {name} addr add {address}/128 dev lo nodad"));
+        }
+        namespace
+    }
+
+    /// Starts `flitcast` in it.
+    fn start(&self, words: Vec<String>) -> Running {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &self.0])
+            .arg(flitcast())
+            .args(words);
+        begin(command)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+#[track_caller]
+fn ip(line: &str) {
+    let said = said(Command::new("ip").args(line.split_whitespace()));
+    assert_eq!(said.code, Some(0), "ip {line}: {said:?}");
+}
+
+#[test]
+fn on_addresses_that_are_nobodys_loopback() {
+    let of = |pe: usize| format!("fd00:f1:17::{}", pe + 1);
+    let namespace = Namespace::new(&(0..4).map(of).collect::<Vec<_>>());
+    let cluster = furnished(&text("fd00:f1:17::1", "", of));
+    let begin = |words| namespace.start(words);
+    // With certificates that are made for the run, since anybody could listen in.
+    all_operations(&cluster, "", begin);
+    let line = "gather --size 1MiB --insecure --format json";
+    let plain = namespace.start(cluster.words(line)).finish().ok().report();
+    assert_eq!(plain.value("/security"), "insecure");
+    let refused = namespace.start(
+        cluster
+            .words("map --insecure --input @/in --output @/never --work @/work")
+            .into_iter()
+            .chain(["--", "true"].map(str::to_owned))
+            .collect(),
+    );
+    let refused = refused.finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let told = "anybody on the way could run commands on the hosts of the PEs";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+}

@@ -1,0 +1,106 @@
+//! Rows 1, 2, 3, 14 and 15 once more, where every connection is TLS.
+
+use std::time::Instant;
+
+use flitcast_tests::joining::Joining;
+use flitcast_tests::tap::{Fault, stand};
+use flitcast_tests::{Finished, run, scratch};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::{endless, failing, measured, says, words};
+
+/// Certificates for seven PEs, and the lines of a run with them.
+fn guarded(dir: &TempDir) -> [String; 2] {
+    let folder = dir.path().join("ca").display().to_string();
+    run(words(&format!("ca init {folder} --pes 7"))).ok();
+    ["gather", "scatter"].map(|operation| {
+        format!("{operation} --tree kary:2:7 --size 400GiB --credentials {folder}")
+    })
+}
+
+#[test]
+fn row_01_and_02_over_tls_a_pe_is_killed() {
+    let dir = scratch();
+    for line in guarded(&dir) {
+        for (row, pe, told) in [
+            ("1", 3, "child of P1"),
+            ("2", 1, "cut off with it: P3, P4\n"),
+        ] {
+            let case = format!("TLS: SIGKILL P{pe}, {}", &line[..7].trim());
+            let finished = failing(row, &case, Some(1.0), endless(words(&line)), |running| {
+                running.pe(pe).signal(Signal::KILL);
+            });
+            let cause = format!("error: P{pe} was killed by signal 9");
+            says(&finished, &[&cause, told, "400 GiB"]);
+        }
+    }
+}
+
+#[test]
+fn row_03_over_tls_a_pe_is_stopped() {
+    let dir = scratch();
+    for (line, pe) in guarded(&dir).iter().zip([1, 6]) {
+        let case = format!("TLS: SIGSTOP P{pe}, {}", &line[..7].trim());
+        let finished = failing("3", &case, Some(3.5), endless(words(line)), |running| {
+            running.pe(pe).signal(Signal::STOP);
+        });
+        let cause = format!("error: P{pe} has been silent for 3.0 s\n");
+        says(&finished, &[&cause, "when: round 1 of the "]);
+    }
+}
+
+/// A gather over P0 - P1 - P2, on whose lower edge this happens once 2 MiB have gone up.
+#[track_caller]
+fn tapped(place: u8, row: &str, case: &str, fault: Fault) -> Finished {
+    let cluster = Joining::new(place, &[0, 1], "60s");
+    // P2 finds at P1's address somebody else.
+    let behind = format!("{}:7118", cluster.address(200));
+    let at = format!("{}:7118", cluster.address(2));
+    let parse = |text: &str| text.parse().expect("an address");
+    stand(parse(&at), parse(&behind), 2 << 20, fault);
+    let nodes: Vec<_> = (0..3)
+        .map(|pe| match pe {
+            1 => cluster.node(1, &format!("--credentials DIR/ca --listen {behind}")),
+            _ => cluster.node(pe, "--credentials DIR/ca"),
+        })
+        .collect();
+    let line = "gather --algorithm shoulder-tap --lengths 0,400GiB -v";
+    let mut running = cluster.guarded(line);
+    running.wait_for(&["triggered"]);
+    let began = Instant::now();
+    let finished = running.finish();
+    measured(row, case, Some(1.0), began.elapsed());
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    says(&finished, &["where: P", "not gathered: P2, "]);
+    for node in nodes {
+        node.finish();
+    }
+    finished
+}
+
+#[test]
+fn row_14_over_tls_one_bit_is_flipped() {
+    let case = "TLS: a flipped bit on an edge";
+    let finished = tapped(71, "14", case, Fault::Flip);
+    says(
+        &finished,
+        &[
+            "error: P1: the connection to P2 at 127.",
+            "was changed on the way",
+        ],
+    );
+}
+
+#[test]
+fn row_15_over_tls_a_frame_is_cut_off() {
+    let case = "TLS: a record is cut off, then FIN";
+    let finished = tapped(72, "15", case, Fault::Cut);
+    says(
+        &finished,
+        &[
+            "error: P1: P2 at 127.",
+            "closed the connection inside a frame, ",
+        ],
+    );
+}

@@ -1,0 +1,257 @@
+//! Certificates that were revoked, and authorities that have ended: refused at every door, and
+//! named.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use flitcast_tests::files::names;
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::kept::Kept;
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{Finished, run, scratch};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
+
+use super::words;
+
+#[track_caller]
+fn says(finished: &Finished, code: i32, parts: &[&str]) {
+    let all = format!("{}{}", finished.stdout, finished.stderr);
+    assert_eq!(finished.code, Some(code), "{all}");
+    for part in parts {
+        assert!(all.contains(part), "no `{part}` in\n{all}");
+    }
+}
+
+/// Runs `flitcast ca`; `DIR` is its folder.
+#[track_caller]
+fn ca(folder: &Path, line: &str) -> Finished {
+    let folder = folder.display().to_string();
+    run(words(&format!("ca {line}").replace("DIR", &folder)))
+}
+
+/// What a host has that was not told what is revoked.
+#[track_caller]
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("it can be made");
+    for name in names(from) {
+        // With its permissions.
+        std::fs::copy(from.join(&name), to.join(&name)).expect("it can be copied");
+    }
+}
+
+#[test]
+fn whose_certificates_are_revoked_gets_new_ones() {
+    let dir = scratch();
+    let folder = dir.path().join("keys");
+    ca(&folder, "init DIR --pes 3").ok();
+    let line = format!(
+        "gather --tree path:3 --size 1KiB --credentials {}",
+        folder.display()
+    );
+    let file = dir.path().join("cluster.toml");
+    let text = "tree = \"path:3\"\ncoordinator = \"127.0.0.1:7117\"\n\
+        [launch]\nkind = \"join\"\n[security]\ncredentials = \"keys\"\n";
+    std::fs::write(&file, text).expect("it can be written");
+    let check = || run(["check".as_ref(), file.as_os_str()]);
+    // All that P2 has had: the first, and what has taken its place.
+    copied(&folder, &dir.path().join("stolen"));
+    ca(&folder, "issue DIR p2").ok();
+    let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
+    says(&ca(&folder, "revoke DIR p2"), 0, &[told]);
+    let why = "keys/p2.pem: the certificate of P2 was revoked";
+    says(
+        &run(words(&line)),
+        1,
+        &["the cluster did not come up: P2 ended", why],
+    );
+    says(&check(), 2, &["cluster.toml:6:15: credentials: ", why]);
+    ca(&folder, "issue DIR p2").ok();
+    run(words(&line)).ok();
+    says(
+        &check(),
+        0,
+        &[
+            "there and good: the coordinator, P0,",
+            "revoked: 2 by revoked.pem",
+        ],
+    );
+    // The first one is not good again, and another list does not forget it.
+    for file in ["p2.pem", "p2.key"] {
+        let stolen = dir.path().join("stolen").join(file);
+        std::fs::copy(stolen, folder.join(file)).expect("it can be");
+    }
+    says(&run(words(&line)), 1, &[why]);
+    ca(&folder, "issue DIR p2").ok();
+    says(
+        &ca(&folder, "revoke DIR coordinator"),
+        0,
+        &["revoked.pem lists 3"],
+    );
+    let why = "keys/coordinator.pem: the certificate of the coordinator was revoked";
+    says(&run(words(&line)), 2, &[why]);
+    let nobody = "P7 has no certificate that was issued here and is still good";
+    says(&ca(&folder, "revoke DIR p7"), 2, &[nobody]);
+    // A list of somebody else's.
+    let others = dir.path().join("others");
+    ca(&others, "init DIR --pes 3").ok();
+    ca(&others, "revoke DIR p1").ok();
+    let list = |folder: &Path| folder.join("revoked.pem");
+    std::fs::copy(list(&others), list(&folder)).expect("it can be");
+    let why = "revoked.pem beside it is no list of certificates that the authority in ca.pem has";
+    says(&run(words(&line)), 2, &["keys/coordinator.pem: ", why]);
+    std::fs::write(list(&folder), "no list").expect("it can be");
+    let why = "keys/revoked.pem: it is no list of certificates that the authority in ca.pem has";
+    says(&run(words(&line)), 2, &[why]);
+}
+
+/// At the coordinator's door, and at the PE's that calls it.
+#[test]
+fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
+    let cluster = Joining::new(21, &[0, 0], "60s");
+    copied(&cluster.path("ca"), &cluster.path("old"));
+    ca(&cluster.path("ca"), "revoke DIR p1").ok();
+    let mut running = cluster.guarded("gather --size 1KiB");
+    running.wait_for(&["waiting up to"]);
+    let refused = cluster.node(1, "--credentials DIR/old").finish();
+    let at = format!("P1 may not join at {}", cluster.at());
+    says(&refused, 1, &[&at, "the certificate of P1 was revoked"]);
+    running.wait_for(&["P1 may not join: the certificate of P1 was revoked"]);
+    ca(&cluster.path("ca"), "issue DIR p1").ok();
+    let nodes = cluster.nodes("");
+    running.finish().ok();
+    for node in nodes {
+        node.finish().ok();
+    }
+
+    ca(&cluster.path("ca"), "revoke DIR coordinator").ok();
+    let mut running = cluster.command("gather --size 1KiB --credentials DIR/old");
+    running.wait_for(&["waiting up to"]);
+    let refused = cluster.node(2, "--credentials DIR/ca").finish();
+    says(
+        &refused,
+        1,
+        &[
+            "P2 may not join",
+            "the certificate of the coordinator was revoked",
+        ],
+    );
+    running.wait_for(&["the other end refuses us: our certificate was revoked"]);
+    running.signal(rustix::process::Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+}
+
+/// At the edges of PEs, where the coordinator does not know of it.
+#[test]
+fn neighbours_with_revoked_certificates_are_refused_and_named() {
+    // P0 - P1 - P2.
+    let cluster = Joining::new(22, &[0, 1], "60s");
+    for (revoked, knows, told) in [
+        ("p1", 2, "P2: cannot reach the parent P1 at "),
+        ("p2", 1, "error: P2"),
+    ] {
+        let (old, new) = (format!("old-{revoked}"), format!("new-{revoked}"));
+        copied(&cluster.path("ca"), &cluster.path(&old));
+        copied(&cluster.path("ca"), &cluster.path(&new));
+        ca(&cluster.path(&new), &format!("revoke DIR {revoked}")).ok();
+        let folder = |pe| if pe == knows { &new } else { &old };
+        let mut nodes: Vec<_> = (0..3)
+            .map(|pe| cluster.node(pe, &format!("--credentials DIR/{}", folder(pe))))
+            .collect();
+        let line = format!("gather --size 1KiB --credentials DIR/{old}");
+        let failed = cluster.command(&line).finish();
+        says(&failed, 1, &[told]);
+        let named = format!("the certificate of {} was revoked", revoked.to_uppercase());
+        match knows {
+            // Who calls tells it to the coordinator, ...
+            2 => says(&failed, 1, &[&named]),
+            // ... who is called is asked by anybody, and says so itself.
+            _ => drop(nodes[1].wait_for(&["turned a connection away", &named])),
+        }
+        for node in nodes {
+            node.finish();
+        }
+    }
+}
+
+/// They read the list anew for each command, and what was issued for them.
+#[test]
+fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
+    let cluster = Joining::new(23, &[0, 0], "1s");
+    let mut nodes = cluster.nodes("--stay");
+    cluster
+        .guarded("gather --size 1KiB --timeouts connect=1s")
+        .finish()
+        .ok();
+    ca(&cluster.path("ca"), "revoke DIR p2").ok();
+    let failed = cluster.guarded("gather --size 1KiB").finish();
+    says(&failed, 1, &["P2 has yet to join"]);
+    nodes[2].wait_for(&["ca/p2.pem: the certificate of P2 was revoked; trying again"]);
+    ca(&cluster.path("ca"), "issue DIR p2").ok();
+    eventually("it joins with the new one", || {
+        let done = cluster.guarded("gather --size 1KiB").finish();
+        (done.code == Some(0)).then_some(())
+    });
+    dismiss(nodes);
+
+    let security = "[security]\ncredentials = \"ca\"";
+    let mut kept = Kept::new(24, 2, security, |pe| match pe {
+        0 => String::new(),
+        _ => "parent = \"h0\"".to_owned(),
+    });
+    kept.run("ca init ca --pes 2").ok();
+    kept.up("up FILE").ok();
+    kept.run("ca revoke ca p1").ok();
+    let failed = kept.run("gather --cluster FILE --size 1KiB");
+    says(&failed, 1, &["P1 has yet to join"]);
+    kept.run("ca issue ca p1").ok();
+    kept.run("gather --cluster FILE --size 1KiB").ok();
+    kept.run("ca revoke ca coordinator").ok();
+    let failed = kept.run("gather --cluster FILE --size 1KiB");
+    says(
+        &failed,
+        2,
+        &["coordinator.pem: the certificate of the coordinator was revoked"],
+    );
+    kept.run("down FILE").ok();
+    eventually("nothing is left", || {
+        kept.processes().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn nothing_outlives_its_authority() {
+    let dir = scratch();
+    let folder = dir.path().join("keys");
+    let made = ca(&folder, "init DIR --pes 2 --days 90 --authority-days 1").ok();
+    let (_, until) = made.stdout.split_once("good until ").expect("it is told");
+    let (until, ends) = until.split_once('\n').expect("it is told");
+    let told = format!("the authority itself ends at {until}, and all that it has issued");
+    assert!(ends.starts_with(&told), "{}", made.stdout);
+    let issued = ca(&folder, "issue DIR p1 --days 90").ok();
+    assert!(issued.stdout.contains(until), "{}", issued.stdout);
+    let line = format!(
+        "gather --tree path:2 --size 1KiB --credentials {}",
+        folder.display()
+    );
+    run(words(&line)).ok();
+    // The same authority, and it has ended. What it has issued is good for a day.
+    let key = std::fs::read_to_string(folder.join("ca.key")).expect("it is there");
+    let key = KeyPair::from_pem(&key).expect("it is one");
+    let mut authority = CertificateParams::default();
+    let name = "Flitcast cluster authority";
+    authority.distinguished_name.push(DnType::CommonName, name);
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let hour = Duration::from_secs(3600);
+    authority.not_before = (SystemTime::now() - 9 * hour).into();
+    authority.not_after = (SystemTime::now() - hour).into();
+    let ended = authority.self_signed(&key).expect("it can be");
+    std::fs::write(folder.join("ca.pem"), ended.pem()).expect("it can be");
+    let why = "keys/ca.pem: the certificate expired on 20";
+    says(&run(words(&line)), 2, &[why]);
+    says(&ca(&folder, "issue DIR p1"), 2, &[why]);
+    let join = format!(
+        "node --pe 1 --join 127.0.0.1:1 --wait 1s --credentials {}",
+        folder.display()
+    );
+    says(&run(words(&join)), 2, &[why]);
+}

@@ -1,0 +1,153 @@
+//! Who joins without credentials does not know whose word it hears: it reads, writes, runs and
+//! removes nothing.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+
+use flitcast_proto::pe::Operation;
+use flitcast_proto::wire::MAX_VERSION;
+use flitcast_proto::wire::control::{Assignment, End, FromPe, Payload, Run, ToPe};
+use flitcast_proto::{PeId, Tree};
+use flitcast_tests::files::fill;
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::kept::Kept;
+use flitcast_tests::processes::eventually;
+use flitcast_tests::stranger::Stranger;
+use flitcast_tests::{refused, scratch, start};
+
+use super::words;
+
+/// Has a PE that has shown nothing and asked for nothing read, write, run and remove things,
+/// by whoever listens where it calls; `dir` is a folder of the test's.
+#[track_caller]
+fn tempt(listener: &TcpListener, dir: &Path) {
+    let at = |name: &str| dir.join(name);
+    let work = at(".flitcast-map-0000000000000001");
+    for pe in 0..2 {
+        std::fs::create_dir_all(work.join(format!("in/p{pe}"))).expect("it can be made");
+        std::fs::write(at(&format!("p{pe}")), "private").expect("it can be written");
+    }
+    let mut stranger = Stranger::welcome(listener);
+    let marker = at("marker");
+    let words = ["touch".into(), marker.clone().into_os_string()];
+    stranger.say(&ToPe::Run(Run {
+        words: words.into(),
+        work: work.clone(),
+        pes: 2,
+    }));
+    let why = match stranger.hear() {
+        FromPe::Ran(ran) => match ran.end {
+            End::Failed(why) => why,
+            other => panic!("it ran: {other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    assert!(why.contains("nobody knows who its coordinator is"), "{why}");
+    assert!(!marker.exists());
+    stranger.say(&ToPe::Clear { work: work.clone() });
+    let FromPe::Cleared { left } = stranger.hear() else {
+        panic!("it clears");
+    };
+    assert!(
+        left.contains("nobody knows who its coordinator is"),
+        "{left}"
+    );
+    assert!(work.join("in/p0").exists() && work.join("in/p1").exists());
+    let tree = Tree::from_parents(vec![None, Some(PeId(0))]).expect("it is one");
+    for operation in [Operation::Scatter, Operation::ShoulderTap] {
+        stranger.say(&ToPe::Assignment(Assignment {
+            version: MAX_VERSION,
+            tree: Arc::new(tree.clone()),
+            parent_listen: Some(listener.local_addr().expect("it listens").to_string()),
+            operation,
+            flit_bytes: 1 << 16,
+            payload: Payload::Files {
+                input: dir.to_owned(),
+                spread: false,
+                output: at("written"),
+                replace: true,
+            },
+            links: Vec::new(),
+            record_spans: false,
+            left_out: Vec::new(),
+        }));
+        let FromPe::Fault { reason, .. } = stranger.hear() else {
+            panic!("it plays");
+        };
+        let told = "synthetic messages only: give both ends --credentials DIR";
+        assert!(reason.contains(told), "{reason}");
+        stranger.say(&ToPe::Stop);
+        // It stays, and joins whoever listens next.
+        stranger = Stranger::welcome(listener);
+    }
+    stranger.say(&ToPe::Stop);
+    assert!(!at("written").exists());
+}
+
+#[test]
+fn at_a_strangers_word_nothing_is_read_written_or_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
+    let at = listener.local_addr().expect("it listens");
+    for pe in 0..2 {
+        let dir = scratch();
+        let node = start(words(&format!(
+            "node --pe {pe} --join {at} --insecure --stay"
+        )));
+        tempt(&listener, dir.path());
+        dismiss(vec![node]);
+    }
+}
+
+#[test]
+fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
+    let mut cluster = Kept::tree(31);
+    std::fs::create_dir(cluster.path("in")).expect("it can be");
+    fill(&cluster.path("in/p1"), 1000);
+    cluster.up("up FILE --insecure").ok();
+    cluster.run("scatter --cluster FILE --size 1KiB").ok();
+    let refused = cluster.run("scatter --cluster FILE --input in --output out");
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let told = "leave out --insecure, and take the cluster down and up again";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    let status = cluster.run("status FILE --format json").ok().report();
+    let at = status.value("/coordinator").as_str().expect("it is a text");
+    let others = [0, 2, 3].map(|pe| cluster.pe(pe));
+    // P1 alone goes on calling.
+    for other in &others {
+        other.signal(rustix::process::Signal::STOP);
+    }
+    let listener = TcpListener::bind(at).expect("no command listens there");
+    tempt(&listener, &cluster.path("in"));
+    drop(listener);
+    for other in &others {
+        other.signal(rustix::process::Signal::CONT);
+    }
+    cluster.run("down FILE").ok();
+    eventually("nothing is left", || {
+        cluster.processes().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn files_and_commands_ask_for_credentials_where_pes_join() {
+    refused(
+        "node --pe 1 --join 127.0.0.1:1 --insecure --commands",
+        &[
+            "--commands: with --insecure, anybody who listens at 127.0.0.1:1 could run commands here: give --credentials DIR",
+        ],
+    );
+    let cluster = Joining::new(30, &[0, 0], "60s");
+    std::fs::create_dir(cluster.path("in")).expect("it can be");
+    let told = "PEs that join with --insecure play synthetic messages only";
+    for line in [
+        "scatter --input DIR/in --output DIR/out",
+        "scatter --spread --input DIR/in --output DIR/out",
+        "gather --input DIR/in --output DIR/out",
+    ] {
+        let refused = cluster.command(&format!("{line} --insecure")).finish();
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+    assert!(!cluster.path("out").exists());
+}

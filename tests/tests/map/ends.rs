@@ -1,9 +1,12 @@
 //! However it ends, nothing that a command has started outlives it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::process::Command;
 
-use flitcast_tests::Running;
+use flitcast_tests::files::set_mode;
 use flitcast_tests::processes::{Process, eventually};
+use flitcast_tests::run::begin;
+use flitcast_tests::{Running, flitcast};
 use rustix::process::Signal;
 
 use super::Place;
@@ -249,4 +252,73 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
         ["stdout"]
     );
     place.assert_results(&["p1"], &["first"]);
+}
+
+#[test]
+fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
+    let place = Place::new(&[(1, "one")]);
+    let script = "echo $$ > ../../../../pid; until [ -e ../../../../go ]; do sleep 0.01; done";
+    let running = place.start(&[], &["sh", "-c", script]);
+    let pid = eventually("it says its number", || {
+        let text = fs::read_to_string(place.path("pid")).ok()?;
+        text.trim().parse::<u32>().ok()
+    });
+    // This test, which none of its processes has started, and nobody can end.
+    let stderr = File::options()
+        .write(true)
+        .open(format!("/proc/{pid}/fd/2"));
+    let stderr = stderr.expect("it is a pipe");
+    place.put("go", "");
+    let failed = running.finish();
+    drop(stderr);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let holder = format!("still held by process {} (`", std::process::id());
+    let told = "error: P1: it ended with exit status 0, but its stderr is ";
+    super::says(&failed, &[&format!("{told}{holder}")]);
+    place.assert_beside(&["go", "in put", "pid"]);
+}
+
+/// Another user's process cannot be killed: here, root's by nobody's.
+#[test]
+fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
+    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let place = Place::new(&[(1, "one")]);
+    let rootly = place.path("rootly");
+    let setpriv = ["/usr/bin/setpriv", "/bin/setpriv"];
+    let setpriv = setpriv
+        .iter()
+        .find(|path| fs::exists(path).is_ok_and(|is| is));
+    fs::copy(setpriv.expect("util-linux has it"), &rootly).expect("it can be copied");
+    set_mode(&rootly, 0o4755);
+    set_mode(&place.path(""), 0o777);
+    let script = "
+        ../../../../rootly --reuid=0 --regid=0 --clear-groups sleep 1000 >/dev/null 2>&1 &
+        until grep -q sleep /proc/$!/comm; do sleep 0.01; done";
+    let mut map = Command::new("setpriv");
+    map.args(NOBODY).arg(flitcast());
+    map.args(["map", "--tree", "star:2", "--input"])
+        .arg(place.input());
+    map.arg("--output")
+        .arg(place.output())
+        .args(["--", "sh", "-c", script]);
+    let mut running = begin(map);
+    let failed = running.coordinator_ends();
+    let mut left = running.processes();
+    left.iter().for_each(|process| process.signal(Signal::KILL));
+    let survivor = left.pop().expect("this test needs root");
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let told = format!(
+        "error: P1: it ended with exit status 0, but of what it started process {} (`sleep`) survives SIGKILL\n",
+        survivor.pid
+    );
+    super::says(
+        &failed,
+        &[
+            &told,
+            "cannot remove the working folder",
+            "an earlier command still holds",
+        ],
+    );
+    assert!(place.work().is_some(), "nobody removes it under that");
 }

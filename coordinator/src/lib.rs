@@ -128,6 +128,7 @@ pub fn main() -> ExitCode {
         }
         Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
+        Command::Stage(args) => args.enter(),
         Command::Resume(args) => understood(Undertaking::resume(args), logs, seen),
     };
     result.unwrap_or_else(|error| {

@@ -162,8 +162,13 @@ pub const GRACE_OF_COMMANDS: Duration = Duration::from_secs(2);
 /// For whom SIGKILL was sent to be gone: longer only in the system, at a disk that hangs.
 pub const DYING: Duration = Duration::from_millis(500);
 
-/// For what an earlier PE of the same number was running to have ended: that takes
-/// [`GRACE_OF_COMMANDS`] and [`DYING`].
+/// For all of a command to be ended, or for what is left of it to be named: by
+/// [`GRACE_OF_COMMANDS`], and [`DYING`] for those that have left its group and once more for what
+/// it has said on stderr, on a machine that is busy.
+pub const ENDING_OF_COMMANDS: Duration = Duration::from_secs(4);
+
+/// For what an earlier PE of the same number was running to have been ended by its
+/// supervisors, within [`ENDING_OF_COMMANDS`]; then whoever is left is killed.
 pub const LOCK: Duration = Duration::from_secs(5);
 
 /// Between two looks whether processes have ended that cannot be waited for: seldom enough to

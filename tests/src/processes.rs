@@ -20,6 +20,8 @@ pub struct Process {
     pub pid: i32,
     /// Its parent's id.
     pub parent: i32,
+    /// What the system calls it, and `pkill` knows it by.
+    pub name: String,
     /// Its command line.
     pub arguments: Vec<String>,
 }
@@ -32,6 +34,16 @@ impl Process {
             [flag, index, ..] if flag == "--pe" => index.parse().ok(),
             _ => None,
         }
+    }
+
+    /// Whether it is a process of ours that stands between a PE and its command.
+    pub fn is_leash(&self) -> bool {
+        self.arguments.iter().any(|word| word == "leash")
+    }
+
+    /// Whether it is there and runs, or could.
+    pub fn lives(pid: i32) -> bool {
+        examine(pid, Path::new(&format!("/proc/{pid}"))).is_some()
     }
 
     /// Sends it a signal; it may be gone already.
@@ -66,7 +78,8 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     let line = fs::read(directory.join("cmdline")).ok()?;
     let stat = fs::read_to_string(directory.join("stat")).ok()?;
     // Behind the name, which is in parentheses and may hold anything.
-    let (_, behind) = stat.rsplit_once(')')?;
+    let (before, behind) = stat.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
     let mut fields = behind.split_whitespace();
     let (state, parent) = (fields.next()?, fields.next()?);
     if matches!(state, "Z" | "X") {
@@ -77,6 +90,7 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     Some(Process {
         pid,
         parent: parent.parse().ok()?,
+        name: name.to_owned(),
         arguments: words.collect(),
     })
 }

@@ -61,6 +61,51 @@ fn who_stays_joins_the_next_command_until_it_is_stopped() {
 }
 
 #[test]
+fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
+    let cluster = Joining::new(22, &TREE, "60s");
+    std::fs::create_dir(cluster.path("health")).expect("it can be made");
+    let mut nodes = cluster.nodes("--stay --health DIR/health/of{pe}");
+    let mut running = cluster.guarded("gather --size 1MiB --link rate=10mbit -v");
+    running.wait_for(&["triggered"]);
+    std::fs::remove_dir_all(cluster.path("health")).expect("it is there");
+    for node in &mut nodes {
+        node.wait_for(&["WARN", "cannot write --health", "/health/of"]);
+    }
+    // Longer than until it is tried again.
+    running.finish().ok();
+    for node in nodes {
+        node.signal(Signal::TERM);
+        let said = node.finish().ok().stderr;
+        assert_eq!(said.matches("cannot write --health").count(), 1, "{said}");
+    }
+    let wrong = cluster.node(0, "--credentials DIR/ca --health DIR/health/of0");
+    let wrong = wrong.finish();
+    assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
+    says(&wrong, &["cannot write --health", "No such file"]);
+}
+
+#[test]
+fn however_much_is_wrong_with_the_input_the_cause_is_told() {
+    let cluster = Joining::new(23, &TREE, "60s");
+    std::fs::create_dir(cluster.path("in")).expect("it can be made");
+    for wrong in 0..200_000 {
+        let name = format!("in/{wrong:0100}");
+        std::fs::File::create(cluster.path(&name)).expect("it can be made");
+    }
+    let nodes = cluster.nodes("");
+    let refused = cluster
+        .guarded("scatter --input DIR/in --output DIR/out")
+        .finish();
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    let told = "has 200000 entries for 3 PEs; this tree has p1..p3";
+    says(&refused, &["error: P0: ", told, "and 199901 more faults"]);
+    assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
+    for node in nodes {
+        node.finish();
+    }
+}
+
+#[test]
 fn who_is_late_is_waited_for_and_told_of() {
     let cluster = Joining::new(3, &TREE, "60s");
     let mut running = cluster.guarded("gather --size 1KiB --timeouts heartbeat=100ms,silence=1s");

@@ -1,7 +1,12 @@
 //! Messages as the round reads and writes them: one flit at a time, the disk a
 //! block ahead or behind on another thread.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -9,6 +14,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::synthetic::Synthetic;
 use super::{Content, Packer, PayloadError, Unpacker};
 use crate::limits::DISK_BLOCK_BYTES;
+use crate::task::WORK_PREFIX;
 
 /// Where the bytes of an outgoing message come from.
 pub enum Source {
@@ -122,7 +128,7 @@ impl FileSink {
     pub fn create(destination: PathBuf, replace: bool, nonce: u64) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = destination.parent() {
-                std::fs::create_dir_all(output).map_err(PayloadError::io("create", output))?;
+                make_output(output).map_err(PayloadError::io("create", output))?;
             }
             let unpacker = Unpacker::create(destination, replace, nonce)?;
             Ok((unpacker, Vec::new()))
@@ -159,8 +165,20 @@ impl FileSink {
     }
 }
 
+/// Makes the folder that messages arrive in, and those above it. A working folder of `flitcast
+/// map` is for its user alone, on whichever host.
+fn make_output(output: &Path) -> io::Result<()> {
+    let is_work = |part: &OsStr| part.as_bytes().starts_with(WORK_PREFIX.as_bytes());
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    if output.iter().any(is_work) {
+        builder.mode(0o700);
+    }
+    builder.create(output)
+}
+
 /// A file sink's destination for M_i.
-pub fn destination(output: &std::path::Path, pe: PeId) -> PathBuf {
+pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 

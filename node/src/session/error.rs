@@ -116,12 +116,15 @@ fn list(pes: &[PeId]) -> String {
         .join(", ")
 }
 
+/// Of the faults of an input, those that are told: nobody mends more at a time, and with their
+/// paths, of 16 KiB each when all of it has to be escaped, they fit a frame many times.
+const TOLD: usize = 100;
+
 fn lines(errors: &[PayloadError]) -> String {
-    errors
-        .iter()
-        .map(PayloadError::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let told = errors.iter().take(TOLD).map(PayloadError::to_string);
+    let more = errors.len().saturating_sub(TOLD);
+    let more = (more > 0).then(|| format!("and {more} more faults of this kind or another"));
+    told.chain(more).collect::<Vec<_>>().join("\n")
 }
 
 impl NodeError {

@@ -116,3 +116,24 @@ fn row_13_the_output_directory_goes_away() {
     );
     assert!(!output.exists() || names(&output).is_empty());
 }
+
+#[test]
+fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
+    let dir = scratch();
+    let disk = SmallDisk::at(&dir.path().join("disk"));
+    let input = dir.path().join("input");
+    fill(&input.join("p1"), 1);
+    let line = format!(
+        "map --tree path:2 --input {} --output {} --work {} -- sh -c",
+        input.display(),
+        dir.path().join("out").display(),
+        disk.0.display()
+    );
+    let script = "head -c 12000000 /dev/zero | tr '\\0' x >&2";
+    let finished = run(words(&line).chain([script]));
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    let told =
+        "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";
+    says(&finished, &[told, "/stderr`: No space left on device"]);
+    assert_eq!(names(&disk.0).len(), 0, "the working folder is gone");
+}

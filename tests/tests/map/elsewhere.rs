@@ -48,6 +48,19 @@ fn who_was_started_for_it_runs_commands_and_clears_away() {
 }
 
 #[test]
+fn the_working_folder_is_private_there_as_well() {
+    let cluster = cluster(46);
+    let nodes = cluster.nodes("--stay --commands");
+    let more = format!("--keep-work --credentials {}", cluster.path("ca").display());
+    map(&cluster, &more, "cat").finish().ok();
+    let work = cluster.path("work");
+    for name in flitcast_tests::files::names(&work) {
+        assert_eq!(super::mode(&work.join(name)), 0o700);
+    }
+    dismiss(nodes);
+}
+
+#[test]
 fn who_was_not_is_named_before_anything_is_sent() {
     let cluster = cluster(42);
     let mut nodes: Vec<_> = (0..2)

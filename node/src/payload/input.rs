@@ -12,7 +12,7 @@ use flitcast_proto::PeId;
 
 use super::entry::Kind;
 use super::error::PayloadError;
-use super::scan::{Content, Found, examine, walk_below};
+use super::scan::{Content, Found, Walk, examine};
 
 /// What P0 scatters to `pes` PEs, itself counted: the entries of `input`, or all
 /// its files dealt.
@@ -97,7 +97,7 @@ pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError
     // With a slash at its end the path means a directory, or a symlink to one.
     let dir = dir.join("");
     let mut files = Vec::new();
-    for found in walk_below(&dir) {
+    for found in Walk::of(&Content::Entry(dir.clone())) {
         let Found { entry, .. } = found?;
         match entry.kind {
             Kind::Directory => {}
@@ -126,7 +126,7 @@ pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError
             hand.files.sort();
             *content = Some(Content::Dealt {
                 base: dir.clone(),
-                files: hand.files,
+                files: hand.files.into(),
             });
         }
     }

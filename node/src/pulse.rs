@@ -17,7 +17,7 @@ use crate::process::{Connection, unacknowledged};
 pub struct Pulse {
     /// When a byte was last read from an edge or written to it, on the coarse clock.
     moved_ms: AtomicU64,
-    /// When an entry of a message was last finished on the disk.
+    /// When an entry of a message was last finished on the disk, or found there to be sent.
     worked_ms: AtomicU64,
     /// A kind, and behind it a neighbour.
     doing: AtomicU64,
@@ -60,8 +60,8 @@ impl Pulse {
         self.moved_ms.store(clock::coarse_ms(), Relaxed);
     }
 
-    /// A file, folder or link of a message is finished: the PE gets on with its files, though
-    /// nothing may move for as long as all of them take.
+    /// A file, folder or link of a message is finished, or found to be sent: the PE gets on
+    /// with its files, though nothing may move for as long as all of them take.
     pub fn worked(&self) {
         self.worked_ms.store(clock::coarse_ms(), Relaxed);
     }

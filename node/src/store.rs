@@ -112,6 +112,7 @@ impl Store {
         payload::check_output(&output, last).map_err(|fault| vec![fault])?;
         let ids = assignment.tree.ids();
         let left_out: Vec<bool> = ids.map(|pe| assignment.leaves_out(pe)).collect();
+        let told = pulse.clone();
         let read = spawn_blocking(move || {
             let mut contents = if scatters {
                 payload::scatter_input(&input, spread, pes)?
@@ -127,7 +128,7 @@ impl Store {
             for (content, left_out) in contents.iter_mut().zip(left_out) {
                 content.take_if(|_| left_out);
             }
-            let sizes = payload::measure_all(&contents)?;
+            let sizes = payload::measure_all(&contents, || told.worked())?;
             Ok::<_, Vec<PayloadError>>((contents, sizes))
         });
         let (contents, sizes) = payload::joined(read.await)?;

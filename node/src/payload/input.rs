@@ -39,12 +39,17 @@ pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadEr
     }
 }
 
-/// How long the messages are; all that is wrong with them at once.
-pub fn measure_all(contents: &[Option<Content>]) -> Result<Vec<u64>, Vec<PayloadError>> {
+/// How long the messages are; all that is wrong with them at once. Tells of each entry that
+/// it gets on.
+pub fn measure_all(
+    contents: &[Option<Content>],
+    tell: impl Fn(),
+) -> Result<Vec<u64>, Vec<PayloadError>> {
     let mut faults = Vec::new();
     let mut sizes = vec![0; contents.len()];
     for (size, content) in sizes.iter_mut().zip(contents) {
-        match content.as_ref().map_or(Ok(0), Content::measure) {
+        let measure = |content: &Content| content.measure_telling(&tell);
+        match content.as_ref().map_or(Ok(0), measure) {
             Ok(bytes) => *size = bytes,
             Err(fault) => faults.push(fault),
         }

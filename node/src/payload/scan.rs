@@ -42,6 +42,11 @@ impl Content {
     /// The exact length of the message in bytes, once all of it is known to be
     /// readable and fit to be sent.
     pub fn measure(&self) -> Result<u64, PayloadError> {
+        self.measure_telling(&|| {})
+    }
+
+    /// The same; tells of each entry that it gets on.
+    pub(super) fn measure_telling(&self, tell: &dyn Fn()) -> Result<u64, PayloadError> {
         let mut bytes: u64 = 0;
         let mut walk = Walk::of(self);
         while let Some(found) = walk.next() {
@@ -55,6 +60,7 @@ impl Content {
                 .message_bytes()
                 .and_then(|more| bytes.checked_add(more))
                 .ok_or(PayloadError::TooLong { path: found.source })?;
+            tell();
         }
         Ok(bytes)
     }

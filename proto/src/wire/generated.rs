@@ -827,7 +827,8 @@ pub struct Pong {
     pub unreached: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "5")]
     pub counts: ::core::option::Option<Counts>,
-    /// Since it last finished a file, directory or symlink of a message on its disk.
+    /// Since it last finished a file, directory or symlink of a message on its disk, or found
+    /// one there to be sent.
     #[prost(uint64, tag = "50")]
     pub files_quiet_ms: u64,
 }

@@ -139,7 +139,8 @@ pub enum ToPe {
 pub struct Pong {
     /// Since it last read a byte from an edge, or wrote one to it.
     pub quiet_ms: u64,
-    /// Since it last finished a file, directory or symlink of a message on its disk.
+    /// Since it last finished a file, directory or symlink of a message on its disk, or
+    /// found one there to be sent.
     pub files_quiet_ms: u64,
     /// What it is doing.
     pub doing: Doing,

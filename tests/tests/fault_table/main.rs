@@ -13,12 +13,14 @@ mod deaths;
 mod disks;
 mod doubled;
 mod flood;
+mod full;
 mod hostile;
 mod inputs;
 mod limits;
 mod network;
 mod random_kills;
 mod silence;
+mod slow;
 
 use std::time::{Duration, Instant};
 

@@ -195,8 +195,8 @@ impl Calibration {
             return Ok(Ended::Interrupted);
         }
         if let Some(output) = &self.output {
-            let written = std::fs::write(output, profile.text());
-            written.with_context(|| format!("cannot write the profile {}", output.display()))?;
+            let text = profile.text();
+            crate::pictures::write_whole(output, |out| out.write_all(text.as_bytes()))?;
         }
         Ok(Ended::Done(Box::new(Calibrated {
             profile,

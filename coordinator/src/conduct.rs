@@ -109,6 +109,8 @@ struct Conductor<'a> {
     phase: Phase,
     /// The round that P0 has begun and not ended.
     under_way: Option<UnderWay>,
+    /// When any PE last got done with a file.
+    worked_at: Instant,
     /// The round under way; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
@@ -124,6 +126,7 @@ impl<'a> Conductor<'a> {
             bytes: Vec::new(),
             phase: Phase::Connect,
             under_way: None,
+            worked_at: Instant::now(),
             round: RoundId(0),
             last_reports: vec![None; request.tree.len()],
         }

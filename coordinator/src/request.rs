@@ -314,7 +314,7 @@ impl Request {
         }
         // Last of all, and the first thing that is written.
         if let (true, Some(output)) = (faults.is_empty() && !elsewhere, &args.output)
-            && let Err(error) = std::fs::create_dir_all(output)
+            && let Err(error) = flitcast_node::payload::create_durable(output)
         {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });

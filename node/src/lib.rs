@@ -21,7 +21,7 @@ mod neighbours;
 pub mod payload;
 mod probe;
 mod process;
-mod pulse;
+pub mod pulse;
 mod recorder;
 mod round;
 pub mod security;

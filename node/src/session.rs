@@ -189,8 +189,9 @@ async fn work(
             .map_err(NodeError::NotAllowed)?;
     }
     // At the same time: neighbours are not kept waiting for a large input to be read.
+    let pulse = channel.pulse().clone();
     let opening = async {
-        let opened = Store::open(config, &assignment).await;
+        let opened = Store::open(config, &assignment, &pulse).await;
         opened.map_err(NodeError::Payload)
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use flitcast_proto::pe::Message;
 use flitcast_proto::wire::control::{Assignment, Payload};
@@ -13,6 +14,7 @@ use crate::limits::OPENED_AHEAD;
 use crate::payload::{
     self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
 };
+use crate::pulse::Pulse;
 use crate::session::NodeConfig;
 
 /// What the messages of a cluster are made of, as this PE sees it.
@@ -26,6 +28,8 @@ pub struct Store {
     replace: bool,
     /// Names this run's staging.
     nonce: u64,
+    /// Told of what gets done with the files.
+    pulse: Arc<Pulse>,
 }
 
 impl Store {
@@ -53,6 +57,7 @@ impl Store {
                 destination(&self.output, pe),
                 self.replace || round > RoundId(1),
                 self.nonce,
+                self.pulse.clone(),
             )),
         }
     }
@@ -63,7 +68,9 @@ impl Store {
     pub async fn open(
         config: &NodeConfig,
         assignment: &Assignment,
+        pulse: &Arc<Pulse>,
     ) -> Result<(Store, Vec<u64>), Vec<PayloadError>> {
+        let pulse = pulse.clone();
         let (pe, nonce) = (config.pe, config.cluster);
         let pes = assignment.tree.len();
         let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
@@ -95,13 +102,17 @@ impl Store {
                         output,
                         replace: false,
                         nonce,
+                        pulse,
                     },
                     sent(by_index),
                 ));
             }
         };
+        let last = PeId((pes - 1) as u32);
+        payload::check_output(&output, last).map_err(|fault| vec![fault])?;
         let ids = assignment.tree.ids();
         let left_out: Vec<bool> = ids.map(|pe| assignment.leaves_out(pe)).collect();
+        let told = pulse.clone();
         let read = spawn_blocking(move || {
             let mut contents = if scatters {
                 payload::scatter_input(&input, spread, pes)?
@@ -117,7 +128,7 @@ impl Store {
             for (content, left_out) in contents.iter_mut().zip(left_out) {
                 content.take_if(|_| left_out);
             }
-            let sizes = payload::measure_all(&contents)?;
+            let sizes = payload::measure_all(&contents, || told.worked())?;
             Ok::<_, Vec<PayloadError>>((contents, sizes))
         });
         let (contents, sizes) = payload::joined(read.await)?;
@@ -128,6 +139,7 @@ impl Store {
                 output,
                 replace,
                 nonce,
+                pulse,
             },
             sent(sizes),
         ))

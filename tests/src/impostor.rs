@@ -187,6 +187,7 @@ impl Impostor {
                     ToPe::Ping { .. } => {
                         let pong = Pong {
                             quiet_ms: u64::MAX,
+                            files_quiet_ms: u64::MAX,
                             doing: Doing::Listening,
                             unreached: Vec::new(),
                             counts: Default::default(),

@@ -25,10 +25,15 @@ impl Conductor<'_> {
         doing: &'static str,
         mut take: impl FnMut(PeId, FromPe) -> Option<FromPe>,
     ) -> Result<(), Trouble> {
-        let deadline = Instant::now() + limit;
+        let mut deadline = Instant::now() + limit;
         let mut silent: Vec<PeId> = self.cluster.pes().collect();
         while !silent.is_empty() {
             let Some((pe, word)) = self.next_word(Some(deadline)).await? else {
+                // Who looks through a million files may take longer, file by file.
+                if self.worked_at + limit > deadline {
+                    deadline = self.worked_at + limit;
+                    continue;
+                }
                 return Err(Trouble::Silent {
                     silent,
                     limit,
@@ -56,6 +61,9 @@ impl Conductor<'_> {
                 None => return Ok(None),
                 Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
                     live::NOW.heard(pe, &pong);
+                    let quiet = Duration::from_millis(pong.files_quiet_ms);
+                    let worked_at = Instant::now().checked_sub(quiet);
+                    self.worked_at = self.worked_at.max(worked_at.unwrap_or(self.worked_at));
                     if let Some(round) = &mut self.under_way {
                         round.watch.heard(pe, &pong, Moment::now());
                     }

@@ -53,7 +53,13 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
         "outcome": round.outcome,
     });
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    writeln!(file, "{line}")
+    let before = file.metadata()?.len();
+    let noted = file.write_all(format!("{line}\n").as_bytes());
+    if noted.is_err() {
+        // Half a line would spoil the next one as well.
+        file.set_len(before)?;
+    }
+    noted
 }
 
 /// All that are known, in order.

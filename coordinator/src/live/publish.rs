@@ -92,8 +92,13 @@ impl File {
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {
-        fs::write(&self.part, text)?;
-        fs::rename(&self.part, &self.path)
+        let written = fs::write(&self.part, text);
+        let shown = written.and_then(|()| fs::rename(&self.part, &self.path));
+        let named = |error: io::Error| {
+            let path = self.path.display();
+            io::Error::new(error.kind(), format!("cannot write {path}: {error}"))
+        };
+        shown.map_err(named)
     }
 }
 

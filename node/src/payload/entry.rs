@@ -14,15 +14,12 @@ use prost::Message;
 
 use super::error::{PayloadError, shown};
 
-/// Longest path and longest link target: Linux' own limit for what one call takes.
-const PATH_BYTES_MAX: usize = 4096;
+/// Longest path and longest link target: what one call of Linux takes, which counts the NUL
+/// behind it to its 4,096 bytes. So all that arrives can be named by its path in the message.
+pub(super) const PATH_BYTES_MAX: usize = 4095;
 
 /// Longest encoded `FileEntry`: two full paths leave half of it to the rest.
 pub(super) const ENTRY_BYTES_MAX: usize = 16 * 1024;
-
-/// What the receiver may have to remember until it commits, in bytes: more than a
-/// million directories and links with ordinary paths, and no threat to a host.
-const REMEMBERED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Why an entry is not part of any message.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,17 +46,14 @@ pub enum Refusal {
     /// Not an entry, as far as this version of the protocol knows.
     #[error("the entry is malformed: {0}")]
     Malformed(&'static str),
-    /// More directories and symlinks than a receiver is willing to remember.
-    #[error("the message has too many directories and symlinks; send them as an archive")]
-    TooManyToRemember,
     /// The first entry is not the message's root.
     #[error("it comes before the message's root")]
     BeforeRoot,
     /// The root is a regular file, so that nothing can be below it.
     #[error("the message is a single file, and that has no more entries")]
     BesideFile,
-    /// The directory of an entry was not sent before it.
-    #[error("its parent directory is not in the message")]
+    /// The directory of an entry was not sent before it, or something outside of that since.
+    #[error("its directory does not come before it in the message, with all that is in there")]
     NoParent,
     /// The same path twice.
     #[error("it is in the message twice")]
@@ -206,28 +200,6 @@ impl Mtime {
     };
 }
 
-/// Counts what a receiver has to remember of a message: directories and symlinks
-/// are finished last.
-#[derive(Debug, Default)]
-pub(super) struct Remembered {
-    bytes: usize,
-}
-
-impl Remembered {
-    pub fn add(&mut self, entry: &Entry) -> Result<(), Refusal> {
-        let target_bytes = match &entry.kind {
-            Kind::File { .. } => return Ok(()),
-            Kind::Directory => 0,
-            Kind::Symlink { target } => target.as_os_str().len(),
-        };
-        self.bytes += size_of::<Entry>() + entry.path.as_os_str().len() + target_bytes;
-        if self.bytes > REMEMBERED_BYTES_MAX {
-            return Err(Refusal::TooManyToRemember);
-        }
-        Ok(())
-    }
-}
-
 fn check_path(path: &[u8]) -> Result<(), Refusal> {
     if path.is_empty() {
         return Ok(());
@@ -329,14 +301,5 @@ mod tests {
         };
         assert_eq!(entry.check(), Ok(()));
         assert!(entry.encode().len() < ENTRY_BYTES_MAX);
-    }
-
-    #[test]
-    fn memory_of_the_receiver_is_bounded() {
-        let entry = symlink(&"n".repeat(PATH_BYTES_MAX), &"t".repeat(PATH_BYTES_MAX));
-        let mut remembered = Remembered::default();
-        let taken = (0..).take_while(|_| remembered.add(&entry).is_ok()).count();
-        assert!(taken * 2 * PATH_BYTES_MAX <= REMEMBERED_BYTES_MAX);
-        assert!(taken > 10_000);
     }
 }

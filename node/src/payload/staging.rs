@@ -4,16 +4,17 @@
 //! What is written there is the business of [`super::Unpacker`].
 
 use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, fsync, renameat_with};
 use rustix::io::Errno;
 
 use super::error::PayloadError;
+use super::removal::remove;
 
 const PREFIX: &[u8] = b".flitcast-";
 const SUFFIX: &[u8] = b".partial";
@@ -109,7 +110,7 @@ impl Staging {
             _ => PayloadError::io("move the finished message to", &self.destination)(error),
         })?;
         File::open(&self.parent)
-            .and_then(|parent| sync_directory(&parent))
+            .and_then(|parent| sync_directory(parent.as_fd()))
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
@@ -196,11 +197,11 @@ impl Drop for Staging {
 }
 
 /// Makes the names in a directory durable.
-pub(super) fn sync_directory(directory: &File) -> io::Result<()> {
-    match directory.sync_all() {
+pub(super) fn sync_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
+    match fsync(directory) {
         // What file systems answer that have no such thing for directories.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
+        Err(Errno::INVAL) => Ok(()),
+        synced => Ok(synced?),
     }
 }
 
@@ -216,38 +217,10 @@ fn is_free(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes a file or a whole tree, read-only directories included, if it is there.
-pub fn remove(path: &Path) -> io::Result<()> {
-    let is_dir = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata.is_dir(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if !is_dir {
-        return fs::remove_file(path);
-    }
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path)?;
-            fs::remove_dir_all(path)
-        }
-        removed => removed,
-    }
-}
-
-/// Lets us into every directory of a tree.
-fn open_up(directory: &Path) -> io::Result<()> {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-    let below = |entry: DirEntry| match entry.file_type()?.is_dir() {
-        true => open_up(&entry.path()),
-        false => Ok(()),
-    };
-    fs::read_dir(directory)?.try_for_each(|entry| below(entry?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     /// A finished message for `dir/p3`, holding "new".
     fn staged(dir: &Path) -> Staging {
@@ -328,23 +301,6 @@ mod tests {
         assert!(staged(dir.path()).exchange_in_steps().is_err());
         assert_eq!(names(dir.path()), [aside, "p3"]);
         assert_eq!(fs::read(dir.path().join("p3"))?, b"old");
-        Ok(())
-    }
-
-    #[test]
-    fn tree_without_permissions_is_removed() -> io::Result<()> {
-        let dir = tempfile::tempdir()?;
-        let tree = dir.path().join("tree");
-        fs::create_dir_all(tree.join("a/b"))?;
-        for locked in ["a/b", "a", ""] {
-            fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0o000))?;
-        }
-        // What `remove` resorts to for users who are not root.
-        open_up(&tree)?;
-        let mode = fs::metadata(tree.join("a/b"))?.permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-        remove(&tree)?;
-        assert!(is_free(&tree)?);
         Ok(())
     }
 }

@@ -1,20 +1,18 @@
 //! Messages as the round reads and writes them: one flit at a time, the disk a
 //! block ahead or behind on another thread.
 
-use std::ffi::OsStr;
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::entry::PATH_BYTES_MAX;
+use super::staging::Staging;
 use super::synthetic::Synthetic;
-use super::{Content, Packer, PayloadError, Unpacker};
+use super::{Content, Packer, PayloadError, Unpacker, create_durable};
 use crate::limits::DISK_BLOCK_BYTES;
-use crate::task::WORK_PREFIX;
+use crate::pulse::Pulse;
 
 /// Where the bytes of an outgoing message come from.
 pub enum Source {
@@ -125,12 +123,12 @@ pub struct FileSink {
 
 impl FileSink {
     /// Starts to stage a message for `destination`.
-    pub fn create(destination: PathBuf, replace: bool, nonce: u64) -> FileSink {
+    pub fn create(destination: PathBuf, replace: bool, nonce: u64, pulse: Arc<Pulse>) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = destination.parent() {
-                make_output(output).map_err(PayloadError::io("create", output))?;
+                create_durable(output).map_err(PayloadError::io("create", output))?;
             }
-            let unpacker = Unpacker::create(destination, replace, nonce)?;
+            let unpacker = Unpacker::create(destination, replace, nonce, pulse)?;
             Ok((unpacker, Vec::new()))
         });
         FileSink {
@@ -165,21 +163,21 @@ impl FileSink {
     }
 }
 
-/// Makes the folder that messages arrive in, and those above it. A working folder of `flitcast
-/// map` is for its user alone, on whichever host.
-fn make_output(output: &Path) -> io::Result<()> {
-    let is_work = |part: &OsStr| part.as_bytes().starts_with(WORK_PREFIX.as_bytes());
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    if output.iter().any(is_work) {
-        builder.mode(0o700);
-    }
-    builder.create(output)
-}
-
 /// A file sink's destination for M_i.
 pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
+}
+
+/// That what arrives in `output` can be staged there, before anything is sent. What is in a
+/// message needs no path from there; it is the message itself that does.
+pub(crate) fn check_output(output: &Path, last: PeId) -> Result<(), PayloadError> {
+    let staged = Staging::beside(destination(output, last), 0)?;
+    match staged.path().as_os_str().len() {
+        ..=PATH_BYTES_MAX => Ok(()),
+        _ => Err(PayloadError::OutputTooLong {
+            path: output.to_owned(),
+        }),
+    }
 }
 
 /// What a blocking task returned. It is never cancelled; if it panicked, so do we.

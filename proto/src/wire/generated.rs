@@ -167,7 +167,8 @@ pub struct Head {
     pub bytes: u64,
 }
 /// A message made of files is a sequence of entries, each a varint length, one
-/// FileEntry of that length, and then the `size` bytes of a regular file.
+/// FileEntry of that length, and then the `size` bytes of a regular file. The root comes
+/// first, and each directory before all that is in it, with nothing between them that is not.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileEntry {
     /// Relative, components separated by '/'; empty for the message's root itself.
@@ -826,6 +827,10 @@ pub struct Pong {
     pub unreached: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "5")]
     pub counts: ::core::option::Option<Counts>,
+    /// Since it last finished a file, directory or symlink of a message on its disk, or found
+    /// one there to be sent.
+    #[prost(uint64, tag = "50")]
+    pub files_quiet_ms: u64,
 }
 /// Nested message and enum types in `Pong`.
 pub mod pong {

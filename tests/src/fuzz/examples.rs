@@ -183,6 +183,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
     };
     let pong = pb::Pong {
         quiet_ms: 400,
+        files_quiet_ms: 70_000,
         doing: pb::pong::Doing::Receiving.into(),
         peer: 2,
         unreached: vec![2],

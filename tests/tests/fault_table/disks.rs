@@ -13,17 +13,18 @@ use std::time::Instant;
 
 use crate::{measured, says, words};
 
-/// A file system of 8 MiB.
-struct SmallDisk(PathBuf);
+/// A file system of its own, in memory.
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
+    /// On a folder that is made if it is not there, with these options of tmpfs.
     #[track_caller]
-    fn at(path: &Path) -> SmallDisk {
-        fs::create_dir(path).expect("it can be made");
+    pub fn mounted(path: &Path, options: &str) -> SmallDisk {
+        fs::create_dir_all(path).expect("it can be made");
         let mut mount = Command::new("mount");
         let said = said(
             mount
-                .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
+                .args(["-t", "tmpfs", "-o", options, "tmpfs"])
                 .arg(path),
         );
         assert_eq!(said.code, Some(0), "a file system needs root: {said:?}");
@@ -40,7 +41,7 @@ impl Drop for SmallDisk {
 #[test]
 fn row_13_a_disk_is_full() {
     let dir = scratch();
-    let disk = SmallDisk::at(&dir.path().join("disk"));
+    let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
     let input = dir.path().join("input");
     fill(&input.join("p1/short"), 1000);
     fill(&input.join("p2/long"), 20 << 20);

@@ -13,6 +13,7 @@ mod deaths;
 mod disks;
 mod doubled;
 mod flood;
+mod full;
 mod guarded;
 mod hostile;
 mod inputs;
@@ -20,6 +21,7 @@ mod limits;
 mod network;
 mod random_kills;
 mod silence;
+mod slow;
 
 use std::time::{Duration, Instant};
 

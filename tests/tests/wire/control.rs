@@ -79,6 +79,7 @@ fn spans() -> Vec<Span> {
 fn pong(doing: Doing, unreached: Vec<PeId>) -> FromPe {
     FromPe::Pong(Pong {
         quiet_ms: 1 << 40,
+        files_quiet_ms: 0,
         doing,
         unreached,
         counts: Counts::default(),
@@ -246,6 +247,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         (
             FromPe::Pong(Pong {
                 quiet_ms: 0,
+                files_quiet_ms: 7,
                 doing: Doing::Working,
                 unreached: Vec::new(),
                 counts: Counts {
@@ -253,7 +255,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                     ..Counts::default()
                 },
             }),
-            "pong { doing: DOING_WORKING counts { rounds_begun: 1 } }",
+            "pong { doing: DOING_WORKING counts { rounds_begun: 1 } files_quiet_ms: 7 }",
         ),
     ]
 }

@@ -165,6 +165,7 @@ fn put_pong(pong: Pong) -> pb::Pong {
     };
     pb::Pong {
         quiet_ms: pong.quiet_ms,
+        files_quiet_ms: pong.files_quiet_ms,
         doing: doing as i32,
         peer: peer.0,
         unreached: pong.unreached.into_iter().map(|pe| pe.0).collect(),
@@ -188,6 +189,7 @@ fn parse_pong(pong: pb::Pong) -> Result<Pong, WireError> {
     };
     Ok(Pong {
         quiet_ms: pong.quiet_ms,
+        files_quiet_ms: pong.files_quiet_ms,
         doing,
         unreached: pong.unreached.into_iter().map(PeId).collect(),
         counts: parse_counts(pong.counts)?,

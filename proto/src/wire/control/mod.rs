@@ -139,6 +139,9 @@ pub enum ToPe {
 pub struct Pong {
     /// Since it last read a byte from an edge, or wrote one to it.
     pub quiet_ms: u64,
+    /// Since it last finished a file, directory or symlink of a message on its disk, or
+    /// found one there to be sent.
+    pub files_quiet_ms: u64,
     /// What it is doing.
     pub doing: Doing,
     /// Neighbours whose hosts do not acknowledge what was sent, and sent again; empty

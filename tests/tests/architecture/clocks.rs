@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::sources;
+use super::source::sources;
 
 /// Whatever is of the wall's clock has one of these in its type.
 const WALL: [&str; 7] = [

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::{Source, sources};
+use super::source::{Source, sources};
 
 /// Calls that wait wherever they stand, if what they are given begins so: `join()` waits for a
 /// thread, `join(", ")` for nobody.

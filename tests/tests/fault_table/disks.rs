@@ -121,7 +121,7 @@ fn row_13_the_output_directory_goes_away() {
 #[test]
 fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
     let dir = scratch();
-    let disk = SmallDisk::at(&dir.path().join("disk"));
+    let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
     let input = dir.path().join("input");
     fill(&input.join("p1"), 1);
     let line = format!(
@@ -131,7 +131,7 @@ fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
         disk.0.display()
     );
     let script = "head -c 12000000 /dev/zero | tr '\\0' x >&2";
-    let finished = run(words(&line).chain([script]));
+    let finished = run(words(&line).into_iter().chain([script.to_owned()]));
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     let told =
         "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";

@@ -18,7 +18,7 @@
 mod down;
 mod keeper;
 mod pes;
-mod rounds;
+pub mod rounds;
 mod said;
 mod status;
 mod up;
@@ -33,8 +33,9 @@ use thiserror::Error;
 
 pub use down::{DownArgs, down};
 pub use keeper::{KeepArgs, keep};
+pub use pes::Pes;
 pub use rounds::{Round, note};
-use said::Said;
+pub use said::Said;
 pub use status::{StatusArgs, status};
 pub use up::{UpArgs, up};
 

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use flitcast_tests::files::{fill, messages, names, sparse};
 use flitcast_tests::lab::said;
+use flitcast_tests::privileges::needs_root;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
@@ -19,6 +20,7 @@ struct SmallDisk(PathBuf);
 impl SmallDisk {
     #[track_caller]
     fn at(path: &Path) -> SmallDisk {
+        needs_root("a small file system");
         fs::create_dir(path).expect("it can be made");
         let mut mount = Command::new("mount");
         let said = said(
@@ -26,7 +28,7 @@ impl SmallDisk {
                 .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
                 .arg(path),
         );
-        assert_eq!(said.code, Some(0), "a file system needs root: {said:?}");
+        assert_eq!(said.code, Some(0), "it is not mounted: {said:?}");
         SmallDisk(path.to_owned())
     }
 }

@@ -3,6 +3,7 @@
 //! in virtual time. No test lives here.
 
 pub mod binary;
+pub mod clocks;
 pub mod collector;
 pub mod command;
 pub mod containers;
@@ -16,6 +17,7 @@ pub mod impostor;
 pub mod joining;
 pub mod kept;
 pub mod lab;
+pub mod privileges;
 pub mod processes;
 pub mod random;
 pub mod relay;

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lab::{Said, said};
+use crate::privileges::needs_root;
 use crate::processes::eventually;
 use crate::{flitcast, scratch};
 
@@ -42,6 +43,7 @@ impl Slurm {
     /// If it does not come up, with what is said about it: it needs root, and Slurm.
     #[track_caller]
     pub fn up(nodes: u32) -> Slurm {
+        needs_root("Slurm");
         let turn = SLURM.lock().unwrap_or_else(PoisonError::into_inner);
         let said = script(&["up", &nodes.to_string()]);
         assert_eq!(

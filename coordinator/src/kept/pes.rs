@@ -71,7 +71,8 @@ impl Pes {
         Ok(Some(read))
     }
 
-    fn of(value: &Value) -> Option<Pes> {
+    /// What a text says, if a keeper of this flitcast may have written it.
+    pub fn of(value: &Value) -> Option<Pes> {
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
         let pe = |value: &Value| {
             Some(Kept {

@@ -64,7 +64,11 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
 
 /// All that are known, in order.
 pub fn read(folder: &Path) -> Vec<Round> {
-    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    parse(&fs::read_to_string(folder.join(FILE)).unwrap_or_default())
+}
+
+/// The lines that this flitcast may have written.
+pub fn parse(text: &str) -> Vec<Round> {
     let of = |line: &str| {
         let value: Value = serde_json::from_str(line).ok()?;
         Some(Round {

@@ -84,7 +84,8 @@ impl Said {
         })
     }
 
-    fn of(value: &Value) -> Option<Said> {
+    /// What a text says, if this flitcast may have written it.
+    pub fn of(value: &Value) -> Option<Said> {
         let text = |key: &str| Some(value[key].as_str()?.to_owned());
         let guard = match value["guard"].as_str()? {
             "credentials" => Guard::Credentials(text("credentials")?.into()),

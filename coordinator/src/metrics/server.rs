@@ -91,7 +91,7 @@ async fn request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 }
 
 /// Whether it is one for metrics; else what is answered, and why.
-fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
+pub fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
     if !request.windows(4).any(|end| end == b"\r\n\r\n") {
         return Err(match request.len() {
             LONGEST_REQUEST.. => ("431 Request Header Fields Too Large", "too long"),

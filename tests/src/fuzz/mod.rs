@@ -2,11 +2,12 @@
 //! they bring out an answer that was not seen before. No instrumentation, so it runs on
 //! any toolchain; the same seed tries the same inputs.
 //!
-//! `targets` says what is fed and what must hold, `examples` gives the first inputs, and
+//! `targets` and `state` say what is fed and what must hold, `examples` gives the first inputs, and
 //! `mutate` changes them.
 
 mod examples;
 mod mutate;
+mod state;
 mod targets;
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use flitcast_tests::files::{fill, messages, names, sparse};
 use flitcast_tests::lab::said;
+use flitcast_tests::privileges::needs_root;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
@@ -20,6 +21,7 @@ impl SmallDisk {
     /// On a folder that is made if it is not there, with these options of tmpfs.
     #[track_caller]
     pub fn mounted(path: &Path, options: &str) -> SmallDisk {
+        needs_root("a small file system");
         fs::create_dir_all(path).expect("it can be made");
         let mut mount = Command::new("mount");
         let said = said(
@@ -27,7 +29,7 @@ impl SmallDisk {
                 .args(["-t", "tmpfs", "-o", options, "tmpfs"])
                 .arg(path),
         );
-        assert_eq!(said.code, Some(0), "a file system needs root: {said:?}");
+        assert_eq!(said.code, Some(0), "it is not mounted: {said:?}");
         SmallDisk(path.to_owned())
     }
 }

@@ -8,8 +8,8 @@
 //! revoked.pem                         what was revoked, if anything
 //! ```
 //!
-//! A PE needs `ca.pem`, its own two files, and `revoked.pem` where there is one. A certificate that is issued again takes the
-//! place of the old one; who is connected stays so.
+//! A PE needs `ca.pem`, its own two files, and `revoked.pem` where there is one. A certificate
+//! that is issued again takes the place of the old one; who is connected stays so.
 
 mod ledger;
 mod revoke;

@@ -71,7 +71,7 @@ impl Kept {
     pub fn up(&mut self, line: &str) -> Finished {
         let mut up = self.start(line);
         let finished = up.coordinator_ends();
-        self.up = vec![up];
+        self.keep([up]);
         finished
     }
 
@@ -80,8 +80,14 @@ impl Kept {
     pub fn up_twice(&mut self, line: &str) -> [Finished; 2] {
         let mut both = [self.start(line), self.start(line)];
         let finished = both.each_mut().map(Running::coordinator_ends);
-        self.up = both.into();
+        self.keep(both);
         finished
+    }
+
+    /// What `up` has left behind is this cluster's, whoever else has brought it up before.
+    fn keep(&mut self, up: impl IntoIterator<Item = Running>) {
+        self.up.retain(|before| !before.processes().is_empty());
+        self.up.extend(up);
     }
 
     /// Its processes.

@@ -328,3 +328,26 @@ fn of_two_that_bring_it_up_at_once_one_does() {
         down(&cluster);
     }
 }
+
+/// Whichever comes first, what is there then is whole, or nothing is.
+#[test]
+fn it_is_taken_down_and_brought_up_at_once() {
+    let mut cluster = Kept::tree(12);
+    for turn in 0..10 {
+        cluster.up("up FILE").ok();
+        let taking = cluster.start("down FILE");
+        let up = cluster.up("up FILE");
+        says(&taking.finish(), 0, &["kept is down"]);
+        says(&up, 0, &["kept is up"]);
+        if up.stdout.contains("already") {
+            eventually("nothing is left", || {
+                cluster.processes().is_empty().then_some(())
+            });
+            assert_eq!(cluster.known(), Vec::<String>::new(), "turn {turn}");
+            continue;
+        }
+        assert_eq!(cluster.processes().len(), 5, "turn {turn}");
+        cluster.run("gather --cluster FILE --size 1KiB").ok();
+        down(&cluster);
+    }
+}

@@ -50,7 +50,7 @@ fn every_command_has_a_page() {
         .to_vec();
     for (command, below) in [
         ("bench", &["gather", "scatter"][..]),
-        ("ca", &["init", "issue"]),
+        ("ca", &["init", "issue", "revoke"]),
         ("compare", &["gather", "scatter"]),
         ("plan", &["gather", "scatter"]),
     ] {

@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct Claim {
     folder: PathBuf,
     is_up: bool,
-    _lock: File,
+    lock: File,
 }
 
 /// What becomes of one who wants to bring a cluster up.
@@ -71,7 +71,7 @@ impl Claim {
         Ok(Claimed::Here(Claim {
             folder,
             is_up: false,
-            _lock: lock,
+            lock,
         }))
     }
 
@@ -86,17 +86,30 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// Removes the folder, if it is this one's: its keeper, which has been told to end, may
+    /// have done so, and another command be bringing the cluster up by now.
+    fn give_up(&self) -> Result<(), KeptError> {
+        let _alone = alone()?;
+        let own = self.lock.metadata().map_err(at(&self.folder))?;
+        match fs::metadata(self.folder.join(CLAIM)) {
+            Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => gone(&self.folder),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         if !self.is_up
-            && let Err(error) = remove(&self.folder)
+            && let Err(error) = self.give_up()
         {
             tracing::warn!(%error, "what is known of the cluster is left");
         }
     }
 }
 
-/// Removes the folder of a cluster: one's own.
+/// Removes the folder of a cluster, for its keeper.
 ///
 /// # Errors
 ///

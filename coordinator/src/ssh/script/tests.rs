@@ -187,7 +187,6 @@ fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output
         "dd",
         "find",
         "head",
-        "id",
         "mkdir",
         "mv",
         "rm",

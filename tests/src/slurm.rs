@@ -81,8 +81,19 @@ impl Slurm {
     /// Submits a job; its output is in `out`.
     #[track_caller]
     pub fn submit(&self, line: &str) -> Job<'_> {
-        let mut command = self.command("sbatch", &format!("--wait --output=out {line}"));
-        let child = command.stdout(Stdio::null()).spawn();
+        self.wait(self.job(line))
+    }
+
+    /// What submits a job; its environment is the job's.
+    #[must_use]
+    pub fn job(&self, line: &str) -> Command {
+        self.command("sbatch", &format!("--wait --output=out {line}"))
+    }
+
+    /// Submits that.
+    #[track_caller]
+    pub fn wait(&self, mut job: Command) -> Job<'_> {
+        let child = job.stdout(Stdio::null()).spawn();
         Job {
             slurm: self,
             child: child.expect("sbatch is there"),

@@ -183,8 +183,9 @@ impl Conductor<'_> {
         }
     }
 
-    /// A neighbour often notices a death before the operating system tells of it:
-    /// waits a moment for a better cause than `seen`.
+    /// A neighbour often notices a death before the operating system tells of it, or that
+    /// somebody gives up before that one has said why: waits a moment for a better cause than
+    /// `seen`.
     pub(super) async fn first_cause(&mut self, seen: Trouble, suspect: Option<PeId>) -> Trouble {
         if suspect.is_none() {
             return seen;
@@ -193,6 +194,19 @@ impl Conductor<'_> {
         while let Some((pe, heard)) = self.cluster.hear(Some(deadline)).await {
             match heard {
                 Heard::Exited(exit, last_words) => return died(pe, &exit, last_words),
+                Heard::Word(FromPe::Fault {
+                    reason,
+                    peer: None,
+                    bad_input,
+                    ..
+                }) => {
+                    return Trouble::Fault {
+                        witness: pe,
+                        blamed: None,
+                        reason,
+                        bad_input,
+                    };
+                }
                 Heard::Word(word) => self.note(pe, &word),
                 Heard::ChannelEnded(end) if self.cluster.joined_from(pe).is_some() => {
                     return gone(pe, end);

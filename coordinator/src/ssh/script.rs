@@ -128,8 +128,8 @@ impl Script {
         script.line(&format!("\nbinary=\"$directory/{}\"", binary.name()));
         // Hosts and users may share the directory, so what stands there is run if nobody else
         // could have put it there, and if it is what it is called.
-        script.line("own() { [ -z \"$(find \"$1\" -prune \\( \\");
-        script.line("! -user \"$(id -u)\" -o -perm -020 -o -perm -002 \\) 2>&1)\" ]; }");
+        script.line("own() { [ -O \"$1\" ] && case $(ls -ld \"$1\") in");
+        script.line("?????w*|????????w*) return 1;; ??????????*) ;; *) return 1;; esac; }");
         script.line(
             "is_there() { [ -f \"$binary\" ] && [ ! -L \"$binary\" ] && [ -x \"$binary\" ] &&",
         );

@@ -133,7 +133,7 @@ fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
         disk.0.display()
     );
     let script = "head -c 12000000 /dev/zero | tr '\\0' x >&2";
-    let finished = run(words(&line).into_iter().chain([script.to_owned()]));
+    let finished = run([words(&line), vec![script.to_owned()]].concat());
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     let told =
         "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";

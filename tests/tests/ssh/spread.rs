@@ -118,6 +118,7 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
         "chmod",
         "dd",
         "head",
+        "ls",
         "mkdir",
         "mv",
         "rm",

@@ -135,7 +135,8 @@ impl Running {
     /// How it ended, as far as that is known, when all has been done to end it.
     fn end(mut self, status: Option<WaitIdStatus>, left: &[Process]) -> End {
         let heard = self.copying.end();
-        let unstarted = self.why_not_started();
+        // Who is left may be the stage itself, of which nothing more is heard.
+        let unstarted = left.is_empty().then(|| self.why_not_started()).flatten();
         let how = status.map(|status| (status.exit_status(), status.terminating_signal()));
         let (end, told) = match (unstarted, how) {
             (Some(why), _) => return End::Failed(why),

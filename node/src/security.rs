@@ -4,6 +4,7 @@
 
 mod explain;
 mod name;
+mod read_ahead;
 mod transport;
 
 use std::io;
@@ -15,14 +16,17 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{Acceptor, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use thiserror::Error;
 use tokio::net::TcpStream;
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
+use crate::door::Lease;
+use crate::limits::ROUND_TRIP;
 use explain::{explained, told};
 pub use name::Name;
+use read_ahead::ReadAhead;
 pub use transport::{Shown, Transport};
 
 /// Of the authority's certificate, in a folder of credentials.
@@ -179,6 +183,18 @@ impl Identity {
     }
 }
 
+impl Identity {
+    async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), ReadAhead::new(stream));
+        let hello = hello.await.map_err(explained)?;
+        lease.renew(ROUND_TRIP);
+        let secured = hello.into_stream(self.server.clone()).await;
+        let secured = secured.map_err(explained)?;
+        lease.settle();
+        Ok(Transport::tls(secured.into()))
+    }
+}
+
 impl Security {
     /// Guards a connection that this process has made to `to`, and no one else.
     ///
@@ -190,7 +206,7 @@ impl Security {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
                 let connector = TlsConnector::from(identity.client.clone());
-                let stream = Transport::buffered(stream);
+                let stream = ReadAhead::new(stream);
                 let secured = connector.connect(to.on_certificates(), stream).await;
                 secured
                     .map(|stream| Transport::tls(stream.into()))
@@ -200,20 +216,18 @@ impl Security {
     }
 
     /// Guards a connection that was made to this process, by anybody that the authority
-    /// knows; [`Transport::shown`] tells by whom.
+    /// knows; [`Transport::shown`] tells by whom. The further that is, the longer its lease.
     ///
     /// # Errors
     ///
     /// The authority does not know it.
-    pub async fn answer(&self, stream: TcpStream) -> io::Result<Transport> {
+    pub async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
-                let acceptor = TlsAcceptor::from(identity.server.clone());
-                let secured = acceptor.accept(Transport::buffered(stream)).await;
-                secured
-                    .map(|stream| Transport::tls(stream.into()))
-                    .map_err(explained)
+                // Nothing is reserved for who says nothing.
+                stream.readable().await?;
+                Box::pin(identity.answer(stream, lease)).await
             }
         }
     }

@@ -6,6 +6,8 @@ pub mod binary;
 pub mod collector;
 pub mod command;
 pub mod containers;
+pub mod crowd;
+pub mod distance;
 pub mod doubling;
 pub mod edge;
 pub mod every;

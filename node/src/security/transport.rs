@@ -8,15 +8,13 @@ use std::task::{Context, Poll, ready};
 use rustls::client::verify_server_name;
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use super::Name;
 use super::explain::{explained, told};
-
-/// rustls asks a socket for 4 KiB at a time; a flit of 64 KiB would take 16 reads.
-const READ_AHEAD: usize = 64 * 1024;
+use super::read_ahead::ReadAhead;
 
 /// A connection.
 #[derive(Debug)]
@@ -26,7 +24,7 @@ pub struct Transport(Kind);
 enum Kind {
     Plain(TcpStream),
     /// Boxed: it is large, and links are moved about.
-    Tls(Box<TlsStream<BufReader<TcpStream>>>),
+    Tls(Box<TlsStream<ReadAhead>>),
 }
 
 impl Transport {
@@ -35,19 +33,17 @@ impl Transport {
         Transport(Kind::Plain(stream))
     }
 
-    pub(super) fn tls(stream: TlsStream<BufReader<TcpStream>>) -> Transport {
+    /// One whose ends have shown each other who they are.
+    pub(super) fn tls(mut stream: TlsStream<ReadAhead>) -> Transport {
+        stream.get_mut().0.is_known();
         Transport(Kind::Tls(Box::new(stream)))
-    }
-
-    pub(super) fn buffered(stream: TcpStream) -> BufReader<TcpStream> {
-        BufReader::with_capacity(READ_AHEAD, stream)
     }
 
     /// The connection below.
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,
-            Kind::Tls(stream) => stream.get_ref().0.get_ref(),
+            Kind::Tls(stream) => stream.get_ref().0.socket(),
         }
     }
 
@@ -61,7 +57,7 @@ impl Transport {
     pub fn waiting_bytes(&self) -> u64 {
         let read_ahead = match &self.0 {
             Kind::Plain(_) => 0,
-            Kind::Tls(stream) => stream.get_ref().0.buffer().len() as u64,
+            Kind::Tls(stream) => stream.get_ref().0.held_bytes() as u64,
         };
         read_ahead + rustix::io::ioctl_fionread(self.socket()).unwrap_or(0)
     }

@@ -11,6 +11,7 @@ mod ways;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flitcast_node::descriptors;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -26,6 +27,7 @@ use crate::args::{
 use crate::baseline::Baseline;
 use crate::candidates;
 use crate::choose::{Choice, FLITS, Offer, choose};
+use crate::cluster::needed_descriptors;
 use crate::guard::Guard;
 use crate::link_spec::{EdgeSpec, LinkSpec};
 use crate::pictures::Pictures;
@@ -51,12 +53,6 @@ pub const MAX_LOCAL_PES: usize = 1024;
 
 /// Long enough that software costs little, short enough to fill a pipe soon.
 const DEFAULT_FLIT_SIZE: &str = "64KiB";
-
-/// Descriptors that the coordinator needs for a PE: its control connection, its
-/// stderr, its process.
-const DESCRIPTORS_PER_PE: u64 = 3;
-/// And for itself.
-const DESCRIPTORS_OWN: u64 = 32;
 
 /// What is to be done.
 #[derive(Clone, Debug)]
@@ -442,25 +438,12 @@ pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
             pes,
         }]);
     }
-    let needed = DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64;
-    let have = raise_descriptor_limit(needed);
+    let needed = needed_descriptors(pes);
+    let have = descriptors::raised_to(needed);
     match have < needed {
         true => Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]),
         false => Ok(()),
     }
-}
-
-/// Raises the soft limit to `needed` if it is lower and the hard limit allows it;
-/// what it is then.
-fn raise_descriptor_limit(needed: u64) -> u64 {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|soft| soft < needed) {
-        limit.current = Some(limit.maximum.map_or(needed, |hard| hard.min(needed)));
-        // Refused, the limit is what it was, and that is what is looked at.
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// How to gather on a tree.

@@ -11,6 +11,7 @@ mod clock;
 mod connect;
 mod coordinator;
 mod counters;
+pub mod descriptors;
 pub mod door;
 pub mod health;
 pub mod join;

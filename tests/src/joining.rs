@@ -1,5 +1,6 @@
 //! A cluster whose PEs the test starts: they join, each on an address of its own.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use rustix::process::Signal;
@@ -47,6 +48,26 @@ impl Joining {
     /// A path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// An address of its own, which no PE has from 101 on.
+    pub fn address(&self, host: u8) -> IpAddr {
+        let address = format!("{}.{host}", self.net);
+        address.parse().expect("it is one")
+    }
+
+    /// Has P`pe` call its parent at another address, where the test is.
+    pub fn reroute(&self, pe: u32, parent_address: IpAddr) {
+        let file = self.path("cluster.toml");
+        let text = std::fs::read_to_string(&file).expect("it was written");
+        let parent = format!("parent = \"h{}\"\n", self.parents[pe as usize - 1]);
+        let (before, own) = text
+            .split_once(&format!("name = \"h{pe}\""))
+            .expect("it is there");
+        let way = format!("{parent}parent_address = \"{parent_address}\"\n");
+        let own = own.replacen(&parent, &way, 1);
+        let text = format!("{before}name = \"h{pe}\"{own}");
+        std::fs::write(&file, text).expect("it can be written");
     }
 
     /// Where the coordinator listens.

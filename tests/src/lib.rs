@@ -7,6 +7,8 @@ pub mod clocks;
 pub mod collector;
 pub mod command;
 pub mod containers;
+pub mod crowd;
+pub mod distance;
 pub mod doubling;
 pub mod edge;
 pub mod every;

@@ -95,6 +95,23 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     })
 }
 
+/// A figure of `/proc/PID/status`, in KiB: `VmRSS`, what a process has in memory, or `VmHWM`,
+/// the most that it has had.
+#[track_caller]
+pub fn memory_kib(pid: u32, figure: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix(figure));
+    let kib = line.and_then(|rest| rest.trim_start_matches(':').split_whitespace().next());
+    kib.and_then(|kib| kib.parse().ok()).expect("Linux tells")
+}
+
+/// How many descriptors a process has.
+#[track_caller]
+pub fn descriptors(pid: u32) -> usize {
+    let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
+    all.count()
+}
+
 /// Waits until something is there.
 ///
 /// # Panics

@@ -301,13 +301,17 @@ impl Cluster {
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
-        let mut door = Door::new(listener, self.timeouts.greeting());
+        let mut door = Door::new(
+            listener,
+            self.places(hosts.is_some()),
+            self.timeouts.greeting(),
+        );
         let mut missing = self.missing().len();
         let mut deaths = Vec::new();
         let mut enough = None;
         while missing > 0 {
             tokio::select! {
-                newcomer = door.next(|stream| greeter.clone().greet(stream)) => {
+                newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
                     let (pe, address) = (newcomer.register.pe, newcomer.address);
                     let Some(member) = self.members.get(&pe) else { continue };
                     // It knows the secret of this launch: no stranger, but a mistake.

@@ -170,8 +170,10 @@ impl NodeError {
     pub(super) fn is_bad_input(&self, pe: PeId) -> bool {
         let unread = |message: &Message| message.source == pe;
         match self {
-            NodeError::Payload(_) => true,
-            NodeError::Round(RoundError::Payload { message, .. }) => unread(message),
+            NodeError::Payload(faults) => !faults.iter().all(PayloadError::lacks_descriptors),
+            NodeError::Round(RoundError::Payload { message, source }) => {
+                unread(message) && !source.lacks_descriptors()
+            }
             _ => false,
         }
     }

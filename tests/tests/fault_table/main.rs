@@ -9,6 +9,7 @@
 //! rows are tested elsewhere, `tests/README.md` says.
 
 mod credentials;
+mod crowds;
 mod deaths;
 mod disks;
 mod doubled;
@@ -20,6 +21,7 @@ mod inputs;
 mod limits;
 mod network;
 mod random_kills;
+mod scrapes;
 mod silence;
 mod slow;
 

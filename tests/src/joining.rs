@@ -50,7 +50,8 @@ impl Joining {
         self.dir.path().join(name)
     }
 
-    /// An address of its own, which no PE has from 101 on.
+    /// An address of its own that ends so: P_i has that which ends with i + 1, and from 101 on
+    /// nobody has one.
     pub fn address(&self, host: u8) -> IpAddr {
         let address = format!("{}.{host}", self.net);
         address.parse().expect("it is one")
@@ -73,11 +74,6 @@ impl Joining {
     /// Where the coordinator listens.
     pub fn at(&self) -> String {
         format!("{}.100:7117", self.net)
-    }
-
-    /// An address of its own that ends so; P_i has that which ends with i + 1.
-    pub fn address(&self, last: u8) -> String {
-        format!("{}.{last}", self.net)
     }
 
     /// Makes the credentials of an authority.

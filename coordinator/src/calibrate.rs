@@ -176,7 +176,7 @@ impl Calibration {
                 rounds => rounds.max(LEAST_ROUNDS),
             };
             request.rounds = rounds;
-            let outcome = match run::run(&request, logs, interrupts).await? {
+            let outcome = match run::run(&request, logs, interrupts, |_| true).await? {
                 Ended::Done(outcome) => outcome,
                 Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
                 Ended::Interrupted => return Ok(Ended::Interrupted),
@@ -231,6 +231,8 @@ impl Calibration {
             reach: Reach::of(&self.topology),
             bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
             left_out: Vec::new(),
+            undertaking: 0,
+            later_output: None,
             retries: 0,
             again: true,
             commands: false,

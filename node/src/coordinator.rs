@@ -33,6 +33,7 @@ pub struct Coordinator {
     correspondent: JoinHandle<()>,
     pulse: Arc<Pulse>,
     has_spoken: bool,
+    is_over: bool,
 }
 
 impl Coordinator {
@@ -61,12 +62,18 @@ impl Coordinator {
             correspondent: tokio::spawn(correspond(stream, pulse.clone(), say, queued)),
             pulse,
             has_spoken: false,
+            is_over: false,
         }
     }
 
     /// Whether it has said anything.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken
+    }
+
+    /// Whether it has said that the undertaking is over.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Where pings find what the PE is doing.
@@ -86,6 +93,7 @@ impl Coordinator {
             Some(word) => {
                 let word = word?;
                 self.has_spoken = true;
+                self.is_over |= matches!(word, ToPe::Stop { over: true });
                 Ok(word)
             }
             None => Err(NodeError::Abandoned),

@@ -12,6 +12,7 @@ mod coordinator;
 mod counters;
 pub mod door;
 pub mod health;
+mod inbox;
 pub mod join;
 pub mod limits;
 mod link;

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
+use flitcast_proto::PeId;
 use flitcast_proto::pe::Message;
 use flitcast_proto::wire::control::{Assignment, Payload};
-use flitcast_proto::{PeId, RoundId};
 use tokio::task::spawn_blocking;
 
 use crate::limits::OPENED_AHEAD;
@@ -26,6 +26,8 @@ pub struct Store {
     replace: bool,
     /// Names this run's staging.
     nonce: u64,
+    /// Names what this run is a part of, in receipts.
+    undertaking: u64,
 }
 
 impl Store {
@@ -44,15 +46,15 @@ impl Store {
     }
 
     /// Where a message for this PE goes.
-    pub fn sink(&self, message: Message, round: RoundId) -> Sink {
+    pub fn sink(&self, message: Message) -> Sink {
         let pe = message.pe();
         match &self.contents {
             None => Sink::Synthetic(Synthetic::message_of(pe)),
-            // A later round brings the same message again.
             Some(_) => Sink::Files(FileSink::create(
                 destination(&self.output, pe),
-                self.replace || round > RoundId(1),
+                self.replace,
                 self.nonce,
+                self.undertaking,
             )),
         }
     }
@@ -64,7 +66,7 @@ impl Store {
         config: &NodeConfig,
         assignment: &Assignment,
     ) -> Result<(Store, Vec<u64>), Vec<PayloadError>> {
-        let (pe, nonce) = (config.pe, config.cluster);
+        let (pe, nonce, undertaking) = (config.pe, config.cluster, assignment.undertaking);
         let pes = assignment.tree.len();
         let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
         let gathers = !assignment.operation.is_scatter() && pe != PeId::ROOT;
@@ -95,6 +97,7 @@ impl Store {
                         output,
                         replace: false,
                         nonce,
+                        undertaking,
                     },
                     sent(by_index),
                 ));
@@ -128,6 +131,7 @@ impl Store {
                 output,
                 replace,
                 nonce,
+                undertaking,
             },
             sent(sizes),
         ))

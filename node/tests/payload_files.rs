@@ -12,7 +12,8 @@ use std::path::Path;
 use flitcast_node::payload::{Content, Packer, PayloadError, Refusal, Unpacker, deal};
 use proptest::prelude::*;
 use support::{
-    NONCE, Scratch, describe, entry_ends, names, pack, rich_tree, set_mtime, touch, unpack,
+    NONCE, Scratch, UNDERTAKING, describe, entry_ends, names, pack, rich_tree, set_mtime, touch,
+    unpack,
 };
 
 #[test]
@@ -287,7 +288,8 @@ fn existing_destination_stays_unless_replaced() -> io::Result<()> {
 
     // Taken only after the message began.
     fs::remove_file(&destination)?;
-    let mut unpacker = Unpacker::create(destination.clone(), false, NONCE).expect("it is free");
+    let mut unpacker =
+        Unpacker::create(destination.clone(), false, NONCE, UNDERTAKING).expect("it is free");
     unpacker.write(&message).expect("it is a good message");
     fs::write(&destination, "precious")?;
     let late = unpacker.commit().expect_err("it is taken");
@@ -315,7 +317,8 @@ fn no_part_of_a_message_is_ever_visible() -> io::Result<()> {
     let around = |&end: &usize| [end / 2, end - 1, end, end + 1];
     for end in ends.iter().flat_map(around) {
         let end = end.min(message.len());
-        let mut unpacker = Unpacker::create(output.join("p2"), false, NONCE).expect("it is free");
+        let mut unpacker =
+            Unpacker::create(output.join("p2"), false, NONCE, UNDERTAKING).expect("it is free");
         unpacker.write(&message[..end]).expect("so far it is good");
         if ends.contains(&end) {
             // Whole as far as can be told here: the digest says more.
@@ -343,7 +346,7 @@ fn a_removed_staging_is_noticed_at_the_next_block() -> io::Result<()> {
     for (cut, action) in [(ends[1] - 1, "write"), (ends[1], "create")] {
         let output = dir.path().join("output");
         fs::create_dir(&output)?;
-        let unpacker = Unpacker::create(output.join("p1"), false, NONCE);
+        let unpacker = Unpacker::create(output.join("p1"), false, NONCE, UNDERTAKING);
         let mut unpacker = unpacker.expect("it is free");
         unpacker.write(&message[..cut]).expect("it is there");
         fs::remove_dir_all(&output)?;

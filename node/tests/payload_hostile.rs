@@ -9,7 +9,7 @@ use std::path::Path;
 use flitcast_node::payload::{PayloadError, Refusal, Unpacker};
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use prost::Message;
-use support::{NONCE, names};
+use support::{NONCE, UNDERTAKING, names};
 
 fn entry(kind: Kind, path: &str) -> FileEntry {
     FileEntry {
@@ -194,7 +194,8 @@ fn mode_and_mtime_of_any_value_are_survived() -> io::Result<()> {
 #[test]
 fn after_a_refusal_nothing_can_be_committed() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
-    let mut unpacker = Unpacker::create(dir.path().join("p1"), false, NONCE).expect("it is free");
+    let mut unpacker =
+        Unpacker::create(dir.path().join("p1"), false, NONCE, UNDERTAKING).expect("it is free");
     let root = directory("").encode_length_delimited_to_vec();
     unpacker.write(&root).expect("it is a good root");
     unpacker.write(&root).expect_err("it is a second root");
@@ -224,7 +225,7 @@ fn destinations_that_cannot_be() {
         ("/dev/null/p1", "Not a directory"),
         ("/", "no file name"),
     ] {
-        let refused = Unpacker::create(destination.into(), false, NONCE);
+        let refused = Unpacker::create(destination.into(), false, NONCE, UNDERTAKING);
         let error = refused.err().expect("it cannot be").to_string();
         assert!(error.contains(why), "{error}");
     }

@@ -53,7 +53,10 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
     let scatter = "scatter --input DIR/in --output DIR/out --retry 1";
     let gather = "gather --input DIR/in --output DIR/back --retry 1";
     for (line, stands) in [
-        (scatter, &["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"][..]),
+        (
+            scatter,
+            &["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"][..],
+        ),
         (gather, &["/back/p3 at P0 on h0\n"][..]),
     ] {
         let refused = cluster.guarded(line).finish();

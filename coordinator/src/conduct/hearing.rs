@@ -66,6 +66,7 @@ impl Conductor<'_> {
                         reason,
                         peer,
                         bad_input,
+                        output_stands,
                         ..
                     }),
                 )) => {
@@ -74,6 +75,7 @@ impl Conductor<'_> {
                         blamed: peer.filter(|peer| self.request.tree.contains(*peer)),
                         reason,
                         bad_input,
+                        output_stands,
                     };
                     return Err(self.first_cause(fault, peer).await);
                 }

@@ -139,6 +139,8 @@ impl Request {
             },
             bytes: known,
             left_out: delivered.to_vec(),
+            undertaking: record.undertaking,
+            later_output: None,
             retries,
             again: retries > 0,
             commands: false,

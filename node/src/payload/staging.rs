@@ -3,7 +3,7 @@
 //!
 //! What is written there is the business of [`super::Unpacker`].
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -14,14 +14,24 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::error::PayloadError;
+use super::receipt::{Receipt, Standing};
 
-const PREFIX: &[u8] = b".flitcast-";
-const SUFFIX: &[u8] = b".partial";
+const PREFIX: &str = ".flitcast-";
+const SUFFIX: &str = ".partial";
 const NONCE_DIGITS: usize = 16;
 
 /// Whether this is the name of a message that is not, or never was, complete.
 pub fn is_staging_name(name: &OsStr) -> bool {
     nonce_of(name).is_some()
+}
+
+/// The name of a file that belongs to the entry `name` in its directory, in the business of
+/// what `id` names.
+pub(super) fn hidden_name(id: u64, name: &OsStr, suffix: &str) -> OsString {
+    let mut hidden = OsString::from(format!("{PREFIX}{id:016x}-"));
+    hidden.push(name);
+    hidden.push(suffix);
+    hidden
 }
 
 /// Removes what the run with this nonce left in an output directory when it was
@@ -44,7 +54,8 @@ pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
 }
 
 fn nonce_of(name: &OsStr) -> Option<u64> {
-    let inner = name.as_bytes().strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+    let inner = name.as_bytes().strip_prefix(PREFIX.as_bytes())?;
+    let inner = inner.strip_suffix(SUFFIX.as_bytes())?;
     let (digits, rest) = inner.split_at_checked(NONCE_DIGITS)?;
     let digits = str::from_utf8(digits).ok()?;
     let nonce = u64::from_str_radix(digits, 16).ok()?;
@@ -58,26 +69,29 @@ pub(super) struct Staging {
     path: PathBuf,
     parent: PathBuf,
     destination: PathBuf,
+    /// By which the entry that is published will be known.
+    receipt: Receipt,
     /// Whether what stands at `path` is ours to remove.
     claimed: bool,
 }
 
 impl Staging {
-    /// Chooses a name; nothing is created.
-    pub fn beside(destination: PathBuf, nonce: u64) -> Result<Self, PayloadError> {
+    /// Chooses a name; nothing is created. What is published belongs to `undertaking`.
+    pub fn beside(
+        destination: PathBuf,
+        nonce: u64,
+        undertaking: u64,
+    ) -> Result<Self, PayloadError> {
         let Some(name) = destination.file_name() else {
             return Err(PayloadError::Unnamed { path: destination });
         };
-        let mut hidden = PREFIX.to_vec();
-        hidden.extend_from_slice(format!("{nonce:016x}-").as_bytes());
-        hidden.extend_from_slice(name.as_bytes());
-        hidden.extend_from_slice(SUFFIX);
         let parent = match destination.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
         };
         Ok(Self {
-            path: parent.join(OsStr::from_bytes(&hidden)),
+            path: parent.join(hidden_name(nonce, name, SUFFIX)),
+            receipt: Receipt::named(&parent, name, &destination, undertaking),
             parent,
             destination,
             claimed: false,
@@ -97,28 +111,36 @@ impl Staging {
         self.claimed = true;
     }
 
-    /// Moves the message to its destination, and returns when that is durable.
+    /// Moves the message to its destination, and returns when that is durable. What this
+    /// undertaking itself has put there gives way; all else only if it is to be replaced.
     pub fn publish(self, replace: bool) -> Result<(), PayloadError> {
-        let moved = if replace {
+        let gives_way = replace || self.receipt.look()? == Standing::Delivered;
+        self.receipt.write(&self.path)?;
+        let moved = if gives_way {
             self.exchange()
         } else {
             self.move_to_free()
         };
-        moved.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => self.exists(),
-            _ => PayloadError::io("move the finished message to", &self.destination)(error),
-        })?;
+        if let Err(error) = moved {
+            // It is for what will never be there, and so would only lie about.
+            if let Err(error) = self.receipt.remove() {
+                tracing::warn!(%error, "a receipt is left");
+            }
+            return Err(match error.kind() {
+                io::ErrorKind::AlreadyExists => self.exists(),
+                _ => PayloadError::io("move the finished message to", &self.destination)(error),
+            });
+        }
         File::open(&self.parent)
             .and_then(|parent| sync_directory(&parent))
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
-    /// Fails if the destination is taken.
+    /// Fails if the destination is taken by what this undertaking has not put there.
     pub fn check_free(&self) -> Result<(), PayloadError> {
-        match is_free(&self.destination) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.exists()),
-            Err(error) => Err(PayloadError::io("look at", &self.destination)(error)),
+        match self.receipt.look()? {
+            Standing::Nothing | Standing::Delivered => Ok(()),
+            Standing::Another => Err(self.exists()),
         }
     }
 
@@ -251,7 +273,7 @@ mod tests {
 
     /// A finished message for `dir/p3`, holding "new".
     fn staged(dir: &Path) -> Staging {
-        let mut staging = Staging::beside(dir.join("p3"), 7).expect("it has a name");
+        let mut staging = Staging::beside(dir.join("p3"), 7, 8).expect("it has a name");
         fs::write(staging.path(), "new").expect("the directory is there");
         staging.claim();
         staging
@@ -274,7 +296,7 @@ mod tests {
 
     #[test]
     fn staging_names() {
-        let staging = Staging::beside("out/p3".into(), 0xab).expect("it has a name");
+        let staging = Staging::beside("out/p3".into(), 0xab, 0xcd).expect("it has a name");
         let expected = Path::new("out/.flitcast-00000000000000ab-p3.partial");
         assert_eq!(staging.path(), expected);
         assert!(is_staging_name(expected.file_name().expect("it has one")));
@@ -288,8 +310,8 @@ mod tests {
         ] {
             assert!(!is_staging_name(OsStr::new(other)), "{other}");
         }
-        assert!(Staging::beside("/".into(), 0).is_err());
-        assert!(Staging::beside("out/..".into(), 0).is_err());
+        assert!(Staging::beside("/".into(), 0, 0).is_err());
+        assert!(Staging::beside("out/..".into(), 0, 0).is_err());
     }
 
     #[test]

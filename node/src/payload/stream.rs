@@ -118,13 +118,13 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Starts to stage a message for `destination`.
-    pub fn create(destination: PathBuf, replace: bool, nonce: u64) -> FileSink {
+    /// Starts to stage a message for `destination`, as [`Unpacker::create`] does.
+    pub fn create(destination: PathBuf, replace: bool, nonce: u64, undertaking: u64) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = destination.parent() {
                 std::fs::create_dir_all(output).map_err(PayloadError::io("create", output))?;
             }
-            let unpacker = Unpacker::create(destination, replace, nonce)?;
+            let unpacker = Unpacker::create(destination, replace, nonce, undertaking)?;
             Ok((unpacker, Vec::new()))
         });
         FileSink {

@@ -89,6 +89,9 @@ pub enum NodeError {
     /// The messages cannot be read.
     #[error("{}", lines(.0))]
     Payload(Vec<PayloadError>),
+    /// Where messages are to arrive cannot be looked at.
+    #[error(transparent)]
+    Output(PayloadError),
     /// The round failed.
     #[error(transparent)]
     Round(#[from] RoundError),
@@ -148,7 +151,7 @@ impl NodeError {
             | NodeError::MissingChildren { .. }
             | NodeError::SilentChild { .. }
             | NodeError::Link(_) => "neighbour",
-            NodeError::Payload(_) => "payload",
+            NodeError::Payload(_) | NodeError::Output(_) => "payload",
             NodeError::Round(error) => error.kind(),
             NodeError::Listen { .. } | NodeError::Io { .. } => "system",
         }
@@ -162,6 +165,17 @@ impl NodeError {
             NodeError::Round(RoundError::Payload { message, .. }) => unread(message),
             _ => false,
         }
+    }
+
+    /// Whether the cause is that something stands where a message is to become visible.
+    pub(super) fn is_standing_output(&self) -> bool {
+        matches!(
+            self,
+            NodeError::Round(RoundError::Payload {
+                source: PayloadError::Exists { .. },
+                ..
+            })
+        )
     }
 
     pub(super) fn peer(&self) -> Option<PeId> {

@@ -18,6 +18,9 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 /// Of all runs that these tests pretend to be.
 pub const NONCE: u64 = 0x5eed;
 
+/// Names the undertaking of all tests, in their receipts.
+pub const UNDERTAKING: u64 = 0xacc0;
+
 /// A temporary directory that can be removed by users other than root too, when
 /// there are read-only directories in it.
 pub struct Scratch(tempfile::TempDir);
@@ -174,12 +177,13 @@ pub fn set_mtime(path: &Path, seconds: i64, nanos: u32) -> io::Result<()> {
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// The names in a directory, sorted.
+/// The names in a directory but for receipts, sorted.
 pub fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {
         names.push(entry?.file_name().display().to_string());
     }
+    names.retain(|name| !name.ends_with(".receipt"));
     names.sort();
     Ok(names)
 }
@@ -209,7 +213,7 @@ pub fn unpack(
     destination: &Path,
     replace: bool,
 ) -> Result<(), PayloadError> {
-    let mut unpacker = Unpacker::create(destination.to_owned(), replace, NONCE)?;
+    let mut unpacker = Unpacker::create(destination.to_owned(), replace, NONCE, UNDERTAKING)?;
     let mut rest = message;
     for &piece in pieces.iter().cycle() {
         let (head, tail) = rest.split_at(piece.min(rest.len()));

@@ -232,6 +232,7 @@ impl Calibration {
             bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
             left_out: Vec::new(),
             undertaking: 0,
+            recorded: false,
             later_output: None,
             retries: 0,
             again: true,

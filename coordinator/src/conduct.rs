@@ -233,6 +233,7 @@ impl<'a> Conductor<'a> {
                 record_spans: self.request.pictures.wanted(),
                 left_out: self.request.left_out.clone(),
                 undertaking: self.request.undertaking,
+                recorded: self.request.recorded,
                 later_output: self.request.later_output.clone(),
             };
             self.cluster.say(pe, ToPe::Assignment(assignment)).await;

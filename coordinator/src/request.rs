@@ -91,6 +91,8 @@ pub struct Request {
     pub left_out: Vec<PeId>,
     /// Names the undertaking that this is a part of; 0 before it has begun.
     pub undertaking: u64,
+    /// Whether a record of that is on the disk.
+    pub recorded: bool,
     /// Of a scatter: where a gather will deliver that follows, and must find nothing.
     pub later_output: Option<PathBuf>,
     /// How often it goes on without a PE that fails.
@@ -348,6 +350,7 @@ impl Request {
                     bytes: bytes.clone(),
                     left_out: Vec::new(),
                     undertaking: 0,
+                    recorded: false,
                     later_output: None,
                     retries,
                     again: retries > 0,

@@ -78,8 +78,7 @@ impl Inbox {
         joined(looked.await)
     }
 
-    /// Removes the receipts: the undertaking is over. Who cannot hear the coordinator any
-    /// more keeps them: it may live, and will ask.
+    /// Removes the receipts: nobody will go on with the undertaking.
     pub async fn clear(self) {
         let removed = spawn_blocking(move || {
             for (pe, receipt) in self.receipts {

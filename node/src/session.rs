@@ -111,13 +111,14 @@ pub(crate) async fn serve(
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
     let inbox = Inbox::of(config.pe, &assignment);
+    let recorded = assignment.recorded;
     let mut round = RoundId(0);
     let worked = work(config, listener, channel, assignment, &inbox, &mut round).await;
     let done = match worked {
         Ok(()) => Ok(()),
         Err(error) => told(config, channel, round, error).await,
     };
-    if channel.is_over() {
+    if channel.is_over() || (channel.is_gone() && !recorded) {
         inbox.clear().await;
     }
     done

@@ -140,6 +140,7 @@ impl Request {
             bytes: known,
             left_out: delivered.to_vec(),
             undertaking: record.undertaking,
+            recorded: true,
             later_output: None,
             retries,
             again: retries > 0,

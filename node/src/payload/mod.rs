@@ -30,7 +30,7 @@ pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input};
 pub use pack::Packer;
 pub use receipt::{Receipt, Standing};
 pub use scan::Content;
-pub use staging::{is_staging_name, remove, sweep};
+pub use staging::{is_hidden_beside, remove, sweep};
 pub(crate) use stream::joined;
 pub use stream::{FileSink, FileSource, Sink, Source, destination};
 pub use synthetic::Synthetic;

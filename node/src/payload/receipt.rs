@@ -25,7 +25,7 @@ use super::scan::open_regular;
 use super::staging::hidden_name;
 
 /// How the name of a receipt ends.
-const SUFFIX: &str = ".receipt";
+pub(super) const SUFFIX: &str = ".receipt";
 
 /// No receipt is longer; what is, is none.
 const LONGEST: u64 = 200;

@@ -10,19 +10,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use flitcast_proto::PeId;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::error::PayloadError;
-use super::receipt::{Receipt, Standing};
+use super::receipt::{self, Receipt, Standing};
 
 const PREFIX: &str = ".flitcast-";
 const SUFFIX: &str = ".partial";
-const NONCE_DIGITS: usize = 16;
+const ID_DIGITS: usize = 16;
 
-/// Whether this is the name of a message that is not, or never was, complete.
-pub fn is_staging_name(name: &OsStr) -> bool {
-    nonce_of(name).is_some()
+/// Whether this is the name of a hidden file beside M_i's place: of what is staged for it,
+/// or of a receipt of it, whosever they are.
+pub fn is_hidden_beside(name: &OsStr, pe: PeId) -> bool {
+    let is_it = |suffix| {
+        id_of(name, suffix).is_some_and(|(_, entry)| entry == format!("p{}", pe.0).as_bytes())
+    };
+    is_it(SUFFIX) || is_it(receipt::SUFFIX)
 }
 
 /// The name of a file that belongs to the entry `name` in its directory, in the business of
@@ -45,7 +50,7 @@ pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
     };
     for entry in listing {
         let entry = entry.map_err(PayloadError::io("read the directory", output))?;
-        if nonce_of(&entry.file_name()) == Some(nonce) {
+        if id_of(&entry.file_name(), SUFFIX).is_some_and(|(id, _)| id == nonce) {
             let leftover = entry.path();
             remove(&leftover).map_err(PayloadError::io("remove", &leftover))?;
         }
@@ -53,13 +58,15 @@ pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
     Ok(())
 }
 
-fn nonce_of(name: &OsStr) -> Option<u64> {
+/// What a hidden name is made of: the id, and the entry that it stands beside.
+fn id_of<'a>(name: &'a OsStr, suffix: &str) -> Option<(u64, &'a [u8])> {
     let inner = name.as_bytes().strip_prefix(PREFIX.as_bytes())?;
-    let inner = inner.strip_suffix(SUFFIX.as_bytes())?;
-    let (digits, rest) = inner.split_at_checked(NONCE_DIGITS)?;
+    let inner = inner.strip_suffix(suffix.as_bytes())?;
+    let (digits, rest) = inner.split_at_checked(ID_DIGITS)?;
     let digits = str::from_utf8(digits).ok()?;
-    let nonce = u64::from_str_radix(digits, 16).ok()?;
-    (rest.starts_with(b"-") && digits == format!("{nonce:016x}")).then_some(nonce)
+    let id = u64::from_str_radix(digits, 16).ok()?;
+    let entry = rest.strip_prefix(b"-")?;
+    (digits == format!("{id:016x}")).then_some((id, entry))
 }
 
 /// Owns a staging name. Whatever stands there in the end is removed: a message
@@ -299,16 +306,23 @@ mod tests {
         let staging = Staging::beside("out/p3".into(), 0xab, 0xcd).expect("it has a name");
         let expected = Path::new("out/.flitcast-00000000000000ab-p3.partial");
         assert_eq!(staging.path(), expected);
-        assert!(is_staging_name(expected.file_name().expect("it has one")));
+        assert!(is_hidden_beside(
+            staging.path().file_name().expect("it has one"),
+            PeId(3)
+        ));
+        let receipt = ".flitcast-00000000000000cd-p3.receipt";
+        assert!(is_hidden_beside(OsStr::new(receipt), PeId(3)));
         for other in [
             "p3",
             ".flitcast-p3.partial",
+            ".flitcast-00000000000000ab-p33.partial",
+            ".flitcast-00000000000000cd-p.receipt",
             ".flitcast-00000000000000ab-p3",
             ".flitcast-00000000000000ab-p3.replaced",
             ".flitcast-00000000000000AB-p3.partial",
             ".flitcast-+0000000000000ab-p3.partial",
         ] {
-            assert!(!is_staging_name(OsStr::new(other)), "{other}");
+            assert!(!is_hidden_beside(OsStr::new(other), PeId(3)), "{other}");
         }
         assert!(Staging::beside("/".into(), 0, 0).is_err());
         assert!(Staging::beside("out/..".into(), 0, 0).is_err());

@@ -468,6 +468,10 @@ pub struct Assignment {
     /// on. What stands there already is told now; empty if none is to follow.
     #[prost(bytes = "bytes", tag = "41")]
     pub later_output: ::prost::bytes::Bytes,
+    /// A record of the undertaking is on a disk: should the coordinator die, somebody may go on
+    /// with it, and ask for receipts.
+    #[prost(bool, tag = "42")]
+    pub recorded: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }

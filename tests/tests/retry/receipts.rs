@@ -25,7 +25,10 @@ fn a_change_of_what_stood_before_delivers_nothing() {
     kill(&running, 4);
     let finished = running.finish();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(&finished, &["P4 is dead", "; 3 of 4 messages are missing"]);
+    says(
+        &finished,
+        &["P4 is dead", "without it: 3 of 4 messages are missing"],
+    );
     assert_eq!(names(&output.join("p4")), ["old"]);
     for pe in ["p1", "p2", "p3"] {
         assert_same_below(&files.input().join(pe), &output.join(pe));
@@ -34,6 +37,29 @@ fn a_change_of_what_stood_before_delivers_nothing() {
     let before = before.into_iter().filter(|(name, _)| name != "p4");
     files.resume(&["--revive"]).ok();
     files.assert_complete(&before.collect());
+}
+
+/// Who is in the way is no PE's failure, even if he comes in mid-round.
+#[test]
+fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("scatter", &["--retry", "1"]);
+    files.wait_for(&["p3"]);
+    let other = files.output().join("p4");
+    fill(&other.join("other"), 10);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let why = "retry: it is no PE's failure: leaving one out would not help";
+    says(&failed, &["output/p4` exists already", why]);
+    assert!(!failed.stderr.contains("is dead"), "{}", failed.stderr);
+    let refused = files.resume(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["output/p4 is there, and by the record P4's"]);
+    assert_eq!(names(&other), ["other"]);
+    fs::remove_dir_all(&other).expect("it is there");
+    let before = files.there();
+    files.resume(&[]).ok();
+    files.assert_complete(&before);
 }
 
 /// A record that nobody could bring up to date: what was delivered meanwhile has receipts.

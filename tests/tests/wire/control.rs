@@ -292,6 +292,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         record_spans: true,
         left_out: vec![PeId(2), PeId(3)],
         undertaking: 77,
+        recorded: true,
         later_output: Some("/out".into()),
     })
 }
@@ -307,7 +308,7 @@ fn files() -> Payload {
 
 const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
-    undertaking: 77 later_output: "/out"
+    undertaking: 77 later_output: "/out" recorded: true
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
@@ -513,7 +514,7 @@ fn a_tree_may_lack_pes() {
     let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
         parent_listen: "127.0.0.1:1" operation: OPERATION_SCATTER_FDF flit_bytes: 65536
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
-        undertaking: 77 later_output: "/out" }"#;
+        undertaking: 77 later_output: "/out" recorded: true }"#;
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));

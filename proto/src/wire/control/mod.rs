@@ -223,6 +223,9 @@ pub struct Assignment {
     pub left_out: Vec<PeId>,
     /// Names the undertaking that the cluster is a part of, in the names of its receipts.
     pub undertaking: u64,
+    /// Whether a record of it is on a disk, so that somebody may go on with it should the
+    /// coordinator die.
+    pub recorded: bool,
     /// P0 in a scatter: where a gather will deliver that follows.
     pub later_output: Option<PathBuf>,
 }

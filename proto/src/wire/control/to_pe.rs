@@ -126,6 +126,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
         undertaking: assignment.undertaking,
+        recorded: assignment.recorded,
         later_output: assignment
             .later_output
             .map(|path| path_bytes(&path))
@@ -197,6 +198,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         record_spans: assignment.record_spans,
         left_out,
         undertaking: assignment.undertaking,
+        recorded: assignment.recorded,
         later_output: Some(assignment.later_output)
             .filter(|path| !path.is_empty())
             .map(parse_path),

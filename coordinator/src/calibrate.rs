@@ -178,7 +178,7 @@ impl Calibration {
                 rounds => rounds.max(LEAST_ROUNDS),
             };
             request.rounds = rounds;
-            let outcome = match run::run(&request, logs, interrupts).await? {
+            let outcome = match run::run(&request, logs, interrupts, |_| true).await? {
                 Ended::Done(outcome) => outcome,
                 Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
                 Ended::Interrupted => return Ok(Ended::Interrupted),
@@ -233,6 +233,9 @@ impl Calibration {
             reach: Reach::of(&self.topology),
             bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
             left_out: Vec::new(),
+            undertaking: 0,
+            recorded: false,
+            later_output: None,
             retries: 0,
             again: true,
             commands: false,

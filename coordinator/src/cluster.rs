@@ -249,13 +249,13 @@ impl Cluster {
         self.look.store(is_wanted, Relaxed);
     }
 
-    /// Tells every process to leave, and kills those that have not when it is enough or
-    /// after some seconds. When this returns, none is left, but for those that joined: the
+    /// Tells every process to leave, and whether the undertaking is over, so that receipts are
+    /// of no more use; kills those that have not left when it is enough or after some seconds. When this returns, none is left, but for those that joined: the
     /// channels of these are closed.
-    pub async fn stop(mut self, enough: impl Future<Output = ()>) {
+    pub async fn stop(mut self, over: bool, enough: impl Future<Output = ()>) {
         let deadline = Instant::now() + STOP;
         let leaving = async {
-            self.say_to_all(&ToPe::Stop).await;
+            self.say_to_all(&ToPe::Stop { over }).await;
             while self.members.values().any(Member::is_waited_for) {
                 if self.hear(Some(deadline)).await.is_none() {
                     break;

@@ -8,9 +8,11 @@ mod measure;
 mod trouble;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant as Moment};
 
 use flitcast_node::blank_report;
+use flitcast_node::payload::destination;
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
@@ -42,6 +44,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub struct Rounds {
     /// Bytes of M_i, by PE index; `[0]` is 0.
     pub bytes: Vec<u64>,
+    /// Whose messages were not sent, since each was there with a receipt.
+    pub found: Vec<PeId>,
     /// The edges and the clocks, the latter as sure as they were after the last round.
     pub measured: Measurement,
     /// What the processes were taken to cost.
@@ -105,6 +109,8 @@ struct Conductor<'a> {
     request: &'a Request,
     console: &'a Console,
     bytes: Vec<u64>,
+    /// Whose messages were there before, with a receipt of this undertaking.
+    found: Vec<PeId>,
     /// What is being done.
     phase: Phase,
     /// The round that P0 has begun and not ended.
@@ -124,6 +130,7 @@ impl<'a> Conductor<'a> {
             request,
             console,
             bytes: Vec::new(),
+            found: Vec::new(),
             phase: Phase::Connect,
             under_way: None,
             worked_at: Instant::now(),
@@ -202,6 +209,7 @@ impl<'a> Conductor<'a> {
         }
         Ok(Rounds {
             bytes: self.bytes.clone(),
+            found: self.found.clone(),
             measured,
             costs,
             pacing,
@@ -212,7 +220,7 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// Tells every PE its place and what to do; the lengths of all messages.
+    /// Tells every PE its place and what to do; the lengths of all messages that are sent.
     async fn assign(&mut self) -> Result<Vec<u64>, Trouble> {
         self.enter(Phase::Connect);
         let tree = &self.request.tree;
@@ -232,6 +240,9 @@ impl<'a> Conductor<'a> {
                 links: self.request.links_of(pe),
                 record_spans: self.request.pictures.wanted(),
                 left_out: self.request.left_out.clone(),
+                undertaking: self.request.undertaking,
+                recorded: self.request.recorded,
+                later_output: self.request.later_output.clone(),
             };
             self.cluster.say(pe, ToPe::Assignment(assignment)).await;
         }
@@ -241,35 +252,67 @@ impl<'a> Conductor<'a> {
         let (tree, left_out) = (tree.clone(), self.request.left_out.clone());
         let is_null = |pe: PeId| !tree.contains(pe) || left_out.binary_search(&pe).is_ok();
         let keeps_out = |pe, bytes: &u64| *bytes == 0 || !is_null(pe);
+        let is_message = |pe: &PeId| *pe != PeId::ROOT && pe.index() <= n;
+        let (mut found, mut standing) = (Vec::new(), Vec::new());
         self.each_says(
             self.request.timeouts.disk,
             "reading the input and connecting",
             |pe, word| match word {
-                FromPe::Ready { message_bytes } => {
+                FromPe::Ready(ready) => {
+                    let sent = &ready.message_bytes;
+                    let of = || ready.delivered.iter().chain(&ready.standing);
                     match (scatter, pe == PeId::ROOT) {
+                        _ if !of().all(is_message) => return Some(FromPe::Ready(ready)),
                         (true, true)
-                            if message_bytes.len() == n
-                                && (1..)
-                                    .zip(&message_bytes)
-                                    .all(|(i, b)| keeps_out(PeId(i), b)) =>
+                            if sent.len() == n
+                                && (1..).zip(sent).all(|(i, b)| keeps_out(PeId(i), b)) =>
                         {
-                            bytes[1..].copy_from_slice(&message_bytes);
+                            bytes[1..].copy_from_slice(sent);
                         }
-                        (false, false)
-                            if message_bytes.len() == 1 && keeps_out(pe, &message_bytes[0]) =>
-                        {
-                            bytes[pe.index()] = message_bytes[0];
+                        (false, false) if sent.len() == 1 && keeps_out(pe, &sent[0]) => {
+                            bytes[pe.index()] = sent[0];
                         }
-                        _ if message_bytes.is_empty() => {}
-                        _ => return Some(FromPe::Ready { message_bytes }),
+                        _ if sent.is_empty() => {}
+                        _ => return Some(FromPe::Ready(ready)),
                     }
+                    found.extend(ready.delivered);
+                    standing.extend(ready.standing.into_iter().map(|of| (of, pe)));
                     None
                 }
                 other => Some(other),
             },
         )
         .await?;
-        Ok(bytes)
+        found.sort_unstable();
+        found.dedup();
+        for pe in &found {
+            bytes[pe.index()] = 0;
+        }
+        self.found = found;
+        // Where no message arrives, anything may stand.
+        standing.retain(|(of, _)| bytes[of.index()] > 0);
+        match standing.is_empty() {
+            true => Ok(bytes),
+            false => Err(self.output_stands(standing)),
+        }
+    }
+
+    /// Each entry that stands where a message was to arrive, and at whom.
+    fn output_stands(&self, mut standing: Vec<(PeId, PeId)>) -> Trouble {
+        standing.sort_unstable();
+        let scatters = self.request.operation.is_scatter();
+        let place = |(of, at): (PeId, PeId)| {
+            // P0 gets nothing in a scatter: what it tells of is the output of the gather.
+            let output = match scatters && at == PeId::ROOT {
+                true => self.request.later_output.as_deref(),
+                false => self.request.payload.output(),
+            };
+            let path = destination(output.unwrap_or(Path::new("")), of);
+            let host = self.request.placement.places[at.index()].name.as_ref();
+            let host = host.map_or(String::new(), |host| format!(" on {host}"));
+            format!("{} at {at}{host}", path.display())
+        };
+        Trouble::OutputStands(standing.into_iter().map(place).collect())
     }
 
     /// Where a PE reaches its parent: at the address that the placement gives, and the

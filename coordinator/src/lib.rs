@@ -74,6 +74,7 @@ use cluster::LogArgs;
 use live::publish::publish;
 use map::{Map, MapArgs};
 use metrics::Metrics;
+use outcome::Failure;
 use printable::printable;
 use request::Request;
 use retry::{Story, Undertaking};
@@ -363,7 +364,7 @@ fn report_end<T>(
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => report::failure_json(&failure, None, story),
             };
-            (printed, ExitCode::from(FAILED))
+            (printed, failed(&failure))
         }
     };
     for line in story.last_words() {
@@ -371,6 +372,14 @@ fn report_end<T>(
     }
     write_out(printed.as_bytes())?;
     Ok(code)
+}
+
+/// A request that cannot be met is refused, whenever that shows.
+fn failed(failure: &Failure) -> ExitCode {
+    ExitCode::from(match failure.refused {
+        true => REFUSED,
+        false => FAILED,
+    })
 }
 
 fn write_out(printed: &[u8]) -> anyhow::Result<()> {

@@ -85,6 +85,12 @@ pub struct Request {
     pub bytes: Vec<u64>,
     /// Whose messages are not sent, since they were delivered before; in increasing order.
     pub left_out: Vec<PeId>,
+    /// Names the undertaking that this is a part of; 0 before it has begun.
+    pub undertaking: u64,
+    /// Whether a record of that is on the disk.
+    pub recorded: bool,
+    /// Of a scatter: where a gather will deliver that follows, and must find nothing.
+    pub later_output: Option<PathBuf>,
     /// How often it goes on without a PE that fails.
     pub retries: u32,
     /// Whether another cluster may follow this one: to retry, or to measure more.
@@ -343,6 +349,9 @@ impl Request {
                     cluster: args.transfer.tree.cluster,
                     bytes: bytes.clone(),
                     left_out: Vec::new(),
+                    undertaking: 0,
+                    recorded: false,
+                    later_output: None,
                     retries,
                     again: retries > 0,
                     commands: false,

@@ -14,6 +14,7 @@ mod counters;
 pub mod descriptors;
 pub mod door;
 pub mod health;
+mod inbox;
 pub mod join;
 pub mod limits;
 mod link;

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flitcast_proto::PeId;
 use flitcast_proto::pe::Message;
 use flitcast_proto::wire::control::{Assignment, Payload};
-use flitcast_proto::{PeId, RoundId};
 use tokio::task::spawn_blocking;
 
 use crate::limits::OPENED_AHEAD;
@@ -28,6 +28,8 @@ pub struct Store {
     replace: bool,
     /// Names this run's staging.
     nonce: u64,
+    /// Names what this run is a part of, in receipts.
+    undertaking: u64,
     /// Told of what gets done with the files.
     pulse: Arc<Pulse>,
 }
@@ -48,15 +50,15 @@ impl Store {
     }
 
     /// Where a message for this PE goes.
-    pub fn sink(&self, message: Message, round: RoundId) -> Sink {
+    pub fn sink(&self, message: Message) -> Sink {
         let pe = message.pe();
         match &self.contents {
             None => Sink::Synthetic(Synthetic::message_of(pe)),
-            // A later round brings the same message again.
             Some(_) => Sink::Files(FileSink::create(
                 destination(&self.output, pe),
-                self.replace || round > RoundId(1),
+                self.replace,
                 self.nonce,
+                self.undertaking,
                 self.pulse.clone(),
             )),
         }
@@ -71,7 +73,7 @@ impl Store {
         pulse: &Arc<Pulse>,
     ) -> Result<(Store, Vec<u64>), Vec<PayloadError>> {
         let pulse = pulse.clone();
-        let (pe, nonce) = (config.pe, config.cluster);
+        let (pe, nonce, undertaking) = (config.pe, config.cluster, assignment.undertaking);
         let pes = assignment.tree.len();
         let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
         let gathers = !assignment.operation.is_scatter() && pe != PeId::ROOT;
@@ -102,6 +104,7 @@ impl Store {
                         output,
                         replace: false,
                         nonce,
+                        undertaking,
                         pulse,
                     },
                     sent(by_index),
@@ -139,6 +142,7 @@ impl Store {
                 output,
                 replace,
                 nonce,
+                undertaking,
                 pulse,
             },
             sent(sizes),

@@ -190,7 +190,7 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
     rich_tree(&source)?;
     let message = pack(&Content::Entry(source), &[4096]);
     let pulse = Arc::new(Pulse::default());
-    let unpacker = Unpacker::create(dir.path().join("p1"), false, 0, pulse.clone());
+    let unpacker = Unpacker::create(dir.path().join("p1"), false, 0, 0, pulse.clone());
     let mut unpacker = unpacker.expect("it is free");
     let mut start = 0;
     for end in support::entry_ends(&message) {

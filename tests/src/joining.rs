@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::{Running, run, scratch, start};
+use crate::run::begin;
+use crate::{Running, flitcast, run, scratch, start};
 
 /// A cluster file of PEs that join, and the credentials of all.
 #[derive(Debug)]
@@ -107,6 +109,24 @@ impl Joining {
     pub fn node(&self, pe: u32, line: &str) -> Running {
         let at = self.at();
         start(self.words(&format!("node --pe {pe} --join {at} {line}")))
+    }
+
+    /// The same on a host of its own, as far as its files go: `name` in the folder is what
+    /// stands at `host3/name`, where nobody else sees it. Only root can have that.
+    #[track_caller]
+    pub fn node_apart(&self, pe: u32, name: &str, line: &str) -> Running {
+        let (own, shown) = (self.path(&format!("host{pe}/{name}")), self.path(name));
+        for folder in [&own, &shown] {
+            std::fs::create_dir_all(folder).expect("it can be made");
+        }
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c"]);
+        command.arg("mount --bind \"$0\" \"$1\" && shift && exec \"$@\"");
+        command.args([&own, &shown]).arg(flitcast());
+        let at = self.at();
+        let line = format!("node --pe {pe} --join {at} --credentials DIR/ca {line}");
+        command.args(self.words(&line));
+        begin(command)
     }
 
     /// Starts all of them, with their credentials; `{pe}` is each one's number.

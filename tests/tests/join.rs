@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::{Finished, refused};
 use rustix::process::Signal;
@@ -36,6 +36,42 @@ fn a_round_of_files_and_everybody_leaves() {
     for node in nodes {
         assert_eq!(node.finish().ok().stderr, "");
     }
+}
+
+/// On whatever host: all of it is told at once, and nobody is left out for it.
+#[test]
+fn what_stands_in_an_output_is_found_before_anything_is_sent() {
+    let cluster = Joining::new(11, &TREE, "60s");
+    for pe in 1..4 {
+        fill(&cluster.path(&format!("in/p{pe}")), 200_000);
+    }
+    for older in ["out/p1", "out/p2", "back/p3"] {
+        fill(&cluster.path(older), 10);
+    }
+    let before = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
+    let nodes = cluster.nodes("--stay");
+    let scatter = "scatter --input DIR/in --output DIR/out --retry 1";
+    let gather = "gather --input DIR/in --output DIR/back --retry 1";
+    for (line, stands) in [
+        (
+            scatter,
+            &["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"][..],
+        ),
+        (gather, &["/back/p3 at P0 on h0\n"][..]),
+    ] {
+        let refused = cluster.guarded(line).finish();
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        says(&refused, stands);
+        says(&refused, &["--force", "nothing was sent"]);
+        assert!(!refused.stderr.contains("is dead"), "{}", refused.stderr);
+        let after = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
+        assert_eq!(after, before, "{}", refused.stderr);
+    }
+    cluster.guarded(&format!("{scatter} --force")).finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("out"));
+    cluster.guarded(&format!("{gather} --force")).finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("back"));
+    dismiss(nodes);
 }
 
 #[test]

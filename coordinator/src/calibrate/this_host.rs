@@ -87,7 +87,7 @@ pub async fn measure_host(
         let lengths = vec![bytes; calibration.topology.tree.len() - 1];
         let request = calibration.request(operation, pacing, lengths, first);
         let request = Request { rounds, ..request };
-        let outcome = match run::rounds(&request, logs, interrupts).await? {
+        let outcome = match run::rounds(&request, logs, interrupts, |_| true).await? {
             Ended::Done(outcome) => outcome,
             Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
             Ended::Interrupted => return Ok(Ended::Interrupted),

@@ -221,7 +221,7 @@ impl Cluster {
             Ok(()) => Ok(cluster),
             // Who has joined is told, and joins the next one or leaves.
             Err(error) if placement.is_joined() => {
-                cluster.stop(pending()).await;
+                cluster.stop(false, pending()).await;
                 Err(error)
             }
             Err(error) => {

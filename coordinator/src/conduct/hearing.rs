@@ -74,6 +74,7 @@ impl Conductor<'_> {
                         reason,
                         peer,
                         bad_input,
+                        output_stands,
                         ..
                     }),
                 )) => {
@@ -82,6 +83,7 @@ impl Conductor<'_> {
                         blamed: peer.filter(|peer| self.request.tree.contains(*peer)),
                         reason,
                         bad_input,
+                        output_stands,
                     };
                     return Err(self.first_cause(fault, peer).await);
                 }
@@ -198,6 +200,7 @@ impl Conductor<'_> {
                     reason,
                     peer: None,
                     bad_input,
+                    output_stands,
                     ..
                 }) => {
                     return Trouble::Fault {
@@ -205,6 +208,7 @@ impl Conductor<'_> {
                         blamed: None,
                         reason,
                         bad_input,
+                        output_stands,
                     };
                 }
                 Heard::Word(word) => self.note(pe, &word),

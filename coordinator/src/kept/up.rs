@@ -332,7 +332,7 @@ async fn muster(
     let (console, given_up) = (Console::new(), CancellationToken::new());
     tokio::select! {
         cluster = Cluster::launch(crew, &console, &given_up) => {
-            cluster?.stop(pending()).await;
+            cluster?.stop(false, pending()).await;
             Ok(None)
         }
         pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),

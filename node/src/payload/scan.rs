@@ -146,19 +146,30 @@ impl Walk {
         Ok(root)
     }
 
-    /// Opens the regular file that was found last. Should something else stand there by now,
-    /// this neither follows a symlink nor waits for a fifo's writer.
+    /// Opens the regular file that was found last.
     pub fn open(&self, found: &Found) -> Result<File, PayloadError> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = match (&self.state, found.entry.path.file_name()) {
+        match (&self.state, found.entry.path.file_name()) {
             (State::Below(cursor, _) | State::Dealt(cursor, ..), Some(name)) => {
-                openat(cursor.here(), name, flags, Mode::empty())
+                open_regular(cursor.here(), Path::new(name), &found.source)
             }
-            _ => openat(CWD, &found.source, flags, Mode::empty()),
-        };
-        let unread = PayloadError::io("read", &found.source);
-        opened.map(File::from).map_err(unread)
+            _ => open_regular(CWD, &found.source, &found.source),
+        }
     }
+}
+
+/// Opens a regular file for reading, whose path is `source`, by its path from a directory.
+/// Should something else stand there by now, this neither follows a symlink nor waits for a
+/// fifo's writer.
+pub(super) fn open_regular(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    source: &Path,
+) -> Result<File, PayloadError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat(directory, path, flags, Mode::empty());
+    opened
+        .map(File::from)
+        .map_err(PayloadError::io("read", source))
 }
 
 fn next_below(

@@ -122,13 +122,19 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Starts to stage a message for `destination`.
-    pub fn create(destination: PathBuf, replace: bool, nonce: u64, pulse: Arc<Pulse>) -> FileSink {
+    /// Starts to stage a message for `destination`, as [`Unpacker::create`] does.
+    pub fn create(
+        destination: PathBuf,
+        replace: bool,
+        nonce: u64,
+        undertaking: u64,
+        pulse: Arc<Pulse>,
+    ) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = destination.parent() {
                 create_durable(output).map_err(PayloadError::io("create", output))?;
             }
-            let unpacker = Unpacker::create(destination, replace, nonce, pulse)?;
+            let unpacker = Unpacker::create(destination, replace, nonce, undertaking, pulse)?;
             Ok((unpacker, Vec::new()))
         });
         FileSink {
@@ -171,7 +177,7 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
 /// That what arrives in `output` can be staged there, before anything is sent. What is in a
 /// message needs no path from there; it is the message itself that does.
 pub(crate) fn check_output(output: &Path, last: PeId) -> Result<(), PayloadError> {
-    let staged = Staging::beside(destination(output, last), 0)?;
+    let staged = Staging::beside(destination(output, last), 0, 0)?;
     match staged.path().as_os_str().len() {
         ..=PATH_BYTES_MAX => Ok(()),
         _ => Err(PayloadError::OutputTooLong {

@@ -72,14 +72,17 @@ struct Body {
 
 impl Unpacker {
     /// For a message that becomes `destination`, whose parent directory must be
-    /// there. Of one output directory, each destination has one Unpacker at a time.
+    /// there. Of one output directory, each destination has one Unpacker at a time. What
+    /// `undertaking` itself has put there gives way, and what else there is only if it is to
+    /// be replaced.
     pub fn create(
         destination: PathBuf,
         replace: bool,
         nonce: u64,
+        undertaking: u64,
         pulse: Arc<Pulse>,
     ) -> Result<Self, PayloadError> {
-        let staging = Staging::beside(destination, nonce)?;
+        let staging = Staging::beside(destination, nonce, undertaking)?;
         staging.check_parent()?;
         if !replace {
             // Again at commit; but now no round has been wasted yet.

@@ -96,6 +96,9 @@ pub enum NodeError {
     /// The messages cannot be read.
     #[error("{}", lines(.0))]
     Payload(Vec<PayloadError>),
+    /// Where messages are to arrive cannot be looked at.
+    #[error(transparent)]
+    Output(PayloadError),
     /// The round failed.
     #[error(transparent)]
     Round(#[from] RoundError),
@@ -160,7 +163,7 @@ impl NodeError {
             | NodeError::MissingChildren { .. }
             | NodeError::SilentChild { .. }
             | NodeError::Link(_) => "neighbour",
-            NodeError::Payload(_) => "payload",
+            NodeError::Payload(_) | NodeError::Output(_) => "payload",
             NodeError::Round(error) => error.kind(),
             NodeError::Listen { .. } | NodeError::Io { .. } => "system",
         }
@@ -176,6 +179,17 @@ impl NodeError {
             }
             _ => false,
         }
+    }
+
+    /// Whether the cause is that something stands where a message is to become visible.
+    pub(super) fn is_standing_output(&self) -> bool {
+        matches!(
+            self,
+            NodeError::Round(RoundError::Payload {
+                source: PayloadError::Exists { .. },
+                ..
+            })
+        )
     }
 
     pub(super) fn peer(&self) -> Option<PeId> {

@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 use super::listing::Listing;
 use super::lock::locked;
 use super::{TaskError, WORK_PREFIX, remove};
-use crate::payload::{Content, destination, is_staging_name};
+use crate::payload::{Content, destination, is_hidden_beside};
 
 /// Where a PE finds its shard, and where it puts what a command has written.
 #[derive(Clone, Debug)]
@@ -156,12 +156,11 @@ impl Folders {
         for part in [&self.shard, &self.task, &self.published()] {
             remove(part)?;
         }
-        // What a PE that was killed has left half written.
-        let unfinished = format!("-p{}.partial", self.pe.0);
+        // What a PE that was killed has left half written, and its receipts.
         let input = self.work.join("in");
         for entry in fs::read_dir(&input).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if is_staging_name(&name) && name.as_encoded_bytes().ends_with(unfinished.as_bytes()) {
+            if is_hidden_beside(&name, self.pe) {
                 remove(&entry.path())?;
             }
         }

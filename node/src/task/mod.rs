@@ -137,7 +137,7 @@ pub(crate) async fn run(
                 drop(lines);
                 attempt.await;
                 return match word? {
-                    ToPe::Stop | ToPe::Abort { .. } => Ok(false),
+                    ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
                     other => Err(NodeError::Unexpected {
                         said: crate::clipped(&other),
                         when: "while a command ran",

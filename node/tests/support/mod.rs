@@ -20,6 +20,9 @@ use rustix::fs::{mkdirat, open, openat, utimensat};
 /// Of all runs that these tests pretend to be.
 pub const NONCE: u64 = 0x5eed;
 
+/// Names the undertaking of all tests, in their receipts.
+pub const UNDERTAKING: u64 = 0xacc0;
+
 /// A temporary directory that can be removed by users other than root too, when
 /// there are read-only directories in it.
 pub struct Scratch(tempfile::TempDir);
@@ -191,12 +194,13 @@ pub fn set_mtime(path: &Path, seconds: i64, nanos: u32) -> io::Result<()> {
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// The names in a directory, sorted.
+/// The names in a directory but for receipts, sorted.
 pub fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {
         names.push(entry?.file_name().display().to_string());
     }
+    names.retain(|name| !name.ends_with(".receipt"));
     names.sort();
     Ok(names)
 }
@@ -241,7 +245,13 @@ pub fn unpack(
 
 /// Of a PE that nobody asks what it is doing.
 pub fn unpacker(destination: &Path, replace: bool) -> Result<Unpacker, PayloadError> {
-    Unpacker::create(destination.to_owned(), replace, NONCE, Arc::default())
+    Unpacker::create(
+        destination.to_owned(),
+        replace,
+        NONCE,
+        UNDERTAKING,
+        Arc::default(),
+    )
 }
 
 /// Whether a message goes on with a directory.

@@ -107,6 +107,26 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
 }
 
 #[test]
+fn results_of_another_time_are_found_before_a_shard_is_sent() {
+    let cluster = cluster(46);
+    let nodes = cluster.nodes("--stay --commands");
+    let older = cluster.path("out/p2");
+    flitcast_tests::files::fill(&older, 10);
+    let credentials = format!("--credentials {}", cluster.path("ca").display());
+    let marker = cluster.path("marker");
+    let script = format!("touch '{}'", marker.display());
+    let refused = map(&cluster, &credentials, &script).finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["/out/p2 at P0 on h0\n", "--force"]);
+    assert!(!marker.exists(), "a command was run");
+    assert_eq!(flitcast_tests::files::names(&cluster.path("out")), ["p2"]);
+    let forced = format!("{credentials} --force");
+    map(&cluster, &forced, &script).finish().ok();
+    assert!(older.join("stdout").exists());
+    dismiss(nodes);
+}
+
+#[test]
 fn nobody_runs_commands_over_plain_connections_that_join() {
     let cluster = cluster(45);
     let refused = map(&cluster, "--insecure", "cat").finish();

@@ -62,13 +62,13 @@ pub enum Refusal {
 
 /// What stands at one path of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// Relative to the message's root; empty for the root itself.
-    pub path: PathBuf,
-    pub kind: Kind,
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
     /// Permission bits, without setuid, setgid and sticky.
-    pub mode: u32,
-    pub mtime: Mtime,
+    pub(super) mode: u32,
+    pub(super) mtime: Mtime,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(super) struct Mtime {
 
 impl Entry {
     /// The root of a dealt message, which stands nowhere at its source.
-    pub fn dealt_root() -> Self {
+    pub(super) fn dealt_root() -> Self {
         Self {
             path: PathBuf::new(),
             kind: Kind::Directory,
@@ -96,12 +96,12 @@ impl Entry {
         }
     }
 
-    pub fn is_root(&self) -> bool {
+    pub(super) fn is_root(&self) -> bool {
         self.path.as_os_str().is_empty()
     }
 
     /// Bytes that follow the entry.
-    pub fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         match self.kind {
             Kind::File { size } => size,
             Kind::Directory | Kind::Symlink { .. } => 0,
@@ -109,7 +109,7 @@ impl Entry {
     }
 
     /// What both sides ask of an entry by itself, wherever it comes from.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         check_path(self.path.as_os_str().as_bytes())?;
         let Kind::Symlink { target } = &self.kind else {
             return Ok(());
@@ -132,7 +132,7 @@ impl Entry {
     }
 
     /// Bytes of the message that this entry and its content take.
-    pub fn message_bytes(&self) -> Option<u64> {
+    pub(super) fn message_bytes(&self) -> Option<u64> {
         let entry = self.to_wire().encoded_len();
         let prefix = prost::length_delimiter_len(entry);
         self.size().checked_add((prefix + entry) as u64)

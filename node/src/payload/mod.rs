@@ -28,7 +28,7 @@ mod stream;
 mod synthetic;
 mod unpack;
 
-pub use entry::Refusal;
+pub use entry::{Entry, Refusal};
 pub use error::PayloadError;
 pub use folders::create_durable;
 pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input};

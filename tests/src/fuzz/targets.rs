@@ -7,7 +7,7 @@ use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
-use super::{PART, examples, state};
+use super::{PART, examples, payload, state};
 
 /// Something that reads what others have written.
 pub struct Target {
@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: &[Target] = &[
     Target {
         name: "frames",
         feed: frames,
@@ -173,6 +173,8 @@ pub const TARGETS: [Target; 18] = [
             "18446744073709551615",
         ],
     },
+    payload::ENTRY,
+    payload::UNPACKER,
     state::PROFILE,
     state::REQUEST,
     state::KEPT_CLUSTER,

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -175,10 +175,10 @@ impl Running {
 
 impl Copying {
     /// Passes on what is said to the PE, as long as that listens, and into a file.
-    fn begin(words: Option<ChildStderr>, file: &PathBuf) -> Copying {
+    fn begin(words: Option<ChildStderr>, file: &Path) -> Copying {
         let (say, done) = mpsc::channel();
         let pipe = words.as_ref().and_then(FileId::of);
-        let file = file.clone();
+        let file = file.to_owned();
         thread::spawn(move || {
             let copied = words.map_or(Ok(()), |words| copy(words, file));
             // Nobody waits any more when it took too long.

@@ -249,3 +249,32 @@ fn a_certificate_that_is_not_good_is_told_where_it_is_used() {
         "{crossed}"
     );
 }
+
+#[test]
+fn nothing_is_issued_for_longer_than_the_authority_lasts() {
+    let (authority, own) = Authority::found(Validity::of(HOUR)).expect("it can be");
+    let issued = |time| authority.issue(P1, Validity::of(time)).expect("it can be");
+    assert_eq!(issued(2 * HOUR).until, own.until);
+    assert!(issued(HOUR / 2).until < own.until);
+}
+
+/// A process that stays may be there when its authority ends.
+#[tokio::test]
+async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
+    let soon = Validity::of(Duration::from_secs(2));
+    let (authority, own) = Authority::found(soon).expect("it can be");
+    let authority = (authority, own.certificate);
+    let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
+    let deadline = SystemTime::now() + 10 * Duration::from_secs(2);
+    let told = "of the authority in ca.pem, the certificate expired on ";
+    loop {
+        // It may end between one end's look and the other's.
+        let (calling, _) = meeting(&p2, P1, &p1).await;
+        if calling.is_err_and(|why| why.contains(told)) {
+            break;
+        }
+        assert!(SystemTime::now() < deadline, "it has ended long ago");
+    }
+    let (_, answering) = connection().await;
+    refuses(p1.answer(answering).await.map_err(|e| e.to_string()), told);
+}

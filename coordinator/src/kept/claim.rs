@@ -43,50 +43,48 @@ pub enum Claimed {
     },
 }
 
-impl Claim {
-    /// Claims a folder, and makes it anew.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be made, or what is known of a cluster that is up cannot be read.
-    pub fn new(folder: PathBuf) -> Result<Claimed, KeptError> {
-        let _alone = alone()?;
-        if is_claimed(&folder)? {
-            let process = fs::read_to_string(folder.join(CLAIM)).unwrap_or_default();
-            let process = process.trim().to_owned();
-            return Ok(Claimed::Elsewhere { process });
-        }
-        if let Some(kept) = Kept::read(folder.clone())? {
-            return Ok(Claimed::Up(kept));
-        }
-        // Of a keeper that was killed, and could not tidy up.
-        let _ = fs::remove_dir_all(&folder);
-        let made = DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(at(&folder))?;
-        let path = folder.join(CLAIM);
-        let lock = taken(&path, FlockOperation::NonBlockingLockExclusive).map_err(at(&path))?;
-        let busy = || io::Error::from(io::ErrorKind::WouldBlock);
-        let mut lock = lock.ok_or_else(busy).map_err(at(&path))?;
-        write!(lock, "{}", std::process::id()).map_err(at(&path))?;
-        Ok(Claimed::Here(Claim {
-            folder,
-            is_up: false,
-            lock,
-        }))
+/// Claims a folder, and makes it anew.
+///
+/// # Errors
+///
+/// It cannot be made, or what is known of a cluster that is up cannot be read.
+pub fn claim(folder: PathBuf) -> Result<Claimed, KeptError> {
+    let _alone = alone()?;
+    if is_claimed(&folder)? {
+        let process = fs::read_to_string(folder.join(CLAIM)).unwrap_or_default();
+        let process = process.trim().to_owned();
+        return Ok(Claimed::Elsewhere { process });
     }
+    if let Some(kept) = Kept::read(folder.clone())? {
+        return Ok(Claimed::Up(kept));
+    }
+    // Of a keeper that was killed, and could not tidy up.
+    let _ = fs::remove_dir_all(&folder);
+    let made = DirBuilder::new().mode(0o700).create(&folder);
+    made.map_err(at(&folder))?;
+    let path = folder.join(CLAIM);
+    let lock = taken(&path, FlockOperation::NonBlockingLockExclusive).map_err(at(&path))?;
+    let busy = || io::Error::from(io::ErrorKind::WouldBlock);
+    let mut lock = lock.ok_or_else(busy).map_err(at(&path))?;
+    write!(lock, "{}", std::process::id()).map_err(at(&path))?;
+    Ok(Claimed::Here(Claim {
+        folder,
+        is_up: false,
+        lock,
+    }))
+}
 
+impl Claim {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Leaves the folder to the keeper.
-    pub fn is_up(mut self) {
+    pub fn leave_to_keeper(mut self) {
         self.is_up = true;
     }
-}
 
-impl Claim {
     /// Removes the folder, if it is this one's: its keeper, which has been told to end, may
     /// have done so, and another command be bringing the cluster up by now.
     fn give_up(&self) -> Result<(), KeptError> {

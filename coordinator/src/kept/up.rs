@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::claim::{Claim, Claimed};
+use super::claim::{Claim, Claimed, claim};
 use super::down::STOP;
 use super::pes::Pes;
 use super::said::{self, CREDENTIALS, Said};
@@ -124,7 +124,7 @@ pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let file = std::path::absolute(&args.cluster.file)?;
     let file = file.canonicalize().unwrap_or(file);
     let folder = folder_of(&file).map_err(KeptError::from);
-    let claim = match folder.and_then(Claim::new) {
+    let claim = match folder.and_then(claim) {
         Ok(Claimed::Here(claim)) => claim,
         Ok(Claimed::Up(kept)) => {
             println!("{} is up already", printable(&kept.said.name));
@@ -192,7 +192,7 @@ fn bring_up(
     });
     let code = match ready {
         Ok(None) => {
-            claim.is_up();
+            claim.leave_to_keeper();
             let out = &mut io::stdout().lock();
             status::print_up(&kept, out)?;
             return Ok(ExitCode::SUCCESS);

@@ -72,8 +72,8 @@ impl Believed {
     ///
     /// It has not, or it has.
     pub(super) fn lasts(&self) -> Result<(), Error> {
-        let all = self.authority.iter();
-        all.map(|it| self.dated(it, UnixTime::now())).collect()
+        let mut all = self.authority.iter();
+        all.try_for_each(|it| self.dated(it, UnixTime::now()))
     }
 
     /// When it ends.

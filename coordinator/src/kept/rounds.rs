@@ -4,11 +4,11 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::pes::seconds;
+use super::pes::{seconds, time};
 
 const FILE: &str = "rounds.jsonl";
 /// Beyond this the older half goes: some thousand lines.
@@ -72,7 +72,7 @@ pub fn parse(text: &str) -> Vec<Round> {
     let of = |line: &str| {
         let value: Value = serde_json::from_str(line).ok()?;
         Some(Round {
-            at: SystemTime::UNIX_EPOCH + Duration::from_secs(value["at_s"].as_u64()?),
+            at: time(value["at_s"].as_u64()?)?,
             what: value["what"].as_str()?.to_owned(),
             rounds: value["rounds"].as_u64()?,
             outcome: value["outcome"].as_str()?.to_owned(),
@@ -83,6 +83,8 @@ pub fn parse(text: &str) -> Vec<Round> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -276,5 +276,6 @@ async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
         assert!(SystemTime::now() < deadline, "it has ended long ago");
     }
     let (_, answering) = connection().await;
-    refuses(p1.answer(answering).await.map_err(|e| e.to_string()), told);
+    let answered = p1.answer(answering, &lease()).await;
+    refuses(answered.map_err(|e| e.to_string()), told);
 }

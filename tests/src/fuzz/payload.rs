@@ -100,7 +100,7 @@ fn unpacker(input: &[u8]) -> Result<String, String> {
 
 fn deliver(message: &[u8], piece: usize, destination: &Path) -> Result<(), String> {
     let deliver = || {
-        let mut unpacker = Unpacker::create(destination.to_owned(), false, 7, Arc::default())?;
+        let mut unpacker = Unpacker::create(destination.to_owned(), false, 7, 7, Arc::default())?;
         for bytes in message.chunks(piece) {
             unpacker.write(bytes)?;
         }

@@ -15,7 +15,7 @@ use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
 use crate::guard::GuardArgs;
 use crate::kept::{DownArgs, KeepArgs, StatusArgs, UpArgs};
-use crate::leash::LeashArgs;
+use crate::leash::{LeashArgs, StageArgs};
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::map::MapArgs;
 use crate::plan::PlanArgs;
@@ -153,6 +153,9 @@ pub enum Command {
     /// Run a command for a PE, and end it with that.
     #[command(hide = true)]
     Leash(LeashArgs),
+    /// Become a command that ends with the process that has it run.
+    #[command(hide = true)]
+    Stage(StageArgs),
 }
 
 /// How a command that conducts rounds is seen from outside.

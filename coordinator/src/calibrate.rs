@@ -7,6 +7,7 @@ mod args;
 mod host_fit;
 mod report;
 mod rounded;
+mod this_host;
 mod workloads;
 
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ use crate::args::OutputFormat;
 use crate::cluster::LogArgs;
 use crate::guard::Guard;
 use crate::link_spec::LinkSpec;
-use crate::model::{BUFFER_BYTES, Measurement, foresee, local_host, ports};
+use crate::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
 use crate::outcome::Outcome;
 use crate::pictures::Pictures;
 use crate::profile::{Fit, Profile, Relay, parents};
@@ -42,6 +43,7 @@ use workloads::{PACED, WORKLOADS};
 
 pub use args::CalibrateArgs;
 pub use report::{json, table};
+pub use this_host::measure_host;
 
 /// The part of the time that the edges get; the rounds get the rest.
 const EDGES_SHARE: f64 = 0.4;
@@ -176,7 +178,7 @@ impl Calibration {
                 rounds => rounds.max(LEAST_ROUNDS),
             };
             request.rounds = rounds;
-            let outcome = match run::run(&request, logs, interrupts).await? {
+            let outcome = match run::run(&request, logs, interrupts, |_| true).await? {
                 Ended::Done(outcome) => outcome,
                 Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
                 Ended::Interrupted => return Ok(Ended::Interrupted),
@@ -193,8 +195,8 @@ impl Calibration {
             return Ok(Ended::Interrupted);
         }
         if let Some(output) = &self.output {
-            let written = std::fs::write(output, profile.text());
-            written.with_context(|| format!("cannot write the profile {}", output.display()))?;
+            let text = profile.text();
+            crate::pictures::write_whole(output, |out| out.write_all(text.as_bytes()))?;
         }
         Ok(Ended::Done(Box::new(Calibrated {
             profile,
@@ -231,6 +233,9 @@ impl Calibration {
             reach: Reach::of(&self.topology),
             bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
             left_out: Vec::new(),
+            undertaking: 0,
+            recorded: false,
+            later_output: None,
             retries: 0,
             again: true,
             commands: false,
@@ -262,7 +267,7 @@ impl Calibration {
             encrypted: self.guard.is_encrypted(),
             pacing: Pacing::default(),
             flit_bytes: self.flit_bytes,
-            host: local_host(),
+            host: assumed_host(),
             ports: ports(request),
             buffer_bytes: BUFFER_BYTES,
             relay: None,

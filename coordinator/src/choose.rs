@@ -13,8 +13,9 @@ use flitcast_proto::pe::Violation;
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::candidates::Candidate;
+use crate::host_costs;
 use crate::link_spec::{EdgeSpec, LinkSpec};
-use crate::model::{assumed_model, foresee};
+use crate::model::{foresee, model_of};
 use crate::report::algorithm_name;
 use crate::request::{Request, links};
 use crate::topology::Topology;
@@ -197,7 +198,8 @@ fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, Violation> {
         None => {
             let asked = request.links.iter();
             let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
-            assumed_model(asked.map(edge).collect(), request)
+            let host = host_costs::of(request).host;
+            model_of(asked.map(edge).collect(), host, request)
         }
     };
     let pacing = request.pacing.unwrap_or_default();

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flitcast_node::channel::ChannelError;
+use flitcast_node::descriptors;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Register, ToPe};
@@ -38,6 +39,19 @@ pub use process::command;
 const STOP: Duration = Duration::from_secs(3);
 /// For the operating system to report a death that a neighbour already noticed.
 pub const DEATH_NOTICE: Duration = Duration::from_millis(500);
+/// Descriptors that the coordinator needs for a PE: its control connection, its stderr, its
+/// process.
+const DESCRIPTORS_PER_PE: u64 = 3;
+/// And where that process is an ssh: what goes to it, and what else it says.
+const DESCRIPTORS_PER_SSH: u64 = 2;
+/// And for itself: some of its own, and 16 who scrape.
+const DESCRIPTORS_OWN: u64 = 32;
+
+/// Descriptors that a coordinator of so many PEs needs, those that strangers take apart.
+pub fn needed_descriptors(pes: usize) -> u64 {
+    DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64
+}
+
 /// "P1, P2, P5".
 pub fn names(pes: &[PeId]) -> String {
     pes.iter()
@@ -152,6 +166,13 @@ impl Cluster {
         registered.map(|(register, _)| register)
     }
 
+    /// How many strangers may be asked at once who they are.
+    fn places(&self, over_ssh: bool) -> usize {
+        let pes = self.members.len();
+        let more = if over_ssh { DESCRIPTORS_PER_SSH } else { 0 };
+        descriptors::places(needed_descriptors(pes) + more * pes as u64)
+    }
+
     fn has_registered(&self, pe: PeId) -> bool {
         self.members[&pe].queue.is_some()
     }
@@ -228,13 +249,13 @@ impl Cluster {
         self.look.store(is_wanted, Relaxed);
     }
 
-    /// Tells every process to leave, and kills those that have not when it is enough or
-    /// after some seconds. When this returns, none is left, but for those that joined: the
+    /// Tells every process to leave, and whether the undertaking is over, so that receipts are
+    /// of no more use; kills those that have not left when it is enough or after some seconds. When this returns, none is left, but for those that joined: the
     /// channels of these are closed.
-    pub async fn stop(mut self, enough: impl Future<Output = ()>) {
+    pub async fn stop(mut self, over: bool, enough: impl Future<Output = ()>) {
         let deadline = Instant::now() + STOP;
         let leaving = async {
-            self.say_to_all(&ToPe::Stop).await;
+            self.say_to_all(&ToPe::Stop { over }).await;
             while self.members.values().any(Member::is_waited_for) {
                 if self.hear(Some(deadline)).await.is_none() {
                     break;

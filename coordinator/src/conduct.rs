@@ -8,9 +8,11 @@ mod measure;
 mod trouble;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant as Moment};
 
 use flitcast_node::blank_report;
+use flitcast_node::payload::destination;
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
@@ -21,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::console::Console;
+use crate::host_costs::{self, HostCosts, Source};
 use crate::live;
 use crate::model::{Measurement, foresee, measured_model};
 use crate::otel;
@@ -33,9 +36,6 @@ use trouble::{Trouble, out_of_turn};
 /// What measuring an edge takes before a round that was not calibrated for: a command
 /// should begin at once.
 const SHORT_PROBE: Duration = Duration::from_millis(8);
-/// And all edges together: as many as are measured within this, then those that are to be
-/// like none of them.
-const SHORT_PROBES: Duration = Duration::from_secs(1);
 /// For a word to go to a PE and back.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -44,8 +44,12 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub struct Rounds {
     /// Bytes of M_i, by PE index; `[0]` is 0.
     pub bytes: Vec<u64>,
+    /// Whose messages were not sent, since each was there with a receipt.
+    pub found: Vec<PeId>,
     /// The edges and the clocks, the latter as sure as they were after the last round.
     pub measured: Measurement,
+    /// What the processes were taken to cost.
+    pub costs: HostCosts,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What a round was expected to take.
@@ -105,10 +109,14 @@ struct Conductor<'a> {
     request: &'a Request,
     console: &'a Console,
     bytes: Vec<u64>,
+    /// Whose messages were there before, with a receipt of this undertaking.
+    found: Vec<PeId>,
     /// What is being done.
     phase: Phase,
     /// The round that P0 has begun and not ended.
     under_way: Option<UnderWay>,
+    /// When any PE last got done with a file.
+    worked_at: Instant,
     /// The round under way; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
@@ -122,8 +130,10 @@ impl<'a> Conductor<'a> {
             request,
             console,
             bytes: Vec::new(),
+            found: Vec::new(),
             phase: Phase::Connect,
             under_way: None,
+            worked_at: Instant::now(),
             round: RoundId(0),
             last_reports: vec![None; request.tree.len()],
         }
@@ -139,7 +149,7 @@ impl<'a> Conductor<'a> {
         self.bytes = self.assign().await?;
         self.enter(Phase::Probe);
         let began = Instant::now();
-        let (mut measured, model, probing) = match &self.request.profile {
+        let (mut measured, costs, model, probing) = match &self.request.profile {
             Some(profile) => {
                 // An edge stays what it is; clocks drift.
                 let clocks = self.clocks().await?;
@@ -150,14 +160,18 @@ impl<'a> Conductor<'a> {
                     clocks,
                     fits: Vec::new(),
                 };
-                (measured, profile.model(), None)
+                let model = profile.model();
+                let costs = HostCosts {
+                    host: model.host,
+                    source: Source::Profile,
+                };
+                (measured, costs, model, None)
             }
             None => {
-                let edges = self.request.tree.count() as u32;
-                let budget = SHORT_PROBE.min(SHORT_PROBES / edges);
-                let measured = self.measure(budget, SHORT_PROBES).await?;
-                let model = measured_model(&measured.edges, self.request);
-                (measured, model, Some(began.elapsed()))
+                let measured = self.measure(SHORT_PROBE, false).await?;
+                let costs = host_costs::of(self.request);
+                let model = measured_model(&measured.edges, costs.host, self.request);
+                (measured, costs, model, Some(began.elapsed()))
             }
         };
         let measured_at = Instant::now();
@@ -195,7 +209,9 @@ impl<'a> Conductor<'a> {
         }
         Ok(Rounds {
             bytes: self.bytes.clone(),
+            found: self.found.clone(),
             measured,
+            costs,
             pacing,
             prediction,
             probing,
@@ -204,7 +220,7 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// Tells every PE its place and what to do; the lengths of all messages.
+    /// Tells every PE its place and what to do; the lengths of all messages that are sent.
     async fn assign(&mut self) -> Result<Vec<u64>, Trouble> {
         self.enter(Phase::Connect);
         let tree = &self.request.tree;
@@ -224,6 +240,9 @@ impl<'a> Conductor<'a> {
                 links: self.request.links_of(pe),
                 record_spans: self.request.pictures.wanted(),
                 left_out: self.request.left_out.clone(),
+                undertaking: self.request.undertaking,
+                recorded: self.request.recorded,
+                later_output: self.request.later_output.clone(),
             };
             self.cluster.say(pe, ToPe::Assignment(assignment)).await;
         }
@@ -233,35 +252,67 @@ impl<'a> Conductor<'a> {
         let (tree, left_out) = (tree.clone(), self.request.left_out.clone());
         let is_null = |pe: PeId| !tree.contains(pe) || left_out.binary_search(&pe).is_ok();
         let keeps_out = |pe, bytes: &u64| *bytes == 0 || !is_null(pe);
+        let is_message = |pe: &PeId| *pe != PeId::ROOT && pe.index() <= n;
+        let (mut found, mut standing) = (Vec::new(), Vec::new());
         self.each_says(
             self.request.timeouts.disk,
             "reading the input and connecting",
             |pe, word| match word {
-                FromPe::Ready { message_bytes } => {
+                FromPe::Ready(ready) => {
+                    let sent = &ready.message_bytes;
+                    let of = || ready.delivered.iter().chain(&ready.standing);
                     match (scatter, pe == PeId::ROOT) {
+                        _ if !of().all(is_message) => return Some(FromPe::Ready(ready)),
                         (true, true)
-                            if message_bytes.len() == n
-                                && (1..)
-                                    .zip(&message_bytes)
-                                    .all(|(i, b)| keeps_out(PeId(i), b)) =>
+                            if sent.len() == n
+                                && (1..).zip(sent).all(|(i, b)| keeps_out(PeId(i), b)) =>
                         {
-                            bytes[1..].copy_from_slice(&message_bytes);
+                            bytes[1..].copy_from_slice(sent);
                         }
-                        (false, false)
-                            if message_bytes.len() == 1 && keeps_out(pe, &message_bytes[0]) =>
-                        {
-                            bytes[pe.index()] = message_bytes[0];
+                        (false, false) if sent.len() == 1 && keeps_out(pe, &sent[0]) => {
+                            bytes[pe.index()] = sent[0];
                         }
-                        _ if message_bytes.is_empty() => {}
-                        _ => return Some(FromPe::Ready { message_bytes }),
+                        _ if sent.is_empty() => {}
+                        _ => return Some(FromPe::Ready(ready)),
                     }
+                    found.extend(ready.delivered);
+                    standing.extend(ready.standing.into_iter().map(|of| (of, pe)));
                     None
                 }
                 other => Some(other),
             },
         )
         .await?;
-        Ok(bytes)
+        found.sort_unstable();
+        found.dedup();
+        for pe in &found {
+            bytes[pe.index()] = 0;
+        }
+        self.found = found;
+        // Where no message arrives, anything may stand.
+        standing.retain(|(of, _)| bytes[of.index()] > 0);
+        match standing.is_empty() {
+            true => Ok(bytes),
+            false => Err(self.output_stands(standing)),
+        }
+    }
+
+    /// Each entry that stands where a message was to arrive, and at whom.
+    fn output_stands(&self, mut standing: Vec<(PeId, PeId)>) -> Trouble {
+        standing.sort_unstable();
+        let scatters = self.request.operation.is_scatter();
+        let place = |(of, at): (PeId, PeId)| {
+            // P0 gets nothing in a scatter: what it tells of is the output of the gather.
+            let output = match scatters && at == PeId::ROOT {
+                true => self.request.later_output.as_deref(),
+                false => self.request.payload.output(),
+            };
+            let path = destination(output.unwrap_or(Path::new("")), of);
+            let host = self.request.placement.places[at.index()].name.as_ref();
+            let host = host.map_or(String::new(), |host| format!(" on {host}"));
+            format!("{} at {at}{host}", path.display())
+        };
+        Trouble::OutputStands(standing.into_iter().map(place).collect())
     }
 
     /// Where a PE reaches its parent: at the address that the placement gives, and the

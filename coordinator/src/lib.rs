@@ -21,6 +21,7 @@ mod conduct;
 mod console;
 mod edge_file;
 mod guard;
+mod host_costs;
 mod kept;
 mod leash;
 mod link_spec;
@@ -73,6 +74,7 @@ use cluster::LogArgs;
 use live::publish::publish;
 use map::{Map, MapArgs};
 use metrics::Metrics;
+use outcome::Failure;
 use printable::printable;
 use request::Request;
 use retry::{Story, Undertaking};
@@ -99,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::SelfServe { listen } => node::self_serve(listen),
         Command::Health(args) => node::health(&args),
         Command::Bench(args) => time(args, &logs, seen),
+        Command::Calibrate(args) if args.host => measure_host_and_report(args.format, &logs),
         Command::Calibrate(args) => match args.understand() {
             Ok(calibration) => observed(seen, calibrate_and_report(&calibration, &logs)),
             Err(faults) => Ok(refuse(&faults)),
@@ -126,6 +129,7 @@ pub fn main() -> ExitCode {
         }
         Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
+        Command::Stage(args) => args.enter(),
         Command::Resume(args) => understood(Undertaking::resume(args), logs, seen),
     };
     result.unwrap_or_else(|error| {
@@ -320,6 +324,17 @@ async fn calibrate_and_report(
     })
 }
 
+/// `flitcast calibrate --host`. Nobody watches or traces it: another command may be waiting.
+fn measure_host_and_report(format: OutputFormat, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let measured = conducting()?.block_on(async {
+        let mut interrupts = Interrupts::new()?;
+        calibrate::measure_host(logs, &mut interrupts).await
+    })?;
+    report_end(measured, format, &Story::default(), |measured| {
+        (measured.told(format), ExitCode::SUCCESS)
+    })
+}
+
 /// Prints how a run ended: what `print` makes of what it came to, or why it came to
 /// nothing.
 fn report_end<T>(
@@ -349,7 +364,7 @@ fn report_end<T>(
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => report::failure_json(&failure, None, story),
             };
-            (printed, ExitCode::from(FAILED))
+            (printed, failed(&failure))
         }
     };
     for line in story.last_words() {
@@ -357,6 +372,14 @@ fn report_end<T>(
     }
     write_out(printed.as_bytes())?;
     Ok(code)
+}
+
+/// A request that cannot be met is refused, whenever that shows.
+fn failed(failure: &Failure) -> ExitCode {
+    ExitCode::from(match failure.refused {
+        true => REFUSED,
+        false => FAILED,
+    })
 }
 
 fn write_out(printed: &[u8]) -> anyhow::Result<()> {

@@ -79,7 +79,8 @@ pub fn man(args: &ManArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Ma
     collect(command, &mut pages);
     for (name, page) in &pages {
         let path = folder.join(name);
-        std::fs::write(&path, page).map_err(|error| failed(&path, error))?;
+        let written = crate::pictures::write_whole(&path, |out| out.write_all(page));
+        written.map_err(|error| failed(&path, error))?;
     }
     let pages = pages.len();
     Ok(writeln!(out, "{pages} pages in {}", folder.display()))

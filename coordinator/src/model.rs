@@ -1,5 +1,5 @@
-//! The model of a cluster: what was measured of it, or what a profile says, or what
-//! hosts usually cost; and what it foresees.
+//! The model of a cluster: what was measured of it, or what a profile says; and what it
+//! foresees.
 
 use std::sync::Arc;
 
@@ -25,18 +25,26 @@ pub const BUFFER_BYTES: u64 = 4 << 20;
 pub struct Measurement {
     /// By PE index; `[0]` is not looked at.
     pub edges: Vec<MeasuredEdge>,
-    /// By PE index: the PE to whose edge's rate and burst an edge's were taken to be alike, if
-    /// only its latencies were measured.
-    pub alike: Vec<Option<PeId>>,
+    /// By PE index: what an edge was taken to be like, if it was not measured whole.
+    pub alike: Vec<Option<Alike>>,
     /// Offsets to P0's clock, by PE index.
     pub clocks: Vec<ClockOffset>,
     /// What the edges were fitted to, if they were measured just now.
     pub fits: Vec<EdgeFit>,
 }
 
-/// What processes on this machine cost, where nobody has calibrated: about what
-/// `flitcast calibrate` finds on a machine of two cores, rounded.
-pub fn local_host() -> Host {
+/// Of an edge that was not measured whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alike {
+    /// The PE whose edge's rate and burst it is taken to have.
+    pub other: PeId,
+    /// Whether its latencies were measured; else they are taken to be the other's, too.
+    pub asked: bool,
+}
+
+/// What processes are assumed to cost where nobody could measure it, and what nothing that is
+/// learned leaves too far: about what `flitcast calibrate` finds on a machine of two cores.
+pub fn assumed_host() -> Host {
     let cores = std::thread::available_parallelism();
     Host {
         shared_cores: cores.ok().and_then(|cores| cores.get().try_into().ok()),
@@ -50,18 +58,8 @@ pub fn local_host() -> Host {
     }
 }
 
-/// What encrypting a byte costs, and decrypting it: `deploy/runs/2026-11-20-tls`.
-const CRYPTO_NS_PER_BYTE: f64 = 0.2;
-
-/// The same for the processes of a request, which may encrypt what they send.
-fn usual_host(request: &Request) -> Host {
-    let mut host = local_host();
-    if request.guard.is_encrypted() {
-        host.send_ns_per_byte += CRYPTO_NS_PER_BYTE;
-        host.receive_ns_per_byte += CRYPTO_NS_PER_BYTE;
-    }
-    host
-}
+/// What encrypting a byte is assumed to cost, and decrypting it: `deploy/runs/2026-11-20-tls`.
+pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
 
 /// Whether the edges of a request's PEs share ports: shaped links do, and the network
 /// card of a host that has one address; processes of one machine share nothing but its
@@ -92,16 +90,14 @@ fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: 
     }
 }
 
-/// A model of a request's cluster by what was measured just now.
-pub fn measured_model(edges: &[MeasuredEdge], request: &Request) -> Model {
-    let edges = edges_from_measurements(edges, &usual_host(request));
-    assumed_model(edges, request)
+/// A model of a request's cluster by what was measured just now, on hosts that cost so much.
+pub fn measured_model(edges: &[MeasuredEdge], host: Host, request: &Request) -> Model {
+    model_of(edges_from_measurements(edges, &host), host, request)
 }
 
-/// A model of a request's cluster, if these are its wires and its hosts are as usual.
-pub fn assumed_model(edges: Vec<Edge>, request: &Request) -> Model {
+/// A model of a request's cluster, if these are its wires and its hosts cost so much.
+pub fn model_of(edges: Vec<Edge>, host: Host, request: &Request) -> Model {
     let shaped = request.is_shaped();
-    let host = usual_host(request);
     model(edges, host, ports(request), BUFFER_BYTES, shaped)
 }
 

@@ -1,14 +1,18 @@
-//! What reads the files and arguments that people write, for tests that feed it anything.
+//! What reads the files and arguments that people write, what a stranger may send, and what
+//! Flitcast itself has left on the disk, for tests that feed it anything.
 //! Each function gives what was understood, in a form of its own, or all that is wrong,
 //! as it is printed.
 
 use std::fmt::{Debug, Display};
 
+use serde_json::Value;
+
 use crate::link_spec::{LinkFault, LinkSpec};
 use crate::printable::printable;
+use crate::profile::Profile;
 use crate::toml_file::SpotFault;
 use crate::workload::Lengths;
-use crate::{cluster_file, edge_file, retry, tree_file};
+use crate::{cluster_file, edge_file, kept, metrics, retry, tree_file};
 
 type Read = Result<String, Vec<String>>;
 
@@ -55,4 +59,37 @@ pub fn lengths(text: &str, messages: usize) -> Read {
 pub fn link(text: &str) -> Read {
     let said = |faults: Vec<LinkFault>| faults.iter().map(printable).collect();
     LinkSpec::parse(text).map(shown).map_err(said)
+}
+
+/// `--profile FILE`; what was understood is a profile again.
+pub fn profile(text: &str) -> Read {
+    let read = Profile::parse(text, None);
+    read.map(|profile| profile.text()).map_err(listed)
+}
+
+/// What is sent to where metrics are shown.
+pub fn request(bytes: &[u8]) -> Read {
+    let understood = metrics::understood(bytes).map(shown);
+    understood.map_err(|(status, why)| vec![status.to_owned(), why.to_owned()])
+}
+
+/// What `flitcast up` has settled: `cluster.json`.
+pub fn kept_cluster(text: &str) -> Read {
+    written(text, |value| kept::Said::of(value).map(shown))
+}
+
+/// What a keeper tells of its PEs: `pes.json`.
+pub fn kept_pes(text: &str) -> Read {
+    written(text, |value| kept::Pes::of(value).map(shown))
+}
+
+/// What was done on a cluster: `rounds.jsonl`. What is none of its lines is left out.
+pub fn kept_rounds(text: &str) -> Read {
+    Ok(shown(kept::rounds::parse(text)))
+}
+
+fn written(text: &str, read: impl Fn(&Value) -> Option<String>) -> Read {
+    let value = serde_json::from_str(text);
+    let value = value.map_err(|error: serde_json::Error| vec![printable(error)])?;
+    read(&value).ok_or_else(|| vec!["this flitcast has not written it".to_owned()])
 }

@@ -1,6 +1,7 @@
 //! The result on stdout: a table for eyes, or JSON for programs.
 
 use std::path::Path;
+use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::cost::Link;
@@ -11,6 +12,7 @@ use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
 use crate::choose::Way;
+use crate::host_costs::{HostCosts, Source};
 use crate::outcome::{Failure, Outcome, PeOutcome, Spread};
 use crate::request::Request;
 use crate::retry::Story;
@@ -195,15 +197,19 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             None => "as the profile has them".to_owned(),
         },
     ));
-    let alike = outcome.rounds.measured.alike.iter().flatten().count();
-    if alike > 0 {
+    let alike = || outcome.rounds.measured.alike.iter().flatten();
+    if let Some(first) = alike().next() {
         let edges = request.tree.count() - 1;
         out.push_str(&format!(
-            "               {} of {edges} of them whole, the others' latencies: \
-             their rates are taken to be alike\n",
-            edges - alike
+            "               {} of {edges} edges whole; {}\n",
+            edges - alike().count(),
+            match first.asked {
+                true => "of the others the latencies, their rates are taken to be alike",
+                false => "on one machine, the others are taken to be alike",
+            }
         ));
     }
+    out.push_str(&format!("  costs        {}\n", costs_line(outcome)));
     if let Some(told) = request.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
@@ -223,6 +229,20 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),
     });
     out
+}
+
+/// Where what processes cost was taken from.
+fn costs_line(outcome: &Outcome) -> String {
+    match outcome.rounds.costs.source {
+        Source::Measured => "of this machine, measured just now".to_owned(),
+        Source::Cached { rounds, age } => format!(
+            "of this machine, from {}, the first {} ago",
+            counted(rounds, "round", "rounds"),
+            humantime::format_duration(Duration::from_secs(age.as_secs())),
+        ),
+        Source::Profile => "as the profile has them".to_owned(),
+        Source::Assumed => "assumed: nobody has measured these hosts".to_owned(),
+    }
 }
 
 /// The line under the summary that names the pictures.
@@ -293,6 +313,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let edges = tree.pes().skip(1).map(|pe| {
         let edge = outcome.rounds.measured.edges[pe.index()].values();
         let parent = tree.parent(pe).map(|parent| parent.0);
+        let alike = outcome.rounds.measured.alike[pe.index()];
         let shaped = request.links[pe.index()].map(|asked| asked.edge());
         let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
         json!({
@@ -300,7 +321,8 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "child": pe.0,
             "down": link(edge.down),
             "up": link(edge.up),
-            "rate_of": outcome.rounds.measured.alike[pe.index()].map(|pe| pe.0),
+            "rate_of": alike.map(|alike| alike.other.0),
+            "latency_of": alike.filter(|alike| !alike.asked).map(|alike| alike.other.0),
             "shaped": shaped,
         })
     });
@@ -339,9 +361,30 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "peak_buffered_flits": outcome.peak_buffered_flits,
             "peak_resident_bytes": resident,
         },
+        "costs": costs(outcome),
         "launch_us": micros(outcome.launching.as_nanos() as u64),
         "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
         "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
+    })
+}
+
+/// What the processes were taken to cost, and why.
+fn costs(outcome: &Outcome) -> Value {
+    let HostCosts { host, source } = outcome.rounds.costs;
+    let rounds = match source {
+        Source::Cached { rounds, .. } => Some(rounds),
+        _ => None,
+    };
+    json!({
+        "source": source.name(),
+        "rounds": rounds,
+        "wake_us": host.wake_ns / 1000.0,
+        "control_us": host.control_ns / 1000.0,
+        "flit_us": host.flit_ns / 1000.0,
+        "message_us": host.message_ns / 1000.0,
+        "send_ns_per_byte": host.send_ns_per_byte,
+        "receive_ns_per_byte": host.receive_ns_per_byte,
+        "end_ns_per_byte": host.end_ns_per_byte,
     })
 }
 

@@ -11,6 +11,7 @@ mod ways;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use flitcast_node::descriptors;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -26,6 +27,7 @@ use crate::args::{
 use crate::baseline::Baseline;
 use crate::candidates;
 use crate::choose::{Choice, FLITS, Offer, choose};
+use crate::cluster::needed_descriptors;
 use crate::guard::Guard;
 use crate::link_spec::{EdgeSpec, LinkSpec};
 use crate::pictures::Pictures;
@@ -51,12 +53,6 @@ pub const MAX_LOCAL_PES: usize = 1024;
 
 /// Long enough that software costs little, short enough to fill a pipe soon.
 const DEFAULT_FLIT_SIZE: &str = "64KiB";
-
-/// Descriptors that the coordinator needs for a PE: its control connection, its
-/// stderr, its process.
-const DESCRIPTORS_PER_PE: u64 = 3;
-/// And for itself.
-const DESCRIPTORS_OWN: u64 = 32;
 
 /// What is to be done.
 #[derive(Clone, Debug)]
@@ -89,6 +85,12 @@ pub struct Request {
     pub bytes: Vec<u64>,
     /// Whose messages are not sent, since they were delivered before; in increasing order.
     pub left_out: Vec<PeId>,
+    /// Names the undertaking that this is a part of; 0 before it has begun.
+    pub undertaking: u64,
+    /// Whether a record of that is on the disk.
+    pub recorded: bool,
+    /// Of a scatter: where a gather will deliver that follows, and must find nothing.
+    pub later_output: Option<PathBuf>,
     /// How often it goes on without a PE that fails.
     pub retries: u32,
     /// Whether another cluster may follow this one: to retry, or to measure more.
@@ -314,7 +316,7 @@ impl Request {
         }
         // Last of all, and the first thing that is written.
         if let (true, Some(output)) = (faults.is_empty() && !elsewhere, &args.output)
-            && let Err(error) = std::fs::create_dir_all(output)
+            && let Err(error) = flitcast_node::payload::create_durable(output)
         {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
@@ -347,6 +349,9 @@ impl Request {
                     cluster: args.transfer.tree.cluster,
                     bytes: bytes.clone(),
                     left_out: Vec::new(),
+                    undertaking: 0,
+                    recorded: false,
+                    later_output: None,
                     retries,
                     again: retries > 0,
                     commands: false,
@@ -442,25 +447,12 @@ pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
             pes,
         }]);
     }
-    let needed = DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64;
-    let have = raise_descriptor_limit(needed);
+    let needed = needed_descriptors(pes);
+    let have = descriptors::raised_to(needed);
     match have < needed {
         true => Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]),
         false => Ok(()),
     }
-}
-
-/// Raises the soft limit to `needed` if it is lower and the hard limit allows it;
-/// what it is then.
-fn raise_descriptor_limit(needed: u64) -> u64 {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|soft| soft < needed) {
-        limit.current = Some(limit.maximum.map_or(needed, |hard| hard.min(needed)));
-        // Refused, the limit is what it was, and that is what is looked at.
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// How to gather on a tree.

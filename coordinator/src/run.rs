@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::{Cluster, Crew, LogArgs};
 use crate::conduct::{self, conduct};
 use crate::console::Console;
+use crate::host_costs;
 use crate::kept;
 use crate::live;
 use crate::model::Measurement;
@@ -58,7 +59,11 @@ impl Interrupts {
     }
 }
 
-/// Runs a request on a cluster of its own.
+/// What came of a cluster that was launched; `None` if it was interrupted.
+pub type Conducted<'a, T> = Option<&'a Result<T, Failure>>;
+
+/// Runs a request on a cluster of its own. From what came of it, `is_over` knows whether the
+/// undertaking that it belongs to is over, which PEs are told before they leave.
 ///
 /// # Errors
 ///
@@ -67,17 +72,39 @@ pub async fn run(
     request: &Request,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
+    is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
+) -> anyhow::Result<Ended<Box<Outcome>>> {
+    tokio::select! {
+        () = host_costs::ensure(request) => {}
+        () = interrupts.next() => return Ok(Ended::Interrupted),
+    }
+    let ended = rounds(request, logs, interrupts, is_over).await?;
+    if let Ended::Done(outcome) = &ended {
+        host_costs::learn(request, outcome);
+    }
+    if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
+        kept::note(file, &noted(request, &ended));
+    }
+    Ok(ended)
+}
+
+/// The same on a host that is known as well as it will be, and of which nothing is learned.
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn rounds(
+    request: &Request,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+    is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
     let done = async |cluster: &mut Cluster, console: &Console, launching| {
         let rounds = conduct(cluster, request, console).await?;
         Ok(Box::new(Outcome::new(launching, &request.tree, rounds)))
     };
     let pes: Vec<PeId> = request.tree.pes().collect();
-    let ended = on_a_cluster(request, &pes, logs, interrupts, done).await?;
-    if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
-        kept::note(file, &noted(request, &ended));
-    }
-    Ok(ended)
+    on_a_cluster(request, &pes, logs, interrupts, done, is_over).await
 }
 
 /// `scatter by fdf`.
@@ -122,11 +149,11 @@ pub async fn measure(
         conduct::measure(cluster, request, console, budget).await
     };
     let pes: Vec<PeId> = request.tree.pes().collect();
-    on_a_cluster(request, &pes, logs, interrupts, done).await
+    on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await
 }
 
 /// Launches a cluster of these PEs, has something done on it, and stops it. `done` also gets
-/// how long launching took.
+/// how long launching took; `is_over` is as in [`run`].
 ///
 /// # Errors
 ///
@@ -137,6 +164,7 @@ pub async fn on_a_cluster<T>(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
     done: impl AsyncFnOnce(&mut Cluster, &Console, Duration) -> Result<T, Failure>,
+    is_over: impl FnOnce(Conducted<'_, T>) -> bool,
 ) -> anyhow::Result<Ended<T>> {
     let _used = match (&request.cluster, &request.placement.kept) {
         (Some(file), Some(_)) => kept::take(file, &what(request))?,
@@ -169,7 +197,7 @@ pub async fn on_a_cluster<T>(
             given_up.cancel();
             // It may have just come up.
             if let Ok(cluster) = launch.await {
-                cluster.stop(interrupts.next()).await;
+                cluster.stop(false, interrupts.next()).await;
             }
             return Ok(Ended::Interrupted);
         }
@@ -197,7 +225,9 @@ pub async fn on_a_cluster<T>(
     };
     console.clear();
     otel::NOW.stopping();
-    cluster.stop(interrupts.next()).await;
+    cluster
+        .stop(is_over(conducted.as_ref()), interrupts.next())
+        .await;
     // On hosts of their own, the PEs' files are not here.
     if let (Payload::Files { output, .. }, false) =
         (&request.payload, request.placement.is_elsewhere())

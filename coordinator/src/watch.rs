@@ -76,6 +76,8 @@ pub struct Watch {
 #[derive(Clone, Debug)]
 struct Seen {
     doing: Doing,
+    /// When it last got done with a file, or the round began.
+    worked_at: Instant,
     /// Neighbours whose hosts do not answer, and since when they do not.
     unreached: Vec<(PeId, Instant)>,
 }
@@ -85,6 +87,7 @@ impl Watch {
     pub fn new(timeouts: Timeouts, pes: usize, now: Instant) -> Watch {
         let idle = Seen {
             doing: Doing::Idle,
+            worked_at: now,
             unreached: Vec::new(),
         };
         Watch {
@@ -107,6 +110,8 @@ impl Watch {
             return;
         };
         seen.doing = pong.doing;
+        let worked_at = now.checked_sub(Duration::from_millis(pong.files_quiet_ms));
+        seen.worked_at = seen.worked_at.max(worked_at.unwrap_or(seen.worked_at));
         let since = |peer: &PeId| {
             let known = seen.unreached.iter().find(|(known, _)| known == peer);
             (*peer, known.map_or(now, |(_, since)| *since))
@@ -136,15 +141,18 @@ impl Watch {
         if idle >= self.timeouts.within(self.timeouts.write) {
             return Some(self.culprit());
         }
-        let working = || self.first(|doing| doing == Doing::Working);
-        match working() {
-            Some(pe) if quiet >= self.timeouts.disk => Some(Stall::Busy { pe }),
-            _ => None,
-        }
+        // Of a message with a million files, each may take its time.
+        let disk = self.timeouts.disk;
+        let is_busy = |seen: &Seen| {
+            let stands = now.saturating_duration_since(seen.worked_at);
+            seen.doing == Doing::Working && stands >= disk
+        };
+        let busy = (quiet >= disk).then(|| self.first(is_busy)).flatten();
+        busy.map(|pe| Stall::Busy { pe })
     }
 
-    fn first(&self, is: impl Fn(Doing) -> bool) -> Option<PeId> {
-        let place = self.seen.iter().position(|seen| is(seen.doing))?;
+    fn first(&self, is: impl Fn(&Seen) -> bool) -> Option<PeId> {
+        let place = self.seen.iter().position(is)?;
         Some(PeId(place as u32))
     }
 
@@ -161,7 +169,7 @@ impl Watch {
 
     /// Nobody moves, and nobody is at work: follows who waits for whom to the end.
     fn culprit(&self) -> Stall {
-        let waits = |doing| matches!(doing, Doing::Sending(_) | Doing::Receiving(_));
+        let waits = |seen: &Seen| matches!(seen.doing, Doing::Sending(_) | Doing::Receiving(_));
         let Some(mut pe) = self.first(waits) else {
             return Stall::StandsStill;
         };
@@ -206,8 +214,22 @@ mod tests {
         }
 
         fn says(&mut self, at: f64, pe: PeId, quiet: f64, doing: Doing, unreached: &[PeId]) {
+            self.says_of_files(at, pe, [quiet, quiet], doing, unreached);
+        }
+
+        /// Since when nothing has moved, and no file got done.
+        fn says_of_files(
+            &mut self,
+            at: f64,
+            pe: PeId,
+            quiet: [f64; 2],
+            doing: Doing,
+            unreached: &[PeId],
+        ) {
+            let [quiet_ms, files_quiet_ms] = quiet.map(|quiet| (quiet * 1000.0) as u64);
             let pong = Pong {
-                quiet_ms: (quiet * 1000.0) as u64,
+                quiet_ms,
+                files_quiet_ms,
                 doing,
                 unreached: unreached.to_vec(),
                 counts: Default::default(),
@@ -245,6 +267,22 @@ mod tests {
             assert_eq!(told.stall(at), None, "at {at}");
         }
         assert_eq!(told.stall(400.0), Some(Stall::Busy { pe: P1 }));
+    }
+
+    #[test]
+    fn nor_while_one_file_after_the_other_gets_done() {
+        let mut told = Told::new();
+        for second in 100..1000 {
+            let at = f64::from(second);
+            let quiet = [at - 100.0, f64::from(second % 290)];
+            told.says_of_files(at, P1, quiet, Doing::Working, &[]);
+            assert_eq!(told.stall(at), None, "at {at}");
+        }
+        // Another one's files are no excuse.
+        for (pe, files) in [(P1, 3.0), (P2, 900.0)] {
+            told.says_of_files(1000.0, pe, [900.0, files], Doing::Working, &[]);
+        }
+        assert_eq!(told.stall(1000.0), Some(Stall::Busy { pe: P2 }));
     }
 
     #[test]

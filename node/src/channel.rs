@@ -106,7 +106,7 @@ mod tests {
                 round: RoundId(2),
                 reason: "x".repeat(300),
             },
-            ToPe::Stop,
+            ToPe::Stop { over: true },
         ];
         let mut wire = BytesMut::new();
         let mut coordinator = CoordinatorCodec::default();

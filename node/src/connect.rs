@@ -9,7 +9,8 @@ use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, WireError, negotiate};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{timeout, timeout_at};
 
-use crate::door::Door;
+use crate::descriptors;
+use crate::door::{Caller, Door};
 use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
@@ -135,11 +136,14 @@ async fn accept_children(
 ) -> Result<Vec<Link>, NodeError> {
     let mut missing = children.to_vec();
     let mut links = Vec::with_capacity(children.len());
-    let mut door = Door::new(listener, config.timeouts.greeting());
+    let neighbours = children.len() as u64 + 1;
+    let needs = limits::DESCRIPTORS + limits::DESCRIPTORS_PER_NEIGHBOUR * neighbours;
+    let places = descriptors::places(needs);
+    let mut door = Door::new(listener, places, config.timeouts.greeting());
     let limit = limits::NEIGHBOURS.max(2 * config.timeouts.connect);
     let deadline = tokio::time::Instant::now() + limit;
     while !missing.is_empty() {
-        let come = door.next(|stream| greet(config.clone(), stream, flit_bytes));
+        let come = door.next(|caller| greet(config.clone(), caller, flit_bytes));
         let Ok(link) = timeout_at(deadline, come).await else {
             return Err(NodeError::MissingChildren { missing });
         };
@@ -154,10 +158,11 @@ async fn accept_children(
     Ok(links)
 }
 
-async fn greet(config: NodeConfig, stream: TcpStream, flit_bytes: u32) -> Result<Link, String> {
+async fn greet(config: NodeConfig, caller: Caller, flit_bytes: u32) -> Result<Link, String> {
     // Who it is, it has yet to say; and until then it may send no more than that.
     let io = |e: io::Error| e.to_string();
-    let stream = config.security.answer(stream).await.map_err(io)?;
+    let stream = config.security.answer(caller.stream, &caller.lease).await;
+    let stream = stream.map_err(io)?;
     let mut link = Link::new(config.pe, stream, 0).map_err(io)?;
     let theirs = match link.next_control().await.map_err(|e| e.to_string())? {
         EdgeFrame::Hello(hello) => hello,

@@ -33,6 +33,8 @@ pub struct Coordinator {
     correspondent: JoinHandle<()>,
     pulse: Arc<Pulse>,
     has_spoken: bool,
+    is_over: bool,
+    is_gone: bool,
 }
 
 impl Coordinator {
@@ -61,12 +63,25 @@ impl Coordinator {
             correspondent: tokio::spawn(correspond(stream, pulse.clone(), say, queued)),
             pulse,
             has_spoken: false,
+            is_over: false,
+            is_gone: false,
         }
     }
 
     /// Whether it has said anything.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken
+    }
+
+    /// Whether it has said that the undertaking is over.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether its end of the channel was closed, as the system does it for a process that
+    /// died; not, if it has merely fallen silent.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     /// Where pings find what the PE is doing.
@@ -84,12 +99,18 @@ impl Coordinator {
     pub async fn next_word(&mut self) -> Result<ToPe, NodeError> {
         match self.words.recv().await {
             Some(word) => {
-                let word = word?;
+                let word = word.map_err(|error| self.lost(error.into()))?;
                 self.has_spoken = true;
+                self.is_over |= matches!(word, ToPe::Stop { over: true });
                 Ok(word)
             }
-            None => Err(NodeError::Abandoned),
+            None => Err(self.lost(NodeError::Abandoned)),
         }
+    }
+
+    fn lost(&mut self, error: NodeError) -> NodeError {
+        self.is_gone = error.is_cut_off();
+        error
     }
 
     /// Waits until all that was said has gone out, or cannot.

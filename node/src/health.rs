@@ -31,20 +31,33 @@ impl State {
     }
 }
 
-/// Writes the state to a file, again and again. Ends only when it cannot.
+/// Writes the state to a file, again and again. Ends only when it cannot write it the first
+/// time, and the path is wrong, say. Later it warns, once, and goes on trying: a PE plays its
+/// part whether anybody can see that or not.
 ///
 /// # Errors
 ///
-/// The file cannot be written.
+/// The file cannot be written at first.
 pub async fn tell(path: PathBuf, state: State) -> io::Result<()> {
     let part = path.with_extension("part");
+    let write = || {
+        std::fs::write(&part, format!("{}\n", state.0.borrow()))?;
+        std::fs::rename(&part, &path)
+    };
     let mut tick = interval(HEALTH);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tick.tick().await;
+    write()?;
+    let mut has_warned = false;
     loop {
         tick.tick().await;
-        let line = format!("{}\n", state.0.borrow());
-        std::fs::write(&part, line)?;
-        std::fs::rename(&part, &path)?;
+        if let Err(error) = write()
+            && !has_warned
+        {
+            has_warned = true;
+            let path = path.display();
+            tracing::warn!(%path, %error, "cannot write --health, and goes on without it");
+        }
     }
 }
 

@@ -110,14 +110,34 @@ pub const HEALTH: Duration = Duration::from_secs(1);
 /// For all neighbours to be connected, once the PE knows them.
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
-/// Connections that are being asked who they are. Beyond this the oldest has to make way
-/// for the newest, ...
+/// Connections that are being asked who they are, where there are descriptors for so many
+/// (`descriptors.rs`). When there are more, some have to make way (`door.rs`).
 pub const GREETINGS: usize = 1024;
 
-/// ... when it had so long to begin: a PE speaks as soon as it is connected, and its host
-/// may be busy. So 10,000 strangers a second are let in and turned away again, and nobody
-/// behind them waits until each has used up its handshake.
+/// Where there are few descriptors: with none at all, nobody who belongs here would come in.
+pub const FEWEST_GREETINGS: usize = 8;
+
+/// That somebody who has come keeps its place, whoever else comes: a PE speaks as soon as it
+/// is connected, however far away it is, and its host may be busy. So 10,000 strangers a second
+/// are let in and turned away again.
 pub const GRACE: Duration = Duration::from_millis(100);
+
+/// The same from when it has begun as a PE begins and was answered, or has taken what it is
+/// given: to the other end of the earth and back is 300 ms, and a packet that was lost comes
+/// again within a second.
+pub const ROUND_TRIP: Duration = Duration::from_secs(1);
+
+/// Bytes that somebody may send in all before its certificate was found good: two
+/// certificates of the longest keys in use, a signature and what goes with them are below 6 KiB.
+pub const UNKNOWN_BYTES: usize = 8 * 1024;
+
+/// Descriptors that a PE needs, its neighbours apart: 16 messages that are being made durable,
+/// nine that are read, each with a file, its folder and a link on the way; a scan ten folders
+/// deep; 16 who scrape; and a dozen of its own.
+pub const DESCRIPTORS: u64 = 128;
+
+/// And for a neighbour: its connection, and a clock where the link is shaped.
+pub const DESCRIPTORS_PER_NEIGHBOUR: u64 = 2;
 
 /// Connections that the kernel holds for a listener until they are accepted: as many as
 /// Linux allows unless told otherwise. Who finds this queue full tries again a second
@@ -162,8 +182,13 @@ pub const GRACE_OF_COMMANDS: Duration = Duration::from_secs(2);
 /// For whom SIGKILL was sent to be gone: longer only in the system, at a disk that hangs.
 pub const DYING: Duration = Duration::from_millis(500);
 
-/// For what an earlier PE of the same number was running to have ended: that takes
-/// [`GRACE_OF_COMMANDS`] and [`DYING`].
+/// For all of a command to be ended, or for what is left of it to be named: by
+/// [`GRACE_OF_COMMANDS`], and [`DYING`] for those that have left its group and once more for what
+/// it has said on stderr, on a machine that is busy.
+pub const ENDING_OF_COMMANDS: Duration = Duration::from_secs(4);
+
+/// For what an earlier PE of the same number was running to have been ended by its
+/// supervisors, within [`ENDING_OF_COMMANDS`]; then whoever is left is killed.
 pub const LOCK: Duration = Duration::from_secs(5);
 
 /// Between two looks whether processes have ended that cannot be waited for: seldom enough to

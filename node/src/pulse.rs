@@ -17,6 +17,8 @@ use crate::process::{Connection, unacknowledged};
 pub struct Pulse {
     /// When a byte was last read from an edge or written to it, on the coarse clock.
     moved_ms: AtomicU64,
+    /// When an entry of a message was last finished on the disk, or found there to be sent.
+    worked_ms: AtomicU64,
     /// A kind, and behind it a neighbour.
     doing: AtomicU64,
     /// A frame that is here is not shown before its time: what looks like waiting for a
@@ -30,6 +32,7 @@ impl Default for Pulse {
     fn default() -> Pulse {
         Pulse {
             moved_ms: AtomicU64::new(clock::coarse_ms()),
+            worked_ms: AtomicU64::new(clock::coarse_ms()),
             doing: AtomicU64::new(code(Doing::Idle)),
             on_clock: AtomicBool::new(false),
             edges: Mutex::new(Vec::new()),
@@ -55,6 +58,12 @@ impl Pulse {
     /// Bytes have moved.
     pub fn moved(&self) {
         self.moved_ms.store(clock::coarse_ms(), Relaxed);
+    }
+
+    /// A file, folder or link of a message is finished, or found to be sent: the PE gets on
+    /// with its files, though nothing may move for as long as all of them take.
+    pub fn worked(&self) {
+        self.worked_ms.store(clock::coarse_ms(), Relaxed);
     }
 
     /// From now on, until the guard goes, the PE does this.
@@ -84,7 +93,7 @@ impl Pulse {
             Doing::Receiving(_) | Doing::Listening if self.on_clock.load(Relaxed) => Doing::Working,
             doing => doing,
         };
-        let quiet_ms = clock::coarse_ms().saturating_sub(self.moved_ms.load(Relaxed));
+        let since = |when: &AtomicU64| clock::coarse_ms().saturating_sub(when.load(Relaxed));
         let mut unreached = Vec::new();
         if look && let Ok(edges) = self.edges.lock() {
             let open = unacknowledged();
@@ -92,7 +101,8 @@ impl Pulse {
             unreached.extend(silent.map(|(peer, _)| *peer));
         }
         Pong {
-            quiet_ms,
+            quiet_ms: since(&self.moved_ms),
+            files_quiet_ms: since(&self.worked_ms),
             doing,
             unreached,
             counts: self.counters.counts(),

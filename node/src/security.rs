@@ -5,6 +5,7 @@
 mod believed;
 mod explain;
 mod name;
+mod read_ahead;
 mod revoked;
 mod transport;
 
@@ -17,14 +18,18 @@ use flitcast_proto::wire::admission::IssuedCredentials;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::Acceptor;
 use rustls::{ClientConfig, ServerConfig};
 use thiserror::Error;
 use tokio::net::TcpStream;
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
+use crate::door::Lease;
+use crate::limits::ROUND_TRIP;
 use believed::Believed;
 use explain::{explained, explained_of, told, told_of};
 pub use name::Name;
+use read_ahead::ReadAhead;
 pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
 pub use transport::{Shown, Transport};
 
@@ -211,6 +216,18 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
+impl Identity {
+    async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), ReadAhead::new(stream));
+        let hello = hello.await.map_err(explained)?;
+        lease.renew(ROUND_TRIP);
+        let secured = hello.into_stream(self.server.clone()).await;
+        let secured = secured.map_err(explained)?;
+        lease.settle();
+        Ok(Transport::tls(secured.into(), self.believed.clone()))
+    }
+}
+
 impl Security {
     /// Guards a connection that this process has made to `to`, and no one else.
     ///
@@ -223,7 +240,7 @@ impl Security {
             Security::Tls(identity) => {
                 identity.lasts()?;
                 let connector = TlsConnector::from(identity.client.clone());
-                let stream = Transport::buffered(stream);
+                let stream = ReadAhead::new(stream);
                 let secured = connector.connect(to.on_certificates(), stream).await;
                 secured
                     .map(|stream| Transport::tls(stream.into(), identity.believed.clone()))
@@ -233,21 +250,19 @@ impl Security {
     }
 
     /// Guards a connection that was made to this process, by anybody that the authority
-    /// knows; [`Transport::shown`] tells by whom.
+    /// knows; [`Transport::shown`] tells by whom. The further that is, the longer its lease.
     ///
     /// # Errors
     ///
     /// The authority does not know it.
-    pub async fn answer(&self, stream: TcpStream) -> io::Result<Transport> {
+    pub async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
                 identity.lasts()?;
-                let acceptor = TlsAcceptor::from(identity.server.clone());
-                let secured = acceptor.accept(Transport::buffered(stream)).await;
-                secured
-                    .map(|stream| Transport::tls(stream.into(), identity.believed.clone()))
-                    .map_err(explained)
+                // Nothing is reserved for who says nothing.
+                stream.readable().await?;
+                Box::pin(identity.answer(stream, lease)).await
             }
         }
     }

@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use flitcast_proto::pe::Pe;
-use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Register, Report, ToPe};
+use flitcast_proto::wire::control::{
+    Assignment, FromPe, Payload, Prepare, Ready, Register, Report, ToPe,
+};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
@@ -21,6 +23,7 @@ use crate::clock::Alarm;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
 use crate::counters::Tally;
+use crate::inbox::Inbox;
 use crate::limits::Timeouts;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
@@ -101,7 +104,7 @@ pub(crate) async fn serve(
                 false => return Ok(()),
             },
             ToPe::Clear { work } => task::clear(config, channel, work).await?,
-            ToPe::Stop => return Ok(()),
+            ToPe::Stop { .. } => return Ok(()),
             ToPe::Refusal { reason } => {
                 let addr = config.coordinator;
                 return Err(NodeError::Refused { addr, reason });
@@ -110,11 +113,27 @@ pub(crate) async fn serve(
         }
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
+    let inbox = Inbox::of(config.pe, &assignment);
+    let recorded = assignment.recorded;
     let mut round = RoundId(0);
-    let worked = work(config, listener, channel, assignment, &mut round).await;
-    let Err(error) = worked else {
-        return Ok(());
+    let worked = work(config, listener, channel, assignment, &inbox, &mut round).await;
+    let done = match worked {
+        Ok(()) => Ok(()),
+        Err(error) => told(config, channel, round, error).await,
     };
+    if channel.is_over() || (channel.is_gone() && !recorded) {
+        inbox.clear().await;
+    }
+    done
+}
+
+/// Tells the coordinator why this PE cannot go on, and waits until it is to leave.
+async fn told(
+    config: &NodeConfig,
+    channel: &mut Coordinator,
+    round: RoundId,
+    error: NodeError,
+) -> Result<(), NodeError> {
     config.tally.failed(error.kind());
     if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
         return Err(error);
@@ -127,10 +146,11 @@ pub(crate) async fn serve(
         peer: error.peer(),
         reason: error.to_string(),
         bad_input: error.is_bad_input(config.pe),
+        output_stands: error.is_standing_output(),
     };
     if channel.say(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
-            while !matches!(channel.next_word().await, Ok(ToPe::Stop) | Err(_)) {}
+            while !matches!(channel.next_word().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
         });
         if told.await.is_ok() {
             return Ok(());
@@ -173,6 +193,7 @@ async fn work(
     listener: &TcpListener,
     channel: &mut Coordinator,
     assignment: Assignment,
+    inbox: &Inbox,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
     if !assignment.tree.contains(config.pe) {
@@ -189,23 +210,28 @@ async fn work(
             .map_err(NodeError::NotAllowed)?;
     }
     // At the same time: neighbours are not kept waiting for a large input to be read.
+    let pulse = channel.pulse().clone();
     let opening = async {
-        let opened = Store::open(config, &assignment).await;
-        opened.map_err(NodeError::Payload)
+        let opened = Store::open(config, &assignment, &pulse).await;
+        let (store, sizes) = opened.map_err(NodeError::Payload)?;
+        let found = inbox.look().await.map_err(NodeError::Output)?;
+        Ok((store, sizes, found))
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
-    let ((store, sizes), mut neighbours) = tokio::select! {
+    let ((store, message_bytes, found), mut neighbours) = tokio::select! {
         opened = opening => opened?,
         word = channel.next_word() => match word? {
-            ToPe::Stop | ToPe::Abort { .. } => return Ok(()),
+            ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
             other => return Err(unexpected(&other, "before the PE was ready")),
         },
     };
     neighbours.watch(channel.pulse());
     channel
-        .say(FromPe::Ready {
-            message_bytes: sizes,
-        })
+        .say(FromPe::Ready(Ready {
+            message_bytes,
+            delivered: found.delivered,
+            standing: found.standing,
+        }))
         .await?;
     let Some(prepare) = prepare(channel, &mut neighbours, assignment.flit_bytes).await? else {
         return Ok(());
@@ -264,7 +290,7 @@ async fn play_rounds(
         if pe == PeId::ROOT {
             match channel.next_word().await? {
                 ToPe::Trigger { round } if round == id => {}
-                ToPe::Stop => return Ok(()),
+                ToPe::Stop { .. } => return Ok(()),
                 ToPe::Abort { .. } => break,
                 other => return Err(unexpected(&other, "between rounds")),
             }
@@ -312,6 +338,7 @@ async fn play_rounds(
                     peer: error.peer(),
                     reason: error.to_string(),
                     bad_input: error.is_bad_input(pe),
+                    output_stands: error.is_standing_output(),
                 };
                 channel.say(fault).await?;
                 channel.say(FromPe::Report(report)).await?;
@@ -324,7 +351,7 @@ async fn play_rounds(
     }
     loop {
         match channel.next_word().await? {
-            ToPe::Stop => return Ok(()),
+            ToPe::Stop { .. } => return Ok(()),
             // Said to all, whether they had given up themselves or not.
             ToPe::Abort { .. } => {}
             other => return Err(unexpected(&other, "after the last round")),
@@ -364,7 +391,7 @@ async fn play(
             }
             word = channel.next_word() => match word? {
                 ToPe::Collect { round } if round == id => collect = true,
-                ToPe::Stop => return Ok(Over::Stopped),
+                ToPe::Stop { .. } => return Ok(Over::Stopped),
                 ToPe::Abort { .. } => return Ok(Over::Aborted),
                 other => return Err(unexpected(&other, "in a round")),
             },
@@ -412,7 +439,7 @@ async fn prepare(
                     channel.say(FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
-                ToPe::Stop | ToPe::Abort { .. } => return Ok(None),
+                ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                 other => return Err(unexpected(&other, "before the rounds")),
             },
             answered = parent => answered?,

@@ -3,16 +3,18 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use flitcast_proto::PeId;
 use flitcast_proto::pe::Message;
 use flitcast_proto::wire::control::{Assignment, Payload};
-use flitcast_proto::{PeId, RoundId};
 use tokio::task::spawn_blocking;
 
 use crate::limits::OPENED_AHEAD;
 use crate::payload::{
     self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
 };
+use crate::pulse::Pulse;
 use crate::session::NodeConfig;
 
 /// What the messages of a cluster are made of, as this PE sees it.
@@ -26,6 +28,10 @@ pub struct Store {
     replace: bool,
     /// Names this run's staging.
     nonce: u64,
+    /// Names what this run is a part of, in receipts.
+    undertaking: u64,
+    /// Told of what gets done with the files.
+    pulse: Arc<Pulse>,
 }
 
 impl Store {
@@ -44,15 +50,16 @@ impl Store {
     }
 
     /// Where a message for this PE goes.
-    pub fn sink(&self, message: Message, round: RoundId) -> Sink {
+    pub fn sink(&self, message: Message) -> Sink {
         let pe = message.pe();
         match &self.contents {
             None => Sink::Synthetic(Synthetic::message_of(pe)),
-            // A later round brings the same message again.
             Some(_) => Sink::Files(FileSink::create(
                 destination(&self.output, pe),
-                self.replace || round > RoundId(1),
+                self.replace,
                 self.nonce,
+                self.undertaking,
+                self.pulse.clone(),
             )),
         }
     }
@@ -63,8 +70,10 @@ impl Store {
     pub async fn open(
         config: &NodeConfig,
         assignment: &Assignment,
+        pulse: &Arc<Pulse>,
     ) -> Result<(Store, Vec<u64>), Vec<PayloadError>> {
-        let (pe, nonce) = (config.pe, config.cluster);
+        let pulse = pulse.clone();
+        let (pe, nonce, undertaking) = (config.pe, config.cluster, assignment.undertaking);
         let pes = assignment.tree.len();
         let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
         let gathers = !assignment.operation.is_scatter() && pe != PeId::ROOT;
@@ -95,13 +104,18 @@ impl Store {
                         output,
                         replace: false,
                         nonce,
+                        undertaking,
+                        pulse,
                     },
                     sent(by_index),
                 ));
             }
         };
+        let last = PeId((pes - 1) as u32);
+        payload::check_output(&output, last).map_err(|fault| vec![fault])?;
         let ids = assignment.tree.ids();
         let left_out: Vec<bool> = ids.map(|pe| assignment.leaves_out(pe)).collect();
+        let told = pulse.clone();
         let read = spawn_blocking(move || {
             let mut contents = if scatters {
                 payload::scatter_input(&input, spread, pes)?
@@ -117,7 +131,7 @@ impl Store {
             for (content, left_out) in contents.iter_mut().zip(left_out) {
                 content.take_if(|_| left_out);
             }
-            let sizes = payload::measure_all(&contents)?;
+            let sizes = payload::measure_all(&contents, || told.worked())?;
             Ok::<_, Vec<PayloadError>>((contents, sizes))
         });
         let (contents, sizes) = payload::joined(read.await)?;
@@ -128,6 +142,8 @@ impl Store {
                 output,
                 replace,
                 nonce,
+                undertaking,
+                pulse,
             },
             sent(sizes),
         ))

@@ -5,14 +5,17 @@ mod support;
 
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 
-use flitcast_node::payload::{Content, Packer, PayloadError, Refusal, Unpacker, deal};
+use flitcast_node::payload::{Content, Packer, PayloadError, Refusal, Unpacker, deal, remove};
+use flitcast_node::pulse::Pulse;
 use proptest::prelude::*;
 use support::{
-    NONCE, Scratch, describe, entry_ends, names, pack, rich_tree, set_mtime, touch, unpack,
+    Scratch, describe, entry_ends, names, pack, rich_tree, set_mtime, touch, unpack, unpacker,
 };
 
 #[test]
@@ -105,6 +108,109 @@ proptest! {
             }
         }
     }
+}
+
+/// Each path is one that Linux takes; below their roots' paths they are longer.
+#[test]
+fn paths_as_long_as_there_are_arrive_wherever_the_root_is() -> io::Result<()> {
+    // In memory, where thousands of directories are durable at once.
+    let dir = tempfile::tempdir_in("/dev/shm")?;
+    let long = "n".repeat(250);
+    let root = |name: &str| dir.path().join(name).join(&long);
+    let wide: Vec<&str> = vec![&long; 16];
+    let deep = vec!["d"; 2000];
+    for (name, names) in [("wide", wide), ("deep", deep)] {
+        let source = root(name);
+        support::deep(&source, &names)?;
+        let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
+        let arrived = root(&format!("{name} arrived"));
+        fs::create_dir_all(&arrived)?;
+        let arrived = arrived.join("p1");
+        unpack(&message, &[64 * 1024], &arrived, false).expect("it is a good message");
+        // Names, content, modes and times.
+        let again = pack(&Content::Entry(arrived.clone()), &[64 * 1024]);
+        assert!(again == message, "{name}");
+        // What is given up is removed, too.
+        let mut broken = unpacker(&arrived.with_extension("broken"), false).expect("it is free");
+        broken
+            .write(&message[..message.len() - 1])
+            .expect("so far it is good");
+        drop(broken);
+        assert_eq!(
+            support::names(arrived.parent().expect("it has one"))?,
+            ["p1"]
+        );
+        remove(&arrived)?;
+        remove(&source)?;
+    }
+    let longer: Vec<&str> = vec![&long; 17];
+    support::deep(&root("longer"), &longer)?;
+    let refused = Content::Entry(root("longer")).measure();
+    let refused = refused.expect_err("no call could name it");
+    assert!(
+        refused
+            .to_string()
+            .ends_with("its path is longer than 4095 bytes"),
+        "{refused}"
+    );
+    remove(&dir.path().join("longer"))
+}
+
+/// A file with holes takes no more room where it arrives; one with two names is two files.
+#[test]
+fn holes_are_kept_and_hard_links_are_not() -> io::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let source = dir.path().join("source");
+    fs::create_dir(&source)?;
+    let sparse = File::create(source.join("sparse"))?;
+    sparse.write_all_at(b"in the middle", 30 << 20)?;
+    sparse.set_len(64 << 20)?;
+    fs::write(source.join("one name"), "the same bytes")?;
+    fs::hard_link(source.join("one name"), source.join("another"))?;
+    let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
+    assert!(message.len() > 64 << 20, "all bytes are sent");
+    let arrived = dir.path().join("p1");
+    unpack(&message, &[64 * 1024], &arrived, false).expect("it is a good message");
+    assert!(describe(&arrived)? == describe(&source)?);
+    let taken = |path: &Path| fs::metadata(path.join("sparse")).map(|found| found.blocks());
+    assert!(taken(&arrived)? <= taken(&source)?, "{:?}", taken(&arrived));
+    let inode = |name: &str| fs::metadata(arrived.join(name)).map(|found| found.ino());
+    assert_ne!(inode("one name")?, inode("another")?);
+    Ok(())
+}
+
+/// Longer than the clock that is read stands still, by far.
+const QUIET_MS: u64 = 40;
+
+/// Whoever watches a PE sees it getting on, file by file.
+#[test]
+fn each_entry_that_is_finished_shows() -> io::Result<()> {
+    let dir = Scratch::new()?;
+    let source = dir.path().join("source");
+    rich_tree(&source)?;
+    let message = pack(&Content::Entry(source), &[4096]);
+    let pulse = Arc::new(Pulse::default());
+    let unpacker = Unpacker::create(dir.path().join("p1"), false, 0, 0, pulse.clone());
+    let mut unpacker = unpacker.expect("it is free");
+    let mut start = 0;
+    for end in support::entry_ends(&message) {
+        while pulse.pong(false).files_quiet_ms < QUIET_MS {
+            std::thread::yield_now();
+        }
+        let began = Instant::now();
+        unpacker
+            .write(&message[start..end])
+            .expect("it is a good message");
+        let quiet_ms = u128::from(pulse.pong(false).files_quiet_ms);
+        let took_ms = began.elapsed().as_millis();
+        // A directory gets done when it is left.
+        let is_done = quiet_ms <= took_ms + u128::from(QUIET_MS / 2);
+        let is_directory = support::is_directory(&message[start..]);
+        assert!(is_done || is_directory, "{quiet_ms} of {took_ms} ms");
+        start = end;
+    }
+    unpacker.commit().expect("it is whole");
+    Ok(())
 }
 
 #[test]
@@ -287,7 +393,7 @@ fn existing_destination_stays_unless_replaced() -> io::Result<()> {
 
     // Taken only after the message began.
     fs::remove_file(&destination)?;
-    let mut unpacker = Unpacker::create(destination.clone(), false, NONCE).expect("it is free");
+    let mut unpacker = unpacker(&destination, false).expect("it is free");
     unpacker.write(&message).expect("it is a good message");
     fs::write(&destination, "precious")?;
     let late = unpacker.commit().expect_err("it is taken");
@@ -315,7 +421,7 @@ fn no_part_of_a_message_is_ever_visible() -> io::Result<()> {
     let around = |&end: &usize| [end / 2, end - 1, end, end + 1];
     for end in ends.iter().flat_map(around) {
         let end = end.min(message.len());
-        let mut unpacker = Unpacker::create(output.join("p2"), false, NONCE).expect("it is free");
+        let mut unpacker = unpacker(&output.join("p2"), false).expect("it is free");
         unpacker.write(&message[..end]).expect("so far it is good");
         if ends.contains(&end) {
             // Whole as far as can be told here: the digest says more.
@@ -343,7 +449,7 @@ fn a_removed_staging_is_noticed_at_the_next_block() -> io::Result<()> {
     for (cut, action) in [(ends[1] - 1, "write"), (ends[1], "create")] {
         let output = dir.path().join("output");
         fs::create_dir(&output)?;
-        let unpacker = Unpacker::create(output.join("p1"), false, NONCE);
+        let unpacker = unpacker(&output.join("p1"), false);
         let mut unpacker = unpacker.expect("it is free");
         unpacker.write(&message[..cut]).expect("it is there");
         fs::remove_dir_all(&output)?;

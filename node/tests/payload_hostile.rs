@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use flitcast_node::payload::{PayloadError, Refusal, Unpacker};
+use flitcast_node::payload::{PayloadError, Refusal};
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use prost::Message;
 use support::{NONCE, names};
@@ -102,6 +102,11 @@ fn entries_out_of_place() {
     assert_refused(&[file(""), file("a")], Refusal::BesideFile);
     assert_refused(&[file(""), file("")], Refusal::Duplicate);
     assert_refused(&[directory(""), directory("")], Refusal::Duplicate);
+    // Each directory is followed by what is in it, and by all of that.
+    for late in [directory("a/b"), file("a/b"), symlink("a/b", "c")] {
+        let left = [directory(""), directory("a"), directory("b"), late];
+        assert_refused(&left, Refusal::NoParent);
+    }
     for below in [directory("a/b"), file("a/b"), symlink("a/b", "c")] {
         assert_refused(&[directory(""), below.clone()], Refusal::NoParent);
         assert_refused(
@@ -194,7 +199,7 @@ fn mode_and_mtime_of_any_value_are_survived() -> io::Result<()> {
 #[test]
 fn after_a_refusal_nothing_can_be_committed() -> io::Result<()> {
     let dir = tempfile::tempdir()?;
-    let mut unpacker = Unpacker::create(dir.path().join("p1"), false, NONCE).expect("it is free");
+    let mut unpacker = support::unpacker(&dir.path().join("p1"), false).expect("it is free");
     let root = directory("").encode_length_delimited_to_vec();
     unpacker.write(&root).expect("it is a good root");
     unpacker.write(&root).expect_err("it is a second root");
@@ -224,7 +229,7 @@ fn destinations_that_cannot_be() {
         ("/dev/null/p1", "Not a directory"),
         ("/", "no file name"),
     ] {
-        let refused = Unpacker::create(destination.into(), false, NONCE);
+        let refused = support::unpacker(Path::new(destination), false);
         let error = refused.err().expect("it cannot be").to_string();
         assert!(error.contains(why), "{error}");
     }

@@ -107,7 +107,38 @@ impl Model {
     }
 }
 
+/// How many costs of a host there are.
+pub const COSTS: usize = 7;
+
 impl Host {
+    /// The costs, in the order of the fields.
+    pub fn costs(&self) -> [f64; COSTS] {
+        [
+            self.wake_ns,
+            self.control_ns,
+            self.flit_ns,
+            self.send_ns_per_byte,
+            self.receive_ns_per_byte,
+            self.end_ns_per_byte,
+            self.message_ns,
+        ]
+    }
+
+    /// The same host with other costs, in that order.
+    pub fn with_costs(self, costs: [f64; COSTS]) -> Host {
+        let [wake_ns, control_ns, flit_ns, send, receive, end, message_ns] = costs;
+        Host {
+            wake_ns,
+            control_ns,
+            flit_ns,
+            send_ns_per_byte: send,
+            receive_ns_per_byte: receive,
+            end_ns_per_byte: end,
+            message_ns,
+            ..self
+        }
+    }
+
     /// Software that costs nothing.
     pub const NONE: Host = Host {
         shared_cores: None,

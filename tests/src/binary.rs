@@ -67,6 +67,11 @@ pub fn scratch() -> TempDir {
     dir.expect("the target directory can be written to")
 }
 
+/// Where commands under test keep what they learn of this machine.
+pub(crate) fn cache() -> PathBuf {
+    target_dir().join("tmp").join("cache")
+}
+
 /// A test is `TARGET/PROFILE/deps/NAME`.
 fn target_dir() -> PathBuf {
     let test = std::env::current_exe().expect("the system knows the running program");

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
+
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
 /// Everything below a directory, by its path in there.
 pub type Tree = BTreeMap<PathBuf, Node>;
@@ -157,6 +161,47 @@ pub fn fill(path: &Path, bytes: usize) {
         (state >> 56) as u8
     });
     fs::write(path, content.collect::<Vec<u8>>()).expect("a scratch directory can be written to");
+}
+
+/// Makes directories below a root, each in the one before, and in the last of them a file
+/// with this content; their path may be longer than any that can be opened at once.
+#[track_caller]
+pub fn fill_deep(root: &Path, names: &[&str], content: &[u8]) {
+    fs::create_dir_all(root).expect("a scratch directory can be written to");
+    let mut here = open_directory(CWD, root);
+    for name in names {
+        mkdirat(&here, *name, Mode::RWXU).expect("a scratch directory can be written to");
+        here = open_directory(here.as_fd(), Path::new(name));
+    }
+    let file = openat(here, "file", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR);
+    let mut file = File::from(file.expect("a scratch directory can be written to"));
+    file.write_all(content)
+        .expect("a scratch directory can be written to");
+}
+
+/// What is in that file.
+#[track_caller]
+pub fn read_deep(root: &Path, names: &[&str]) -> Vec<u8> {
+    let mut here = open_directory(CWD, root);
+    for name in names {
+        here = open_directory(here.as_fd(), Path::new(name));
+    }
+    let file = openat(here, "file", OFlags::RDONLY, Mode::empty());
+    let mut content = Vec::new();
+    let mut file = File::from(file.expect("it is there"));
+    file.read_to_end(&mut content).expect("it can be read");
+    content
+}
+
+#[track_caller]
+fn open_directory(above: BorrowedFd<'_>, path: &Path) -> OwnedFd {
+    let opened = openat(
+        above,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY,
+        Mode::empty(),
+    );
+    opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Makes a file of so many bytes that takes no room on the disk.

@@ -13,7 +13,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::control::{
-    Assignment, Doing, FromPe, Pong, Prepare, Register, Report, ToPe,
+    Assignment, Doing, FromPe, Pong, Prepare, Ready, Register, Report, ToPe,
 };
 use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
 use flitcast_proto::wire::{
@@ -187,6 +187,7 @@ impl Impostor {
                     ToPe::Ping { .. } => {
                         let pong = Pong {
                             quiet_ms: u64::MAX,
+                            files_quiet_ms: u64::MAX,
                             doing: Doing::Listening,
                             unreached: Vec::new(),
                             counts: Default::default(),
@@ -281,7 +282,10 @@ impl Impostor {
     /// measured by guess.
     #[track_caller]
     pub fn get_ready(&self, parent: &mut Edge, message_bytes: Vec<u64>) -> Prepare {
-        self.say(&FromPe::Ready { message_bytes });
+        self.say(&FromPe::Ready(Ready {
+            message_bytes,
+            ..Ready::default()
+        }));
         let patience = |parent: &Edge, patience| {
             let set = parent.incoming.stream.set_read_timeout(patience);
             set.expect("it can be set");

@@ -1,10 +1,13 @@
 //! A cluster whose PEs the test starts: they join, each on an address of its own.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::{Running, run, scratch, start};
+use crate::run::begin;
+use crate::{Running, flitcast, run, scratch, start};
 
 /// A cluster file of PEs that join, and the credentials of all.
 #[derive(Debug)]
@@ -49,14 +52,30 @@ impl Joining {
         self.dir.path().join(name)
     }
 
+    /// An address of its own that ends so: P_i has that which ends with i + 1, and from 101 on
+    /// nobody has one.
+    pub fn address(&self, host: u8) -> IpAddr {
+        let address = format!("{}.{host}", self.net);
+        address.parse().expect("it is one")
+    }
+
+    /// Has P`pe` call its parent at another address, where the test is.
+    pub fn reroute(&self, pe: u32, parent_address: IpAddr) {
+        let file = self.path("cluster.toml");
+        let text = std::fs::read_to_string(&file).expect("it was written");
+        let parent = format!("parent = \"h{}\"\n", self.parents[pe as usize - 1]);
+        let (before, own) = text
+            .split_once(&format!("name = \"h{pe}\""))
+            .expect("it is there");
+        let way = format!("{parent}parent_address = \"{parent_address}\"\n");
+        let own = own.replacen(&parent, &way, 1);
+        let text = format!("{before}name = \"h{pe}\"{own}");
+        std::fs::write(&file, text).expect("it can be written");
+    }
+
     /// Where the coordinator listens.
     pub fn at(&self) -> String {
         format!("{}.100:7117", self.net)
-    }
-
-    /// An address of its own that ends so; P_i has that which ends with i + 1.
-    pub fn address(&self, last: u8) -> String {
-        format!("{}.{last}", self.net)
     }
 
     /// Makes the credentials of an authority.
@@ -90,6 +109,24 @@ impl Joining {
     pub fn node(&self, pe: u32, line: &str) -> Running {
         let at = self.at();
         start(self.words(&format!("node --pe {pe} --join {at} {line}")))
+    }
+
+    /// The same on a host of its own, as far as its files go: `name` in the folder is what
+    /// stands at `host3/name`, where nobody else sees it. Only root can have that.
+    #[track_caller]
+    pub fn node_apart(&self, pe: u32, name: &str, line: &str) -> Running {
+        let (own, shown) = (self.path(&format!("host{pe}/{name}")), self.path(name));
+        for folder in [&own, &shown] {
+            std::fs::create_dir_all(folder).expect("it can be made");
+        }
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c"]);
+        command.arg("mount --bind \"$0\" \"$1\" && shift && exec \"$@\"");
+        command.args([&own, &shown]).arg(flitcast());
+        let at = self.at();
+        let line = format!("node --pe {pe} --join {at} --credentials DIR/ca {line}");
+        command.args(self.words(&line));
+        begin(command)
     }
 
     /// Starts all of them, with their credentials; `{pe}` is each one's number.

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::flitcast;
+use crate::privileges::needs_root;
 
 /// There is one lab on a machine.
 static LAB: Mutex<()> = Mutex::new(());
@@ -80,6 +81,7 @@ impl Lab {
     /// `tc` and `ethtool`.
     #[track_caller]
     pub fn up(line: &str) -> Lab {
+        needs_root("the network lab");
         let turn = Turn::take();
         let said = said(&mut script("up", line.split_whitespace()));
         let Said { stdout, stderr, .. } = &said;

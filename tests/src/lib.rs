@@ -3,9 +3,12 @@
 //! in virtual time. No test lives here.
 
 pub mod binary;
+pub mod clocks;
 pub mod collector;
 pub mod command;
 pub mod containers;
+pub mod crowd;
+pub mod distance;
 pub mod doubling;
 pub mod edge;
 pub mod every;
@@ -16,6 +19,7 @@ pub mod impostor;
 pub mod joining;
 pub mod kept;
 pub mod lab;
+pub mod privileges;
 pub mod processes;
 pub mod random;
 pub mod relay;

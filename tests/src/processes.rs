@@ -20,6 +20,8 @@ pub struct Process {
     pub pid: i32,
     /// Its parent's id.
     pub parent: i32,
+    /// What the system calls it, and `pkill` knows it by.
+    pub name: String,
     /// Its command line.
     pub arguments: Vec<String>,
 }
@@ -32,6 +34,16 @@ impl Process {
             [flag, index, ..] if flag == "--pe" => index.parse().ok(),
             _ => None,
         }
+    }
+
+    /// Whether it is a process of ours that stands between a PE and its command.
+    pub fn is_leash(&self) -> bool {
+        self.arguments.iter().any(|word| word == "leash")
+    }
+
+    /// Whether it is there and runs, or could.
+    pub fn lives(pid: i32) -> bool {
+        examine(pid, Path::new(&format!("/proc/{pid}"))).is_some()
     }
 
     /// Sends it a signal; it may be gone already.
@@ -66,7 +78,8 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     let line = fs::read(directory.join("cmdline")).ok()?;
     let stat = fs::read_to_string(directory.join("stat")).ok()?;
     // Behind the name, which is in parentheses and may hold anything.
-    let (_, behind) = stat.rsplit_once(')')?;
+    let (before, behind) = stat.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
     let mut fields = behind.split_whitespace();
     let (state, parent) = (fields.next()?, fields.next()?);
     if matches!(state, "Z" | "X") {
@@ -77,8 +90,26 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     Some(Process {
         pid,
         parent: parent.parse().ok()?,
+        name: name.to_owned(),
         arguments: words.collect(),
     })
+}
+
+/// A figure of `/proc/PID/status`, in KiB: `VmRSS`, what a process has in memory, or `VmHWM`,
+/// the most that it has had.
+#[track_caller]
+pub fn memory_kib(pid: u32, figure: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix(figure));
+    let kib = line.and_then(|rest| rest.trim_start_matches(':').split_whitespace().next());
+    kib.and_then(|kib| kib.parse().ok()).expect("Linux tells")
+}
+
+/// How many descriptors a process has.
+#[track_caller]
+pub fn descriptors(pid: u32) -> usize {
+    let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
+    all.count()
 }
 
 /// Waits until something is there.

@@ -13,11 +13,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::binary::cache;
 use crate::processes::{MARK_VARIABLE, Process, eventually, marked};
 use crate::{Report, flitcast};
 
 /// Many times what the longest run takes.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Below which commands keep what they have learned of this machine.
+pub const CACHE_VARIABLE: &str = "XDG_CACHE_HOME";
 
 /// A run that is over.
 #[derive(Debug)]
@@ -87,6 +91,10 @@ pub fn begin(mut command: Command) -> Running {
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}-{number}", std::process::id());
     let shown = format!("{command:?}");
+    // What is learned of this machine under test is no good prediction for its user.
+    if !command.get_envs().any(|(name, _)| name == CACHE_VARIABLE) {
+        command.env(CACHE_VARIABLE, cache());
+    }
     command
         .env_remove("RUST_LOG")
         .env(MARK_VARIABLE, &mark)

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lab::{Said, said};
+use crate::privileges::needs_root;
 use crate::processes::eventually;
 use crate::{flitcast, scratch};
 
@@ -42,6 +43,7 @@ impl Slurm {
     /// If it does not come up, with what is said about it: it needs root, and Slurm.
     #[track_caller]
     pub fn up(nodes: u32) -> Slurm {
+        needs_root("Slurm");
         let turn = SLURM.lock().unwrap_or_else(PoisonError::into_inner);
         let said = script(&["up", &nodes.to_string()]);
         assert_eq!(
@@ -79,8 +81,19 @@ impl Slurm {
     /// Submits a job; its output is in `out`.
     #[track_caller]
     pub fn submit(&self, line: &str) -> Job<'_> {
-        let mut command = self.command("sbatch", &format!("--wait --output=out {line}"));
-        let child = command.stdout(Stdio::null()).spawn();
+        self.wait(self.job(line))
+    }
+
+    /// What submits a job; its environment is the job's.
+    #[must_use]
+    pub fn job(&self, line: &str) -> Command {
+        self.command("sbatch", &format!("--wait --output=out {line}"))
+    }
+
+    /// Submits that.
+    #[track_caller]
+    pub fn wait(&self, mut job: Command) -> Job<'_> {
+        let child = job.stdout(Stdio::null()).spawn();
         Job {
             slurm: self,
             child: child.expect("sbatch is there"),

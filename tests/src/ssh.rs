@@ -11,6 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::privileges::needs_root;
 use crate::processes::eventually;
 use crate::{flitcast, scratch};
 
@@ -37,6 +38,7 @@ impl Hosts {
     /// If they do not come up, with what did not.
     #[track_caller]
     pub fn up(count: usize) -> Hosts {
+        needs_root("hosts with ssh servers");
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = std::env::temp_dir().join("flitcast-ssh-tests.lock");
         let locked = File::create(lock).expect("the temporary directory can be written to");

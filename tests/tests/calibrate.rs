@@ -1,8 +1,12 @@
 //! `flitcast calibrate` on real processes, and what other commands make of its profile.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use flitcast_tests::files::fill;
+use flitcast_tests::run::{CACHE_VARIABLE, start_with};
 use flitcast_tests::{Report, run, scratch};
+use tempfile::TempDir;
 
 /// As short as it may be: what is found is not looked at.
 const SHORT: &str = "--seconds 0.5";
@@ -79,4 +83,95 @@ fn without_an_output_it_only_tells() {
     }
     // There is no relay on the way.
     assert!(!run.stdout.contains("relay"), "{}", run.stdout);
+}
+
+/// Where a command keeps what it learns of this machine.
+struct Cache(TempDir);
+
+impl Cache {
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("flitcast")
+    }
+
+    #[track_caller]
+    fn run(&self, line: &str) -> Report {
+        let line = format!("{line} --format json");
+        start_with(line.split(' '), &[(CACHE_VARIABLE, self.0.path())])
+            .finish()
+            .ok()
+            .report()
+    }
+
+    /// By how many rounds the costs are known that a command predicts by.
+    #[track_caller]
+    fn known(&self, line: &str) -> (String, Option<u64>) {
+        let report = self.run(line);
+        report.assert_all_arrived();
+        let source = report.value("/costs/source").as_str();
+        let source = source.expect("each report says").to_owned();
+        (source, report.value("/costs/rounds").as_u64())
+    }
+}
+
+/// The first command on a machine has it measured, and each one after it knows what those before
+/// it have learned.
+#[test]
+fn what_a_machine_costs_is_measured_once_and_then_learned() {
+    let cache = Cache(scratch());
+    let line = "scatter --tree star:3 --size 3KiB --rounds 4";
+    assert_eq!(cache.known(line), ("measured".to_owned(), None));
+    let (source, first) = cache.known(line);
+    assert_eq!(source, "cached");
+    let first = first.expect("they are counted");
+    assert_eq!(cache.known(line).1, Some(first + 4));
+    // Links that are shaped tell nothing of the machine, nor does a disk of its processes.
+    cache.known(&format!("{line} --link rate=1gbit"));
+    let dir = scratch();
+    fill(&dir.path().join("in/p1"), 3000);
+    let files = dir.path().display();
+    cache.run(&format!(
+        "scatter --tree star:3 --input {files}/in --output {files}/out"
+    ));
+    assert_eq!(cache.known(line).1, Some(first + 8));
+    // Measured anew, it begins anew.
+    cache.run("calibrate --host");
+    let (source, rounds) = cache.known(line);
+    assert_eq!(source, "cached");
+    assert!(rounds.expect("they are counted") < first + 12);
+}
+
+/// A cache is a convenience: without one, or with a broken one, commands run as well.
+#[test]
+fn a_cache_that_is_broken_or_cannot_be_written_is_none() {
+    let line = "scatter --tree star:3 --size 3KiB";
+    let cache = Cache(scratch());
+    cache.run("calibrate --host");
+    for entry in fs::read_dir(cache.folder()).expect("it was made") {
+        let path = entry.expect("it can be listed").path();
+        fs::write(path, "{\"key\": 1e999}").expect("it is ours");
+    }
+    assert_eq!(cache.known(line).0, "measured");
+    assert_eq!(cache.known(line).0, "cached");
+
+    let cache = Cache(scratch());
+    fs::write(cache.folder(), "no folder").expect("it is ours");
+    for _ in 0..2 {
+        assert_eq!(cache.known(line).0, "measured");
+    }
+}
+
+/// Where PEs may be on hosts of their own, nothing of this machine is said of them.
+#[test]
+fn costs_of_other_hosts_are_assumed_and_it_is_said() {
+    let dir = scratch();
+    let path = dir.path().join("cluster.toml");
+    let pe = |name: &str, more: &str| {
+        format!("[[pe]]\nname = \"{name}\"\naddress = \"127.0.0.1\"\nrun = [\"env\"]\n{more}")
+    };
+    let text = pe("a", "") + &pe("b", "parent = \"a\"\n");
+    fs::write(&path, text).expect("a scratch directory can be written to");
+    let cache = Cache(scratch());
+    let line = format!("scatter --cluster {} --size 3KiB", path.display());
+    assert_eq!(cache.known(&line), ("assumed".to_owned(), None));
+    assert!(!cache.folder().exists());
 }

@@ -1,7 +1,7 @@
 //! The tree of `deploy/compose.yaml`, a container for each PE: what arrives, and what is told
 //! when one is killed, paused or cut off. Not part of the suite, which needs no Docker:
 //!
-//!     cargo test -p flitcast-tests --test containers -- --ignored
+//!     cargo test -p flitcast-tests --test suite containers:: -- --ignored
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -9,7 +9,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use flitcast_tests::files::{
-    Kind, Node, Tree, assert_same, assert_same_below, fill, names, set_mode, set_mtime, snapshot,
+    Kind, Node, Tree, assert_same, assert_same_below, fill, fill_deep, names, read_deep, set_mode,
+    set_mtime, snapshot,
 };
 use flitcast_tests::{Finished, run, scratch};
 
@@ -55,6 +56,55 @@ fn assert_survives(tree: &str, dir: &Path) {
     gather(tree, &there, &back, &[]).ok();
     assert_same(&before, &snapshot(&back));
     assert_same(&before, &snapshot(&input));
+}
+
+/// Each path is one that Linux takes; below the output it is longer.
+#[test]
+fn long_paths_survive_below_a_long_output() {
+    let dir = scratch();
+    let name = "n".repeat(250);
+    let names = [name.as_str(); 15];
+    let (input, back) = (dir.path().join("input"), dir.path().join("back"));
+    let there = dir.path().join("there").join(&name).join(&name);
+    fill_deep(&input.join("p1"), &names, b"deep down");
+    scatter("path:2", &input, &there, &[]).ok();
+    assert_eq!(read_deep(&there.join("p1"), &names), b"deep down");
+    gather("path:2", &there, &back, &[]).ok();
+    assert_eq!(read_deep(&back.join("p1"), &names), b"deep down");
+}
+
+/// What no receiver could write, wherever its output is, is found before anything is sent.
+#[test]
+fn paths_that_are_too_long_are_refused_beforehand() {
+    let dir = scratch();
+    let name = "n".repeat(250);
+    let (input, there) = (dir.path().join("input"), dir.path().join("there"));
+    fill_deep(&input.join("p1"), &[name.as_str(); 17], b"too deep");
+    let refused = scatter("path:2", &input, &there, &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused
+            .stderr
+            .contains("its path is longer than 4095 bytes"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!there.exists());
+
+    // An output that has room for itself, and for nothing that is staged in it.
+    let (input, mut there) = (dir.path().join("short"), dir.path().join("there"));
+    fill(&input.join("p1/file"), 10);
+    while there.as_os_str().len() < 4080 {
+        let left = 4090 - there.as_os_str().len();
+        there.push(&name[..left.min(200)]);
+    }
+    let refused = scatter("path:2", &input, &there, &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("choose a shorter one"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

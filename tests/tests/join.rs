@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::{Finished, refused};
 use rustix::process::Signal;
@@ -38,6 +38,42 @@ fn a_round_of_files_and_everybody_leaves() {
     }
 }
 
+/// On whatever host: all of it is told at once, and nobody is left out for it.
+#[test]
+fn what_stands_in_an_output_is_found_before_anything_is_sent() {
+    let cluster = Joining::new(11, &TREE, "60s");
+    for pe in 1..4 {
+        fill(&cluster.path(&format!("in/p{pe}")), 200_000);
+    }
+    for older in ["out/p1", "out/p2", "back/p3"] {
+        fill(&cluster.path(older), 10);
+    }
+    let before = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
+    let nodes = cluster.nodes("--stay");
+    let scatter = "scatter --input DIR/in --output DIR/out --retry 1";
+    let gather = "gather --input DIR/in --output DIR/back --retry 1";
+    for (line, stands) in [
+        (
+            scatter,
+            &["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"][..],
+        ),
+        (gather, &["/back/p3 at P0 on h0\n"][..]),
+    ] {
+        let refused = cluster.guarded(line).finish();
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        says(&refused, stands);
+        says(&refused, &["--force", "nothing was sent"]);
+        assert!(!refused.stderr.contains("is dead"), "{}", refused.stderr);
+        let after = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
+        assert_eq!(after, before, "{}", refused.stderr);
+    }
+    cluster.guarded(&format!("{scatter} --force")).finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("out"));
+    cluster.guarded(&format!("{gather} --force")).finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("back"));
+    dismiss(nodes);
+}
+
 #[test]
 fn who_stays_joins_the_next_command_until_it_is_stopped() {
     let cluster = Joining::new(2, &TREE, "60s");
@@ -58,6 +94,51 @@ fn who_stays_joins_the_next_command_until_it_is_stopped() {
         cluster.guarded("bench gather --size 1KiB --rounds 3 --algorithms certification-pipelined");
     bench.finish().ok();
     dismiss(nodes);
+}
+
+#[test]
+fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
+    let cluster = Joining::new(22, &TREE, "60s");
+    std::fs::create_dir(cluster.path("health")).expect("it can be made");
+    let mut nodes = cluster.nodes("--stay --health DIR/health/of{pe}");
+    let mut running = cluster.guarded("gather --size 1MiB --link rate=10mbit -v");
+    running.wait_for(&["triggered"]);
+    std::fs::remove_dir_all(cluster.path("health")).expect("it is there");
+    for node in &mut nodes {
+        node.wait_for(&["WARN", "cannot write --health", "/health/of"]);
+    }
+    // Longer than until it is tried again.
+    running.finish().ok();
+    for node in nodes {
+        node.signal(Signal::TERM);
+        let said = node.finish().ok().stderr;
+        assert_eq!(said.matches("cannot write --health").count(), 1, "{said}");
+    }
+    let wrong = cluster.node(0, "--credentials DIR/ca --health DIR/health/of0");
+    let wrong = wrong.finish();
+    assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
+    says(&wrong, &["cannot write --health", "No such file"]);
+}
+
+#[test]
+fn however_much_is_wrong_with_the_input_the_cause_is_told() {
+    let cluster = Joining::new(23, &TREE, "60s");
+    std::fs::create_dir(cluster.path("in")).expect("it can be made");
+    for wrong in 0..200_000 {
+        let name = format!("in/{wrong:0100}");
+        std::fs::File::create(cluster.path(&name)).expect("it can be made");
+    }
+    let nodes = cluster.nodes("");
+    let refused = cluster
+        .guarded("scatter --input DIR/in --output DIR/out")
+        .finish();
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    let told = "has 200000 entries for 3 PEs; this tree has p1..p3";
+    says(&refused, &["error: P0: ", told, "and 199901 more faults"]);
+    assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
+    for node in nodes {
+        node.finish();
+    }
 }
 
 #[test]

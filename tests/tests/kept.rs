@@ -278,6 +278,26 @@ fn what_does_not_come_up_leaves_nothing() {
     says(&cluster.run("up nothing.toml"), 2, &["nothing.toml"]);
 }
 
+/// It cannot hear that it is to stop. Its PEs never join, and leave when it does.
+#[test]
+fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
+    let never = r#"run = ["sh", "-c", "cat > /dev/null"]"#;
+    let cluster = Kept::new(20, 1, "", |_| never.to_owned());
+    let up = cluster.start("up FILE");
+    let keeper = eventually("it waits for its PEs", || {
+        let mut all = up.processes().into_iter();
+        let keeper = all.find(|process| process.arguments.iter().any(|word| word == "keep"))?;
+        let known = cluster.path("run/flitcast").join(cluster.known().pop()?);
+        let user = std::fs::read_to_string(known.join("use")).ok()?;
+        user.contains("flitcast up").then_some(keeper)
+    });
+    keeper.signal(Signal::STOP);
+    up.signal(Signal::INT);
+    let finished = up.finish();
+    says(&finished, 130, &["interrupted"]);
+    assert_eq!(cluster.known(), Vec::<String>::new());
+}
+
 /// Started at the same moment again and again, one brings it up, and the other says so; what
 /// the first one has made, the second leaves alone.
 #[test]

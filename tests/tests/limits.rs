@@ -116,6 +116,35 @@ fn many_small_files_take_little_memory() {
     assert_same_below(&input, &there);
 }
 
+/// Of a folder that is finished nothing is remembered, by whoever sends it or takes it.
+#[test]
+fn a_hundred_thousand_folders_take_little_memory() {
+    // In memory, where each is durable at once.
+    let dir = tempfile::tempdir_in("/dev/shm").expect("Linux has it");
+    let (input, there) = (dir.path().join("input"), dir.path().join("there"));
+    let long = "n".repeat(100);
+    for folder in 0..100 {
+        let folder = input.join(format!("p1/{folder:02} {long}"));
+        fs::create_dir_all(&folder).expect("it can be made");
+        for below in 0..1000 {
+            fs::create_dir(folder.join(format!("{below:03} {long}"))).expect("it can be made");
+        }
+    }
+    let text = |path: &Path| path.to_str().expect("it is UTF-8").to_owned();
+    let (from, to) = (text(&input), text(&there));
+    let fixed = [
+        "scatter", "--tree", "path:2", "--input", &from, "--output", &to,
+    ];
+    let report = run(fixed.iter().chain(&["--format", "json"])).ok().report();
+    assert_within_memory(&report);
+    let folders = fs::read_dir(there.join("p1")).expect("it has arrived");
+    let below = |folder: std::io::Result<fs::DirEntry>| {
+        let folder = folder.expect("it is listed").path();
+        fs::read_dir(folder).expect("it has arrived").count()
+    };
+    assert_eq!(folders.map(below).sum::<usize>(), 100_000);
+}
+
 #[test]
 fn sixty_four_processes_play_a_round() {
     for operation in ["scatter", "gather"] {

@@ -117,7 +117,8 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
 }
 
 /// The some thirty exchanges over an edge of 30 ms take longer than all measuring before a
-/// round may: then one edge of each kind is measured whole, and of all others the latencies.
+/// round may: then one edge of each kind is measured whole. On one machine the others are like
+/// it; over what may be a network, at least their latencies are measured.
 #[test]
 fn not_every_edge_alike_is_measured_whole() {
     let dir = scratch();
@@ -125,12 +126,48 @@ fn not_every_edge_alike_is_measured_whole() {
     let text = "parents = [0, 0, 0, 1]\n\
                 [[edges]]\nchild = 3\nlatency = \"40ms\"\n";
     std::fs::write(&path, text).expect("a scratch directory can be written to");
-    let line = format!(
-        "scatter --tree file:{} --size 1KiB --link latency=30ms",
-        path.display()
+    let tree = format!("--tree file:{} --link latency=30ms", path.display());
+    assert_measured(&tree, "1", "2 of 4 edges whole; on one machine");
+
+    let path = dir.path().join("cluster.toml");
+    let mut text = "link = \"latency=30ms\"\n".to_owned();
+    for (pe, parent) in [
+        (0, None),
+        (1, Some(0)),
+        (2, Some(0)),
+        (3, Some(0)),
+        (4, Some(1)),
+    ] {
+        // Whatever is put before a PE's command may take it to another host.
+        text.push_str(&format!(
+            "[[pe]]\nname = \"p{pe}\"\naddress = \"127.0.0.1\"\nrun = [\"env\"]\n"
+        ));
+        text.extend(parent.map(|parent| format!("parent = \"p{parent}\"\n")));
+        text.push_str(if pe == 3 {
+            "link = \"latency=40ms\"\n"
+        } else {
+            ""
+        });
+    }
+    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let cluster = format!("--cluster {}", path.display());
+    assert_measured(
+        &cluster,
+        "null",
+        "2 of 4 edges whole; of the others the latencies",
     );
+}
+
+/// Four edges, of which P3's is slower than all others.
+#[track_caller]
+fn assert_measured(tree: &str, latency_of: &str, told: &str) {
+    let line = format!("scatter {tree} --size 1KiB");
     let report = report(&line);
     report.assert_all_arrived();
+    let one = |rate_of: &str| match rate_of {
+        "null" => "null".to_owned(),
+        _ => latency_of.to_owned(),
+    };
     for (child, rate_of, latency_us) in [
         (1, "null", 30e3),
         (2, "1", 30e3),
@@ -138,18 +175,27 @@ fn not_every_edge_alike_is_measured_whole() {
         (4, "1", 30e3),
     ] {
         let of = |what: &str| format!("/edges/{}/{what}", child - 1);
-        assert_eq!(
-            report.value(&of("rate_of")).to_string(),
-            rate_of,
-            "of P{child}"
-        );
+        let value = |what: &str| report.value(&of(what)).to_string();
+        assert_eq!(value("rate_of"), rate_of, "of P{child}");
+        assert_eq!(value("latency_of"), one(rate_of), "of P{child}");
         for direction in ["down", "up"] {
             let measured = report.float(&of(&format!("{direction}/latency_us")));
-            assert!(measured >= latency_us, "{measured} us of P{child}");
+            // Of an edge that was measured whole, it is fitted together with the rate.
+            assert!(measured >= 0.98 * latency_us, "{measured} us of P{child}");
         }
     }
-    let told = run(line.split(' ')).ok().stdout;
-    assert!(told.contains("2 of 4 of them whole"), "{told}");
+    let printed = run(line.split(' ')).ok().stdout;
+    assert!(printed.contains(told), "{printed}");
+}
+
+/// Edges of one machine are alike: it takes three of them to know a hundred.
+#[test]
+fn of_a_hundred_edges_on_one_machine_three_are_measured() {
+    let report = report("scatter --tree kary:3:101 --size 100B");
+    report.assert_all_arrived();
+    let edges = report.list("/edges");
+    let whole = edges.iter().filter(|edge| edge["rate_of"].is_null());
+    assert_eq!(whole.count(), 3);
 }
 
 /// A tree that is printed as a tree file keeps its links.

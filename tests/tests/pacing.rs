@@ -2,9 +2,11 @@
 //! links as they are and on shaped ones, and the report says which it was.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
+use flitcast_tests::clocks::{AHEAD_S, with_another_clock};
 use flitcast_tests::files::assert_same_below;
-use flitcast_tests::{parsed, printed, refused, run, scratch};
+use flitcast_tests::{Report, parsed, printed, refused, run, scratch};
 
 const PACINGS: [&str; 3] = ["scheduled", "turns", "eager"];
 
@@ -76,4 +78,91 @@ fn an_algorithm_without_orders_has_no_pacing() {
         "gather --network complete:4 --algorithm linear --pacing turns --size 1KiB",
         &["--pacing belongs to --algorithm shoulder-tap and --algorithm certification"],
     );
+}
+
+/// A tree over two clocks: P0 and P2 read one, P1 and P3 each another; P2 is P1's child, and P3
+/// P0's. `boot_id` is what their host says of itself, if it is another one.
+fn over_two_clocks(folder: &Path, boot_id: Option<&Path>) -> PathBuf {
+    let run = with_another_clock(boot_id);
+    let other = |parent: &str| format!("parent = \"h{parent}\"\nrun = {run}\n");
+    let more = [
+        String::new(),
+        other("0"),
+        "parent = \"h1\"\n".to_owned(),
+        other("0"),
+    ];
+    let pes = more
+        .iter()
+        .enumerate()
+        .map(|(pe, more)| format!("[[pe]]\nname = \"h{pe}\"\naddress = \"127.0.2.{pe}\"\n{more}"));
+    let file = folder.join("cluster.toml");
+    fs::write(&file, pes.collect::<String>()).expect("it can be written");
+    file
+}
+
+/// That all that was measured lies between the trigger and the end of the round, and is far from
+/// what the clocks differ by.
+#[track_caller]
+fn assert_sane(report: &Report, what: &str) {
+    // No run may take longer; the clocks differ by a thousand times as much.
+    const RUN_US: f64 = 60e6;
+    const { assert!(AHEAD_S > 60_000) };
+    report.assert_all_arrived();
+    let round = report.float("/round/measured_us/max");
+    assert!(round < RUN_US, "{what}: {round} us");
+    for pe in 1..4 {
+        let of = |when: &str| report.float(&format!("/pes/{pe}/measured_us/{when}"));
+        let (first, last) = (of("min"), of("max"));
+        // Not at 0 either, where a difference below nothing would be cut.
+        assert!(first > 0.0 && last <= round, "{what}: P{pe} {first} {last}");
+    }
+    let known_to_us = report.float("/clock_uncertainty_us");
+    assert!(known_to_us > 0.0, "{what}: there are two clocks");
+}
+
+/// Orders say for how long to wait, and no PE is told what another one's clock shows: neither the
+/// times of a round nor its bytes know of it. What is measured is brought to P0's clock, as well
+/// as that is known.
+#[track_caller]
+fn assert_clocks_do_not_matter(boot_id: Option<&Path>) {
+    let dir = scratch();
+    let cluster = over_two_clocks(dir.path(), boot_id);
+    let cluster = cluster.display();
+    for operation in [
+        "scatter",
+        "gather --pacing scheduled",
+        "gather --pacing turns",
+        "gather --pacing scheduled --sync serial",
+    ] {
+        let line = format!(
+            "{operation} --cluster {cluster} --lengths 300KiB,70000,1 --rounds 3 --format json"
+        );
+        let report = run(line.split_whitespace()).ok().report();
+        assert_sane(&report, operation);
+    }
+    for pe in 1..4 {
+        let shard = dir.path().join(format!("in/p{pe}"));
+        fs::create_dir_all(&shard).expect("it can be made");
+        fs::write(shard.join("data"), vec![pe; 90_000]).expect("it can be written");
+    }
+    for (operation, from, to) in [("scatter", "in", "out"), ("gather", "out", "back")] {
+        let [from, to] = [from, to].map(|name| dir.path().join(name));
+        let (from, to) = (from.display(), to.display());
+        let line = format!("{operation} --cluster {cluster} --input {from} --output {to}");
+        run(line.split_whitespace()).ok();
+    }
+    assert_same_below(&dir.path().join("in"), &dir.path().join("back"));
+}
+
+#[test]
+fn two_hosts_need_not_have_one_clock() {
+    let dir = scratch();
+    let boot_id = dir.path().join("boot_id");
+    fs::write(&boot_id, "e5a1b2c3-0000-4000-8000-00000000f17c\n").expect("it can be written");
+    assert_clocks_do_not_matter(Some(&boot_id));
+}
+
+#[test]
+fn two_containers_of_a_host_need_not_have_one_clock() {
+    assert_clocks_do_not_matter(None);
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use flitcast_tests::files::{Tree, assert_same, fill, snapshot};
+use flitcast_tests::files::{Tree, assert_same, assert_same_below, fill, snapshot};
 use flitcast_tests::{Report, run, scratch};
 
 const SIZES: [usize; 6] = [1, 2, 3, 5, 8, 16];
@@ -234,4 +234,27 @@ fn a_tree_in_a_file() {
         format!("file:{}", path.display())
     };
     shape(name, small);
+}
+
+/// More than any other test has: with a descriptor, a door and a name for each. Every seventh gets
+/// nothing.
+#[test]
+fn a_hundred_and_fifty_processes() {
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    let with_a_message = (1..150).filter(|pe| pe % 7 != 0);
+    for pe in with_a_message {
+        fill(&path(&format!("input/p{pe}/data")), 37 * pe);
+    }
+    for (operation, from, to) in [("scatter", "input", "there"), ("gather", "there", "back")] {
+        let line = format!(
+            "{operation} --tree kary:4:150 --input {} --output {} --format json",
+            path(from).display(),
+            path(to).display()
+        );
+        let report = run(line.split_whitespace()).ok().report();
+        report.assert_all_arrived();
+        assert_eq!(report.number("/round/messages"), 128, "{operation}");
+    }
+    assert_same_below(&path("input"), &path("back"));
 }

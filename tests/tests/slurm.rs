@@ -2,13 +2,14 @@
 //! `deploy/slurm.sbatch` brings home, and what is told when a task dies. Not part of the
 //! suite, which needs no Slurm:
 //!
-//!     cargo test -p flitcast-tests --test slurm -- --ignored
+//!     cargo test -p flitcast-tests --test suite slurm:: -- --ignored
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
 use flitcast_tests::lab::{interfaces, namespaces, said};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::refused;
@@ -72,6 +73,63 @@ fn a_job_scatters_runs_a_command_and_gathers() {
     let ours = |name: &String| name.starts_with("fcslurm");
     assert!(!namespaces().iter().any(ours));
     assert!(!interfaces().iter().any(ours));
+}
+
+/// What another user of the node could have prepared, who knows the next job's number.
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
+    let slurm = Slurm::up(2);
+    fill(&slurm.path("shards/p1"), 1000);
+    let (theirs, tmp) = (slurm.path("theirs"), slurm.path("tmp"));
+    for folder in [&theirs, &tmp] {
+        fs::create_dir(folder).expect("it can be made");
+        set_mode(folder, 0o1777);
+    }
+    // The first job that a Slurm has is number 1.
+    for job in ["flitcast-1", "flitcast-2"] {
+        symlink(&theirs, tmp.join(job)).expect("it can be made");
+    }
+    let line = format!("--nodes=2 --ntasks=2 {} shards results", script());
+    let mut spying = slurm.job(&format!("{line} {}/spy", slurm.path("").display()));
+    // What it finds: a folder that nobody else can look into.
+    let spy = "#!/bin/sh\nstat --format='%a %u %n' \"$LOCAL\"\n";
+    fs::write(slurm.path("spy"), spy).expect("it can be written");
+    set_mode(&slurm.path("spy"), 0o755);
+    spying.env("TMPDIR", &tmp);
+    let (code, output) = slurm.wait(spying).finish();
+    assert_eq!(code, Some(0), "{output}");
+    let found = fs::read_to_string(slurm.path("results/p1")).expect("it was gathered");
+    let own = format!("700 0 {}/flitcast-", tmp.display());
+    assert!(found.starts_with(&own), "{found}");
+    assert_eq!(names(&theirs), Vec::<String>::new());
+    // What was its own is gone.
+    assert_eq!(names(&tmp), ["flitcast-1", "flitcast-2"]);
+    slurm.down();
+}
+
+/// PEs that do not leave when they are told to do not keep the job.
+#[test]
+#[ignore = "needs root, and Slurm"]
+fn a_job_whose_pes_are_stuck_comes_to_its_end() {
+    let slurm = Slurm::up(2);
+    fill(&slurm.path("shards/p1"), 1000);
+    // In place of the binary: its PEs are deaf.
+    let deaf = "#!/bin/sh\ncase $1 in node) trap '' TERM; while :; do sleep 1; done;; esac\n\
+        [ \"$1\" = ca ] || exit 3\n";
+    fs::write(slurm.path("deaf"), deaf).expect("it can be written");
+    set_mode(&slurm.path("deaf"), 0o755);
+    let line = format!("--nodes=2 --ntasks=2 {} shards results cat", script());
+    let mut job = slurm.job(&line);
+    job.env("FLITCAST", slurm.path("deaf"));
+    let (code, output) = slurm.wait(job).finish();
+    assert_eq!(code, Some(3), "{output}");
+    let left = names(&slurm.path(""));
+    assert!(
+        !left.iter().any(|name| name.starts_with(".flitcast-keys")),
+        "{left:?}"
+    );
+    slurm.down();
 }
 
 /// A job in mid-round, each task of which has left its process's number.

@@ -4,10 +4,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use flitcast_tests::processes::eventually;
-use flitcast_tests::run::start_with;
-use flitcast_tests::{Finished, Running, scratch};
+use flitcast_tests::run::{begin, start_with};
+use flitcast_tests::{Finished, Running, flitcast, scratch};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -195,4 +196,20 @@ fn a_command_runs_where_nobody_can_watch_it() {
         "{}",
         refused.stderr
     );
+}
+
+/// The file of its picture is a pipe here, which nobody reads: opening it takes for ever.
+#[test]
+fn a_disk_that_hangs_does_not_keep_a_command_from_ending() {
+    let place = Place::new();
+    let script = r#"mkdir -m 700 "$XDG_RUNTIME_DIR/flitcast" &&
+        mkfifo "$XDG_RUNTIME_DIR/flitcast/.$$.part" && exec "$0" "$@""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(flitcast());
+    // Half a second, in which the picture is written twice.
+    let line = "gather --tree path:2 --size 640KiB --link rate=10mbit";
+    command
+        .args(line.split(' '))
+        .env("XDG_RUNTIME_DIR", place.0.path());
+    begin(command).finish().ok();
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use flitcast_node::door::Lease;
 use flitcast_node::security::{Identity, Security, Transport};
 use flitcast_proto::PeId;
 use rustls::RootCertStore;
@@ -40,6 +41,11 @@ async fn connection() -> (TcpStream, TcpStream) {
     (calling.expect("it can"), answering.expect("it can").0)
 }
 
+/// Nobody else comes.
+fn lease() -> Lease {
+    Lease::new(Duration::ZERO)
+}
+
 /// What either end makes of it when `caller` calls `to`, and says a word.
 async fn meeting(
     caller: &Security,
@@ -59,7 +65,7 @@ async fn meeting(
     };
     let answer = async {
         let mut transport = answerer
-            .answer(answering)
+            .answer(answering, &lease())
             .await
             .map_err(|e| e.to_string())?;
         let heard = transport.read_u8().await;
@@ -104,7 +110,7 @@ async fn nothing_of_what_is_said_can_be_read_on_the_way() {
     };
     let listen = async {
         let mut heard = Vec::new();
-        let mut transport = p1.answer(answering).await.expect("it may");
+        let mut transport = p1.answer(answering, &lease()).await.expect("it may");
         transport.read_to_end(&mut heard).await.expect("it is open");
         heard
     };
@@ -162,7 +168,9 @@ async fn another_authority_is_not_believed() {
         let (calling, answering) = connection().await;
         let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
         let name = P1.host().try_into().expect("it is one");
-        let (_, answered) = tokio::join!(connector.connect(name, calling), p1.answer(answering));
+        let lease = lease();
+        let answering = p1.answer(answering, &lease);
+        let (_, answered) = tokio::join!(connector.connect(name, calling), answering);
         refuses(answered.map_err(|e| e.to_string()), why);
     }
 }
@@ -268,5 +276,6 @@ async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
         assert!(SystemTime::now() < deadline, "it has ended long ago");
     }
     let (_, answering) = connection().await;
-    refuses(p1.answer(answering).await.map_err(|e| e.to_string()), told);
+    let answered = p1.answer(answering, &lease()).await;
+    refuses(answered.map_err(|e| e.to_string()), told);
 }

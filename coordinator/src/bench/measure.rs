@@ -130,7 +130,7 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
                 ..contestant.request.clone()
             };
             tracing::info!(algorithm = name, pass, "timing");
-            let ended = run::run(&request, logs, &mut interrupts).await;
+            let ended = run::run(&request, logs, &mut interrupts, |_| true).await;
             let outcome = match ended.with_context(|| format!("{name}, pass {pass}"))? {
                 run::Ended::Done(outcome) => outcome,
                 run::Ended::Failed(failure) => return Ok(Ended::Failed(name, failure)),

@@ -1,7 +1,7 @@
 //! Every timed round in a file: where, when by, and with what it was measured, in lines
 //! that begin with `#`; then CSV.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub struct RawFault {
 #[derive(Debug)]
 pub struct Raw {
     path: PathBuf,
-    csv: csv::Writer<File>,
+    file: File,
 }
 
 impl Raw {
@@ -73,23 +73,29 @@ impl Raw {
     ///
     /// It cannot be made, or is there already.
     pub fn create(path: &Path) -> Result<Raw, RawFault> {
-        let create = || {
-            let mut file = File::create_new(path)?;
-            writeln!(file, "# commit: {COMMIT}\n# host: {}", host())?;
-            writeln!(file, "# command: {}", command_line())?;
-            let mut csv = csv::Writer::from_writer(file);
-            csv.write_record(COLUMNS)?;
-            csv.flush()?;
-            io::Result::Ok(csv)
+        let fault = |error: io::Error| RawFault {
+            path: path.to_owned(),
+            why: format!("it cannot be made: {error}"),
         };
-        let path = path.to_owned();
-        match create() {
-            Ok(csv) => Ok(Raw { path, csv }),
-            Err(error) => {
-                let why = format!("it cannot be made: {error}");
-                Err(RawFault { path, why })
-            }
-        }
+        let mut raw = Raw {
+            path: path.to_owned(),
+            file: OpenOptions::new()
+                .create_new(true)
+                .append(true)
+                .open(path)
+                .map_err(fault)?,
+        };
+        let (host, command) = (host(), command_line());
+        let above = format!("# commit: {COMMIT}\n# host: {host}\n# command: {command}\n");
+        let begun = lines([COLUMNS.map(str::to_owned)]).and_then(|names| {
+            let text = [above.as_bytes(), &names].concat();
+            raw.append(&text)
+        });
+        begun.map(|()| raw).map_err(|error| {
+            // It has no measurements, and would be in the way of the next try.
+            let _ = fs::remove_file(path);
+            fault(error)
+        })
     }
 
     /// Where it is.
@@ -103,17 +109,31 @@ impl Raw {
     ///
     /// It cannot be written.
     pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), RawFault> {
-        let add = |csv: &mut csv::Writer<File>| {
-            for sample in samples {
-                csv.write_record(record(algorithm, sample))?;
-            }
-            csv.flush()
-        };
-        add(&mut self.csv).map_err(|error: io::Error| RawFault {
+        let records = samples.iter().map(|sample| record(algorithm, sample));
+        let added = lines(records).and_then(|text| self.append(&text));
+        added.map_err(|error| RawFault {
             path: self.path.clone(),
             why: format!("it cannot be written: {error}"),
         })
     }
+
+    /// Adds these lines, or none of them.
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        let written = self.file.write_all(text);
+        if written.is_err() {
+            self.file.set_len(before)?;
+        }
+        written
+    }
+}
+
+fn lines<const N: usize>(records: impl IntoIterator<Item = [String; N]>) -> io::Result<Vec<u8>> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        csv.write_record(record)?;
+    }
+    csv.into_inner().map_err(|error| error.into_error())
 }
 
 fn record(algorithm: &str, sample: &Sample) -> [String; 8] {

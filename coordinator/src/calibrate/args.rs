@@ -28,6 +28,14 @@ pub struct CalibrateArgs {
     /// Which cluster.
     #[command(flatten)]
     pub tree: TreeArgs,
+    /// Measure what processes cost on this machine, which every command without a profile
+    /// predicts by, instead of a cluster. It takes a tenth of a second, and is done by the first
+    /// command on a machine anyway.
+    #[arg(long, conflicts_with_all = [
+        "tree", "network", "cluster", "root", "spanning", "output", "link", "flit_size", "seconds",
+        "credentials", "insecure", "metrics",
+    ])]
+    pub host: bool,
     /// Where the profile is written, for --profile of other commands.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

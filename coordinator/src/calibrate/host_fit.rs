@@ -10,7 +10,7 @@
 //! one of them leads down; so steps in directions drawn at random are tried as well.
 //! Where nothing depends on a cost, a weak prior keeps it where it was.
 
-use flitcast_proto::cost::{Host, Model};
+use flitcast_proto::cost::{COSTS, Host, Model};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
@@ -70,8 +70,6 @@ impl HostFit {
     }
 }
 
-/// The costs that are fitted.
-const COSTS: usize = 7;
 /// A cost is looked for within this factor of where the search starts.
 const FARTHEST: f64 = 30.0;
 /// The first step is this factor, and each further one its square root, ...
@@ -97,13 +95,13 @@ pub fn fit_host(
     predict: Predict<'_>,
     most: usize,
 ) -> HostFit {
-    let scale = costs(&start);
+    let scale = start.costs();
     let host = |place: &[f64; COSTS]| {
         let mut all = scale;
         for (cost, log) in all.iter_mut().zip(place) {
             *cost *= log.exp();
         }
-        with_costs(start, all)
+        start.with_costs(all)
     };
     let mut looked_at = 0;
     let mut badness = |place: &[f64; COSTS]| {
@@ -256,38 +254,12 @@ fn distance(predicted: &[Option<u64>], measured: &[Option<u64>]) -> f64 {
     }
 }
 
-fn costs(host: &Host) -> [f64; COSTS] {
-    [
-        host.wake_ns,
-        host.control_ns,
-        host.flit_ns,
-        host.send_ns_per_byte,
-        host.receive_ns_per_byte,
-        host.end_ns_per_byte,
-        host.message_ns,
-    ]
-}
-
-fn with_costs(host: Host, costs: [f64; COSTS]) -> Host {
-    let [wake_ns, control_ns, flit_ns, send, receive, end, message_ns] = costs;
-    Host {
-        wake_ns,
-        control_ns,
-        flit_ns,
-        send_ns_per_byte: send,
-        receive_ns_per_byte: receive,
-        end_ns_per_byte: end,
-        message_ns,
-        ..host
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::model::local_host;
+    use crate::model::assumed_host;
 
     fn model(host: Host) -> Model {
         Model {
@@ -373,7 +345,7 @@ mod tests {
             receive_ns_per_byte: 0.3,
             end_ns_per_byte: 0.1,
             message_ns: 60_000.0,
-            ..local_host()
+            ..assumed_host()
         }
     }
 
@@ -381,7 +353,7 @@ mod tests {
     fn known_costs_are_found_despite_wild_rounds() {
         for wild in [0, 7] {
             let observations = observe(truth(), wild);
-            let fit = fit_host(&observations, local_host(), &model, &toy, 3_000);
+            let fit = fit_host(&observations, assumed_host(), &model, &toy, 3_000);
             let off = fit.residuals_pct(&observations);
             let good = off.iter().filter(|off| off.abs() < 6.0).count();
             let wild_ones = (1..observations.len()).step_by(wild.max(1)).count();
@@ -411,16 +383,16 @@ mod tests {
     fn what_nothing_depends_on_stays_where_it_was() {
         let blind = |_: &Model, observed: &Observation| observed.arrivals_ns.clone();
         let observations = observe(truth(), 0);
-        let fit = fit_host(&observations, local_host(), &model, &blind, 1_000);
-        assert_eq!(fit.host, local_host());
+        let fit = fit_host(&observations, assumed_host(), &model, &blind, 1_000);
+        assert_eq!(fit.host, assumed_host());
         assert!(
             fit.residuals_pct(&observations)
                 .iter()
                 .all(|&off| off == 0.0)
         );
         assert_eq!(
-            fit_host(&[], local_host(), &model, &toy, 1_000).host,
-            local_host()
+            fit_host(&[], assumed_host(), &model, &toy, 1_000).host,
+            assumed_host()
         );
     }
 
@@ -432,7 +404,7 @@ mod tests {
             looks.set(looks.get() + 1);
             toy(model, observed)
         };
-        fit_host(&observations, local_host(), &model, &counting, 50);
+        fit_host(&observations, assumed_host(), &model, &counting, 50);
         // The last one is for the residuals.
         assert!(looks.get() <= 51 * observations.len(), "{}", looks.get());
     }

@@ -1,16 +1,18 @@
 //! Who may come in: a newcomer says who it is, and shows it. One that nobody has started for
 //! this launch says first that it wants to join, and is told by its certificate's leave what
-//! the others know.
+//! the others know. Until all of that is said it is anybody, for whom nothing is reserved but
+//! what these few words take.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flitcast_node::limits::Timeouts;
+use flitcast_node::door::Caller;
+use flitcast_node::limits::{ROUND_TRIP, Timeouts};
 use flitcast_node::lively::{Lively, Patience};
-use flitcast_node::security::{Name, Security, Shown};
-use flitcast_proto::wire::Secret;
+use flitcast_node::security::{Name, Security, Shown, Transport};
 use flitcast_proto::wire::control::{FromPe, Join, Register, ToPe, Welcome};
-use futures_util::{SinkExt as _, StreamExt as _};
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_GREETING, Secret, frame_length};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -60,37 +62,35 @@ impl Greeter {
     /// # Errors
     ///
     /// Why it is none of ours.
-    pub async fn greet(self, stream: TcpStream) -> Result<Newcomer, String> {
-        let timeouts = &self.timeouts;
+    pub async fn greet(self, caller: Caller) -> Result<Newcomer, String> {
+        let Caller { stream, lease } = caller;
         let address = stream.peer_addr().map_err(|e| e.to_string())?;
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
         let stream = match (&self.joining, &self.security) {
             (Some(_), Security::Plain) => refuse_tls(stream).await?,
             _ => stream,
         };
-        let stream = self.security.answer(stream).await;
-        let stream = stream.map_err(|e| e.to_string())?;
+        let stream = self.security.answer(stream, &lease).await;
+        let mut stream = stream.map_err(|e| e.to_string())?;
         let shown = stream.shown();
-        let patience = Patience {
-            first: timeouts.handshake,
-            silence: timeouts.silence,
-            write: timeouts.write,
-        };
-        let (mut reader, mut writer) = open(Lively::new(stream, patience));
-        let mut word = next(&mut reader).await?;
+        let mut word = next(&mut stream).await?;
         let mut join = None;
         if let FromPe::Join(asked) = word {
             let answer = match self.welcome(asked, &shown) {
                 Ok(welcome) => ToPe::Welcome(welcome),
                 Err(reason) => {
                     let refusal = reason.clone();
-                    let _ = writer.send(ToPe::Refusal { reason: refusal }).await;
+                    let _ = say(&mut stream, &ToPe::Refusal { reason: refusal }).await;
                     return Err(format!("{} may not join: {reason}", asked.pe));
                 }
             };
-            writer.send(answer).await.map_err(|e| e.to_string())?;
+            let said = say(&mut stream, &answer).await;
+            said.map_err(|e| e.to_string())?;
+            if matches!(self.security, Security::Plain) {
+                lease.renew(ROUND_TRIP);
+            }
             join = Some(asked);
-            word = next(&mut reader).await?;
+            word = next(&mut stream).await?;
         }
         let FromPe::Register(register) = word else {
             return Err("it did not register".to_owned());
@@ -104,6 +104,13 @@ impl Greeter {
         if join.is_some_and(|join| join.pe != register.pe) {
             return Err("it joined as one PE, and registers as another".to_owned());
         }
+        let timeouts = &self.timeouts;
+        let patience = Patience {
+            first: timeouts.handshake,
+            silence: timeouts.silence,
+            write: timeouts.write,
+        };
+        let (reader, writer) = open(Lively::new(stream, patience));
         Ok(Newcomer {
             disguise: shown.is_of(Name::Pe(register.pe)).err(),
             stays: join.is_some_and(|join| join.stays),
@@ -138,12 +145,26 @@ impl Greeter {
     }
 }
 
-async fn next(reader: &mut Reader) -> Result<FromPe, String> {
-    match reader.next().await {
-        Some(Ok(word)) => Ok(word),
-        Some(Err(error)) => Err(error.to_string()),
-        None => Err("it said nothing".to_owned()),
-    }
+/// What somebody says next of itself.
+async fn next(stream: &mut Transport) -> Result<FromPe, String> {
+    let mut prefix = [0; LENGTH_BYTES];
+    let read = stream.read_exact(&mut prefix).await;
+    read.map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it said nothing".to_owned(),
+        _ => error.to_string(),
+    })?;
+    let length = frame_length(prefix, MAX_GREETING).map_err(|e| e.to_string())?;
+    let mut body = vec![0; length];
+    let read = stream.read_exact(&mut body).await;
+    read.map_err(|e| e.to_string())?;
+    FromPe::parse(&body).map_err(|e| e.to_string())
+}
+
+async fn say(stream: &mut Transport, word: &ToPe) -> io::Result<()> {
+    let mut frame = Vec::new();
+    word.put(&mut frame);
+    stream.write_all(&frame).await?;
+    stream.flush().await
 }
 
 /// Where connections are plain, somebody may not know.
@@ -156,7 +177,7 @@ async fn refuse_tls(mut stream: TcpStream) -> Result<TcpStream, String> {
     let why = "it shows a certificate, and this command was told --insecure: give both --credentials DIR, or both --insecure";
     // What was read does not cut off what is said, and what is said is no TLS: that is told
     // at the other end.
-    let _ = stream.read(&mut [0; 4096]).await;
+    let _ = stream.read(&mut vec![0; MAX_GREETING]).await;
     let mut frame = Vec::new();
     let reason = why.to_owned();
     ToPe::Refusal { reason }.put(&mut frame);

@@ -74,7 +74,7 @@ impl Cluster {
             self.members.insert(pe, Member::new(None));
         }
         let greeter = self.greeter(guarded, Some(joining.clone()));
-        let mut door = Door::new(listener, self.timeouts.greeting());
+        let mut door = Door::new(listener, self.places(false), self.timeouts.greeting());
         let began = Instant::now();
         let deadline = began + joining.wait;
         let mut said = false;
@@ -85,7 +85,7 @@ impl Cluster {
             }
             let at = joining.at;
             tokio::select! {
-                newcomer = door.next(|stream| greeter.clone().greet(stream)) => {
+                newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
                     self.join_one(newcomer, heard);
                 }
                 Some((pe, heard)) = self.events.recv() => self.leave_early(pe, heard),

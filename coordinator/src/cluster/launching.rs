@@ -221,7 +221,7 @@ impl Cluster {
             Ok(()) => Ok(cluster),
             // Who has joined is told, and joins the next one or leaves.
             Err(error) if placement.is_joined() => {
-                cluster.stop(pending()).await;
+                cluster.stop(false, pending()).await;
                 Err(error)
             }
             Err(error) => {
@@ -301,13 +301,17 @@ impl Cluster {
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
-        let mut door = Door::new(listener, self.timeouts.greeting());
+        let mut door = Door::new(
+            listener,
+            self.places(hosts.is_some()),
+            self.timeouts.greeting(),
+        );
         let mut missing = self.missing().len();
         let mut deaths = Vec::new();
         let mut enough = None;
         while missing > 0 {
             tokio::select! {
-                newcomer = door.next(|stream| greeter.clone().greet(stream)) => {
+                newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
                     let (pe, address) = (newcomer.register.pe, newcomer.address);
                     let Some(member) = self.members.get(&pe) else { continue };
                     // It knows the secret of this launch: no stranger, but a mistake.

@@ -7,18 +7,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::{Heard, LogArgs};
 use crate::console::Console;
 use crate::placement::Place;
+use crate::ssh::lines;
 use crate::timeouts;
 
 /// `program`, run as the place asks.
@@ -100,21 +103,20 @@ pub async fn keep(
         // of below.
         let _ = stdin.write_all(&admission).await;
     }
-    if let Some(stderr) = child.stderr.take() {
-        let words = pass_on(stderr, &telling, &mut last_words);
+    let nobody = || mpsc::channel(1).1;
+    let mut stderr = child.stderr.take().map_or_else(nobody, lines);
+    let status = loop {
         tokio::select! {
-            () = words => {}
-            () = kill.cancelled() => {}
-        }
-    }
-    let status = tokio::select! {
-        status = child.wait() => status,
-        () = kill.cancelled() => {
-            // It may have ended by itself.
-            let _ = child.start_kill();
-            child.wait().await
+            Some(line) = stderr.recv() => telling.pass_on(line, &mut last_words),
+            status = child.wait() => break status,
+            () = kill.cancelled() => {
+                // It may have ended by itself.
+                let _ = child.start_kill();
+                break child.wait().await;
+            }
         }
     };
+    telling.pass_on_rest(stderr, &mut last_words).await;
     if let Ok(status) = status {
         let _ = heard
             .send((pe, Heard::Exited(Exit::Here(status), last_words.into())))
@@ -122,13 +124,9 @@ pub async fn keep(
     }
 }
 
-/// Passes on what a PE says on stderr, and keeps the last of it.
-async fn pass_on(stderr: ChildStderr, telling: &Telling, last_words: &mut VecDeque<String>) {
-    let mut lines = BufReader::new(stderr).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        telling.pass_on(line, last_words);
-    }
-}
+/// For the last words of a process that has ended: they are in a pipe already, but whomever it
+/// has left behind may hold that for long.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Where what a PE says is told.
 pub struct Telling {
@@ -141,15 +139,29 @@ pub struct Telling {
 }
 
 impl Telling {
+    /// Passes on what a process that has ended has said and nobody has heard.
+    pub async fn pass_on_rest(
+        &self,
+        mut stderr: mpsc::Receiver<String>,
+        last_words: &mut VecDeque<String>,
+    ) {
+        let rest = async {
+            while let Some(line) = stderr.recv().await {
+                self.pass_on(line, last_words);
+            }
+        };
+        let _ = timeout(LAST_WORDS, rest).await;
+    }
+
     /// Passes on a line, and keeps it among the last ones.
     pub fn pass_on(&self, line: String, last_words: &mut VecDeque<String>) {
-        const LAST_WORDS: usize = 3;
+        const KEPT: usize = 3;
         match self.json {
             true => self.console.line(&line),
             false => self.console.line(&format!("{}| {line}", self.pe)),
         }
         last_words.push_back(line);
-        if last_words.len() > LAST_WORDS {
+        if last_words.len() > KEPT {
             last_words.pop_front();
         }
     }

@@ -21,8 +21,6 @@ use crate::ssh::{Begun, Hosts, Task};
 /// For a PE whose channel has ended to end as well, before its ssh is killed and nobody can
 /// tell whether it did.
 const CHANNEL_ENDS: Duration = Duration::from_secs(2);
-/// For the last words of an ssh that has ended: they are in a pipe already.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Has a host play a PE, waits for it to end, or kills what is here of it, and passes on what
 /// it says on stderr. From now on until it begins, or until it is heard of that it does not, it
@@ -93,13 +91,7 @@ async fn ended(
             }
         }
     };
-    let rest = async {
-        while let Some(line) = stderr.recv().await {
-            telling.pass_on(line, last_words);
-        }
-    };
-    // Whoever ssh has left behind may hold the pipe for long.
-    let _ = timeout(LAST_WORDS, rest).await;
+    telling.pass_on_rest(stderr, last_words).await;
     let status = status.ok()?;
     Some(Exit::of_ssh(destination, status))
 }

@@ -95,8 +95,9 @@ impl Conductor<'_> {
             lacking,
             others: Vec::new(),
             culprits: trouble.culprits(),
+            refused: matches!(trouble, Trouble::OutputStands(_)),
+            found: self.found.clone(),
             bytes: self.bytes.clone(),
-            cluster: Some(self.cluster.id()),
         }
     }
 

@@ -25,10 +25,15 @@ impl Conductor<'_> {
         doing: &'static str,
         mut take: impl FnMut(PeId, FromPe) -> Option<FromPe>,
     ) -> Result<(), Trouble> {
-        let deadline = Instant::now() + limit;
+        let mut deadline = Instant::now() + limit;
         let mut silent: Vec<PeId> = self.cluster.pes().collect();
         while !silent.is_empty() {
             let Some((pe, word)) = self.next_word(Some(deadline)).await? else {
+                // Who looks through a million files may take longer, file by file.
+                if self.worked_at + limit > deadline {
+                    deadline = self.worked_at + limit;
+                    continue;
+                }
                 return Err(Trouble::Silent {
                     silent,
                     limit,
@@ -56,6 +61,9 @@ impl Conductor<'_> {
                 None => return Ok(None),
                 Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
                     live::NOW.heard(pe, &pong);
+                    let quiet = Duration::from_millis(pong.files_quiet_ms);
+                    let worked_at = Instant::now().checked_sub(quiet);
+                    self.worked_at = self.worked_at.max(worked_at.unwrap_or(self.worked_at));
                     if let Some(round) = &mut self.under_way {
                         round.watch.heard(pe, &pong, Moment::now());
                     }
@@ -66,6 +74,7 @@ impl Conductor<'_> {
                         reason,
                         peer,
                         bad_input,
+                        output_stands,
                         ..
                     }),
                 )) => {
@@ -74,6 +83,7 @@ impl Conductor<'_> {
                         blamed: peer.filter(|peer| self.request.tree.contains(*peer)),
                         reason,
                         bad_input,
+                        output_stands,
                     };
                     return Err(self.first_cause(fault, peer).await);
                 }
@@ -175,8 +185,9 @@ impl Conductor<'_> {
         }
     }
 
-    /// A neighbour often notices a death before the operating system tells of it:
-    /// waits a moment for a better cause than `seen`.
+    /// A neighbour often notices a death before the operating system tells of it, or that
+    /// somebody gives up before that one has said why: waits a moment for a better cause than
+    /// `seen`.
     pub(super) async fn first_cause(&mut self, seen: Trouble, suspect: Option<PeId>) -> Trouble {
         if suspect.is_none() {
             return seen;
@@ -185,6 +196,21 @@ impl Conductor<'_> {
         while let Some((pe, heard)) = self.cluster.hear(Some(deadline)).await {
             match heard {
                 Heard::Exited(exit, last_words) => return died(pe, &exit, last_words),
+                Heard::Word(FromPe::Fault {
+                    reason,
+                    peer: None,
+                    bad_input,
+                    output_stands,
+                    ..
+                }) => {
+                    return Trouble::Fault {
+                        witness: pe,
+                        blamed: None,
+                        reason,
+                        bad_input,
+                        output_stands,
+                    };
+                }
                 Heard::Word(word) => self.note(pe, &word),
                 Heard::ChannelEnded(end) if self.cluster.joined_from(pe).is_some() => {
                     return gone(pe, end);

@@ -1,4 +1,4 @@
-//! The measurement before the rounds: edges, one after the other, and clocks.
+//! The measurement before the rounds: edges, and clocks.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
 use super::{Conductor, Trouble, out_of_turn};
-use crate::model::Measurement;
+use crate::model::{Alike, Measurement};
 use crate::page::{EdgeFit, FitPoint};
 
 /// For one edge to be measured, beyond its budget and what the PE itself allows.
@@ -19,8 +19,41 @@ const PROBE: Duration = Duration::from_secs(30);
 /// An interval of a rate that is no wider than this, as a part of the rate, is good
 /// enough.
 const SURE: f64 = 0.2;
+
+/// Over a network, all edges that are measured whole take about so long; then those follow that
+/// are to be like none of them.
+const ENOUGH: Duration = Duration::from_secs(1);
+/// On one machine, so many edges of a kind are measured, since all are sockets of one kernel:
+/// the middling one of three is not the one that something disturbed, ...
+const SAMPLES: usize = 3;
+/// ... and all that takes about so long.
+const ENOUGH_HERE: Duration = Duration::from_millis(100);
 /// Points of a direction that a picture shows, at most: more would be a blot.
 const SHOWN: usize = 300;
+
+/// The edges that are being measured, and those that were.
+#[derive(Default)]
+struct Survey {
+    asked: Vec<Asked>,
+    /// Those that were measured whole.
+    known: Vec<PeId>,
+}
+
+/// An edge that is being measured.
+struct Asked {
+    pe: PeId,
+    parent: PeId,
+    /// What nobody else may use meanwhile.
+    ends: Vec<String>,
+    deadline: Instant,
+}
+
+impl Survey {
+    fn is_busy(&self, ends: &[String]) -> bool {
+        let mut busy = self.asked.iter().flat_map(|asked| &asked.ends);
+        busy.any(|end| ends.contains(end))
+    }
+}
 
 /// How wide the interval of the less sure direction's rate is.
 fn doubt(edge: &MeasuredEdge) -> f64 {
@@ -49,16 +82,18 @@ fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeF
 }
 
 impl Conductor<'_> {
-    /// Measures all clocks, and edges one after the other, so that none disturbs another. Once
-    /// it has taken `enough`, an edge that is to be like one that was measured is asked for its
-    /// latencies alone.
+    /// Measures all clocks and edges, each with `budget`: side by side where no host and no
+    /// machine has a part in two of them, so that none disturbs another. Unless `thorough`,
+    /// edges that are to be like others are spared (see [`Survey::spared`]).
     pub(super) async fn measure(
         &mut self,
         budget: Duration,
-        enough: Duration,
+        thorough: bool,
     ) -> Result<Measurement, Trouble> {
         let began = Instant::now();
-        let all = self.first_children_first();
+        let all = self.first_children_first().into_iter();
+        let mut waiting: Vec<(PeId, Vec<String>)> = all.map(|pe| (pe, self.ends(pe))).collect();
+        let edges = waiting.len();
         let mut exchanges = vec![Vec::new(); self.request.tree.len()];
         let mut measured = Measurement {
             edges: vec![MeasuredEdge::default(); exchanges.len()],
@@ -66,33 +101,96 @@ impl Conductor<'_> {
             clocks: Vec::new(),
             fits: Vec::new(),
         };
-        let mut known: Vec<PeId> = Vec::new();
-        for (done, &pe) in all.iter().enumerate() {
-            self.console.measured(done, all.len());
-            let alike = match began.elapsed() < enough {
-                true => None,
-                false => self.alike(pe, &known, &measured.edges),
+        let mut survey = Survey::default();
+        loop {
+            let mut blocked = Vec::new();
+            for (pe, ends) in std::mem::take(&mut waiting) {
+                if survey.is_busy(&ends) {
+                    blocked.push((pe, ends));
+                    continue;
+                }
+                let alike = match thorough {
+                    true => None,
+                    false => self.spared(pe, &survey, &measured.edges, began.elapsed()),
+                };
+                measured.alike[pe.index()] = alike;
+                match alike {
+                    Some(Alike {
+                        other,
+                        asked: false,
+                    }) => measured.edges[pe.index()] = measured.edges[other.index()],
+                    Some(_) => self.ask(pe, Duration::ZERO, ends, &mut survey).await,
+                    None => self.ask(pe, budget, ends, &mut survey).await,
+                }
+            }
+            waiting = blocked;
+            self.console
+                .measured(edges - waiting.len() - survey.asked.len(), edges);
+            let Some((pe, answer)) = self.answer(&mut survey).await? else {
+                break;
             };
             let exchanged = &mut exchanges[pe.index()];
-            measured.edges[pe.index()] = match alike {
-                None => {
-                    *exchanged = self.probe(pe, budget).await?;
-                    let (edge, points) = self.fitted(pe, exchanged)?;
-                    measured.fits.extend(points);
-                    known.push(pe);
-                    edge
-                }
-                Some(other) => {
-                    *exchanged = self.probe(pe, Duration::ZERO).await?;
-                    measured.alike[pe.index()] = Some(other);
+            *exchanged = answer;
+            measured.edges[pe.index()] = match measured.alike[pe.index()] {
+                Some(Alike { other, .. }) => {
                     let shared = self.shares_parents_clock(pe);
                     fit_latencies(exchanged, shared, &measured.edges[other.index()])
+                }
+                None => {
+                    let (edge, points) = self.fitted(pe, exchanged)?;
+                    measured.fits.extend(points);
+                    survey.known.push(pe);
+                    edge
                 }
             };
         }
         measured.fits.sort_by_key(|fit| fit.edge);
         measured.clocks = self.offsets(&exchanges)?;
         Ok(measured)
+    }
+
+    /// Whether an edge is taken to be like one that was measured: on one machine in all, when a
+    /// few of its kind are known; over a network all but its latencies, when measuring has taken
+    /// long enough.
+    fn spared(
+        &self,
+        pe: PeId,
+        survey: &Survey,
+        edges: &[MeasuredEdge],
+        elapsed: Duration,
+    ) -> Option<Alike> {
+        let is_here = !self.request.placement.is_spread() && self.shares_parents_clock(pe);
+        let enough = if is_here { ENOUGH_HERE } else { ENOUGH };
+        let kind = |other: &&PeId| self.is_of_a_kind(pe, **other);
+        let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLES;
+        if !has_samples && elapsed < enough {
+            return None;
+        }
+        let other = self.alike(pe, &survey.known, edges)?;
+        Some(Alike {
+            other,
+            asked: !is_here,
+        })
+    }
+
+    /// Whether two edges are shaped alike, if they are.
+    fn is_of_a_kind(&self, one: PeId, other: PeId) -> bool {
+        let links = &self.request.links;
+        links[one.index()] == links[other.index()]
+    }
+
+    /// What an edge's measurement needs for itself: both its hosts, by address, and the machines
+    /// that they are on, by the clocks that their PEs read.
+    fn ends(&self, pe: PeId) -> Vec<String> {
+        let parent = self.request.tree.parent(pe);
+        let ends = [Some(pe), parent].into_iter().flatten();
+        ends.flat_map(|end| {
+            let address = self.request.placement.places[end.index()].address;
+            let host = self.or_joined_from(address, end).to_string();
+            [host, self.clock(end)]
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
     }
 
     /// All but P0, so that each parent's first edge comes before any one's second: if not all
@@ -111,8 +209,8 @@ impl Conductor<'_> {
     /// Of the edges that are known, the one that the edge to `pe` is taken to be like: shaped
     /// alike, and of the same parent, if there are such; of several the one of middling rate.
     fn alike(&self, pe: PeId, known: &[PeId], edges: &[MeasuredEdge]) -> Option<PeId> {
-        let (tree, links) = (&self.request.tree, &self.request.links);
-        let is_meant = |other: &PeId| links[other.index()] == links[pe.index()];
+        let tree = &self.request.tree;
+        let is_meant = |other: &PeId| self.is_of_a_kind(pe, *other);
         let is_sibling = |other: &PeId| tree.parent(*other) == tree.parent(pe);
         let meant = known.iter().copied().filter(is_meant);
         let (siblings, others): (Vec<PeId>, Vec<PeId>) = meant.partition(is_sibling);
@@ -128,7 +226,7 @@ impl Conductor<'_> {
     /// All edges, and once more each of whose rate that was not sure: something else may have
     /// had the machine just then.
     pub(super) async fn measure_well(&mut self, budget: Duration) -> Result<Measurement, Trouble> {
-        let mut measured = self.measure(budget, Duration::MAX).await?;
+        let mut measured = self.measure(budget, true).await?;
         for pe in self.cluster.pes().skip(1) {
             let doubt = doubt(&measured.edges[pe.index()]);
             if doubt <= SURE {
@@ -201,27 +299,58 @@ impl Conductor<'_> {
     /// Has the edge between a PE and its parent measured: what was exchanged. With a budget
     /// of 0 that is little, and tells of the clocks and latencies alone.
     async fn probe(&mut self, edge: PeId, budget: Duration) -> Result<Vec<Exchange>, Trouble> {
-        let Some(parent) = self.request.tree.parent(edge) else {
-            return Ok(Vec::new());
+        let mut survey = Survey::default();
+        self.ask(edge, budget, Vec::new(), &mut survey).await;
+        let answer = self.answer(&mut survey).await?;
+        Ok(answer.map_or_else(Vec::new, |(_, exchanges)| exchanges))
+    }
+
+    /// Asks a PE's parent to measure the edge between them.
+    async fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
+        let Some(parent) = self.request.tree.parent(pe) else {
+            return;
         };
         let probe = ToPe::ProbeEdge {
-            child: edge,
+            child: pe,
             budget_ns: budget.as_nanos() as u64,
         };
         self.cluster.say(parent, probe).await;
-        let limit = PROBE + budget;
-        match self.next_word(Some(Instant::now() + limit)).await? {
-            Some((pe, FromPe::ProbeResult { child, exchanges }))
-                if (pe, child) == (parent, edge) =>
-            {
-                Ok(exchanges)
+        survey.asked.push(Asked {
+            pe,
+            parent,
+            ends,
+            deadline: Instant::now() + PROBE + budget,
+        });
+    }
+
+    /// The next answer to what was asked; `None` if nothing is.
+    async fn answer(
+        &mut self,
+        survey: &mut Survey,
+    ) -> Result<Option<(PeId, Vec<Exchange>)>, Trouble> {
+        let Some(deadline) = survey.asked.iter().map(|asked| asked.deadline).min() else {
+            return Ok(None);
+        };
+        match self.next_word(Some(deadline)).await? {
+            Some((from, FromPe::ProbeResult { child, exchanges })) => {
+                let is_it = |asked: &Asked| (asked.parent, asked.pe) == (from, child);
+                let Some(place) = survey.asked.iter().position(is_it) else {
+                    let other = FromPe::ProbeResult { child, exchanges };
+                    return Err(out_of_turn(from, &other));
+                };
+                survey.asked.swap_remove(place);
+                Ok(Some((child, exchanges)))
             }
             Some((pe, other)) => Err(out_of_turn(pe, &other)),
-            None => Err(Trouble::Silent {
-                silent: vec![parent],
-                limit,
-                doing: "measuring its edges",
-            }),
+            None => {
+                let late = |asked: &&Asked| asked.deadline <= deadline;
+                let silent = survey.asked.iter().filter(late);
+                Err(Trouble::Silent {
+                    silent: silent.map(|asked| asked.parent).collect(),
+                    limit: PROBE,
+                    doing: "measuring its edges",
+                })
+            }
         }
     }
 }

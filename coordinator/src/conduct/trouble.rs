@@ -26,7 +26,14 @@ pub enum Trouble {
         reason: String,
         /// Its input cannot be read.
         bad_input: bool,
+        /// Something has come to stand where a message was to.
+        output_stands: bool,
     },
+    #[error(
+        "--output: these are there already; move them away, or replace them with --force:\n    {}",
+        .0.join("\n    ")
+    )]
+    OutputStands(Vec<String>),
     #[error("{0} {1}")]
     Vanished(PeId, String),
     #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
@@ -61,6 +68,11 @@ impl Trouble {
             Trouble::Fault {
                 bad_input: true, ..
             } => "input",
+            Trouble::Fault {
+                output_stands: true,
+                ..
+            }
+            | Trouble::OutputStands(_) => "output",
             Trouble::Fault { .. } => "fault",
             Trouble::Vanished(..) => "vanished",
             Trouble::Silent { .. } | Trouble::Lifeless(..) => "silent",
@@ -87,18 +99,22 @@ impl Trouble {
             } => Some(blamed.unwrap_or(*witness)),
             Trouble::Silent { silent, .. } => silent.first().copied(),
             Trouble::Stalled(pe, _) => *pe,
-            Trouble::Schedule(_) => None,
+            Trouble::Schedule(_) | Trouble::OutputStands(_) => None,
         }
     }
 }
 
 impl Trouble {
     /// Whom the round could have gone on without, with the messages that are their own
-    /// left out. Nobody where that would not help: input that cannot be read, an edge that
-    /// cannot be measured.
+    /// left out. Nobody where that would not help: input that cannot be read, an output that
+    /// is not to be replaced, an edge that cannot be measured.
     pub fn culprits(&self) -> Vec<PeId> {
         match self {
-            Trouble::Fault { bad_input, .. } if *bad_input => Vec::new(),
+            Trouble::Fault {
+                bad_input,
+                output_stands,
+                ..
+            } if *bad_input || *output_stands => Vec::new(),
             Trouble::Silent { silent, .. } => silent.clone(),
             Trouble::Died(..)
             | Trouble::Fault { .. }
@@ -108,7 +124,10 @@ impl Trouble {
             | Trouble::Incompatible(..)
             | Trouble::OutOfTurn(..)
             | Trouble::NoPort(..) => self.pe().into_iter().collect(),
-            Trouble::Schedule(_) | Trouble::Unmeasured(..) | Trouble::Timeless(_) => Vec::new(),
+            Trouble::OutputStands(_)
+            | Trouble::Schedule(_)
+            | Trouble::Unmeasured(..)
+            | Trouble::Timeless(_) => Vec::new(),
         }
     }
 }

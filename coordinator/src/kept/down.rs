@@ -13,7 +13,7 @@ use super::{Kept, claim, find, is_kept};
 use crate::printable::printable;
 
 /// For the keeper to stop all PEs, which have 3 s, and tidy up.
-const STOP: Duration = Duration::from_secs(8);
+pub(super) const STOP: Duration = Duration::from_secs(8);
 /// Between two looks whether it has.
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -20,7 +20,7 @@ mod claim;
 mod down;
 mod keeper;
 mod pes;
-mod rounds;
+pub mod rounds;
 mod said;
 mod status;
 mod up;
@@ -35,8 +35,9 @@ use thiserror::Error;
 
 pub use down::{DownArgs, down};
 pub use keeper::{KeepArgs, keep};
+pub use pes::Pes;
 pub use rounds::{Round, note};
-use said::Said;
+pub use said::Said;
 pub use status::{StatusArgs, status};
 pub use up::{UpArgs, up};
 

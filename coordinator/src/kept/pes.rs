@@ -71,13 +71,14 @@ impl Pes {
         Ok(Some(read))
     }
 
-    fn of(value: &Value) -> Option<Pes> {
+    /// What a text says, if a keeper of this flitcast may have written it.
+    pub fn of(value: &Value) -> Option<Pes> {
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
         let pe = |value: &Value| {
             Some(Kept {
                 pe: PeId(number(&value["pe"])?),
                 process: number(&value["process"]),
-                since: SystemTime::UNIX_EPOCH + Duration::from_secs(value["since_s"].as_u64()?),
+                since: time(value["since_s"].as_u64()?)?,
                 starts: number(&value["starts"])?,
                 ends: number(&value["ends"])?,
                 end: value["end"].as_str().map(str::to_owned),
@@ -107,6 +108,14 @@ pub fn seconds(time: SystemTime) -> u64 {
     since.unwrap_or_default().as_secs()
 }
 
+/// The time so many seconds after that; `None` of one that no clock shows, nor any text tells.
+pub fn time(seconds: u64) -> Option<SystemTime> {
+    /// The year 10000 begins.
+    const END: u64 = 253_402_300_800;
+    let since = Duration::from_secs(seconds);
+    (seconds < END).then(|| SystemTime::UNIX_EPOCH + since)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +142,8 @@ mod tests {
         };
         pes.write(dir.path()).unwrap();
         assert_eq!(Pes::read(dir.path()).unwrap(), Some(pes));
+        assert_eq!(time(1_800_000_000), Some(since));
+        assert_eq!(time(u64::MAX), None);
         std::fs::write(dir.path().join(FILE), "[]").unwrap();
         assert!(Pes::read(dir.path()).is_err());
     }

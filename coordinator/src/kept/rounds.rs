@@ -4,11 +4,11 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::pes::seconds;
+use super::pes::{seconds, time};
 
 const FILE: &str = "rounds.jsonl";
 /// Beyond this the older half goes: some thousand lines.
@@ -53,16 +53,26 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
         "outcome": round.outcome,
     });
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    writeln!(file, "{line}")
+    let before = file.metadata()?.len();
+    let noted = file.write_all(format!("{line}\n").as_bytes());
+    if noted.is_err() {
+        // Half a line would spoil the next one as well.
+        file.set_len(before)?;
+    }
+    noted
 }
 
 /// All that are known, in order.
 pub fn read(folder: &Path) -> Vec<Round> {
-    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    parse(&fs::read_to_string(folder.join(FILE)).unwrap_or_default())
+}
+
+/// The lines that this flitcast may have written.
+pub fn parse(text: &str) -> Vec<Round> {
     let of = |line: &str| {
         let value: Value = serde_json::from_str(line).ok()?;
         Some(Round {
-            at: SystemTime::UNIX_EPOCH + Duration::from_secs(value["at_s"].as_u64()?),
+            at: time(value["at_s"].as_u64()?)?,
             what: value["what"].as_str()?.to_owned(),
             rounds: value["rounds"].as_u64()?,
             outcome: value["outcome"].as_str()?.to_owned(),
@@ -73,6 +83,8 @@ pub fn read(folder: &Path) -> Vec<Round> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -4,10 +4,11 @@ use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
+use super::pes::{seconds, time};
 use super::{KeptError, at};
 use crate::guard::Guard;
 use crate::topology::SpanningArg;
@@ -54,7 +55,6 @@ impl Said {
             Guard::Credentials(folder) => ("credentials", folder.to_str()),
             _ => ("insecure", None),
         };
-        let since = self.since.duration_since(SystemTime::UNIX_EPOCH);
         let text = json!({
             "name": self.name,
             "file": self.file.to_str(),
@@ -65,7 +65,7 @@ impl Said {
             "coordinator": self.coordinator.to_string(),
             "guard": guard,
             "credentials": credentials,
-            "since_s": since.unwrap_or_default().as_secs(),
+            "since_s": seconds(self.since),
         });
         let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
             writeln!(file, "{text:#}")?;
@@ -84,7 +84,8 @@ impl Said {
         })
     }
 
-    fn of(value: &Value) -> Option<Said> {
+    /// What a text says, if this flitcast may have written it.
+    pub fn of(value: &Value) -> Option<Said> {
         let text = |key: &str| Some(value[key].as_str()?.to_owned());
         let guard = match value["guard"].as_str()? {
             "credentials" => Guard::Credentials(text("credentials")?.into()),
@@ -106,7 +107,7 @@ impl Said {
             pes: usize::try_from(value["pes"].as_u64()?).ok()?,
             coordinator: value["coordinator"].as_str()?.parse().ok()?,
             guard,
-            since: SystemTime::UNIX_EPOCH + Duration::from_secs(value["since_s"].as_u64()?),
+            since: time(value["since_s"].as_u64()?)?,
         })
     }
 }
@@ -129,6 +130,8 @@ pub fn read_json(path: &Path) -> Result<Value, KeptError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

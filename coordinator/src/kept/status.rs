@@ -206,7 +206,7 @@ async fn asked(
             cluster.say(pe, ToPe::Ping { look: false }).await;
         }
     }
-    cluster.stop(pending()).await;
+    cluster.stop(false, pending()).await;
     Ok(Seen::Here(here))
 }
 

@@ -13,10 +13,12 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use clap::Args;
 use flitcast_proto::PeId;
+use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::claim::{Claim, Claimed, claim};
+use super::down::STOP;
 use super::pes::Pes;
 use super::said::{self, CREDENTIALS, Said};
 use super::{Kept, KeptError, at, folder_of, is_kept, status};
@@ -330,7 +332,7 @@ async fn muster(
     let (console, given_up) = (Console::new(), CancellationToken::new());
     tokio::select! {
         cluster = Cluster::launch(crew, &console, &given_up) => {
-            cluster?.stop(pending()).await;
+            cluster?.stop(false, pending()).await;
             Ok(None)
         }
         pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),
@@ -361,9 +363,20 @@ fn ends(folder: &Path) -> Vec<String> {
     pes.into_iter().filter_map(end).collect()
 }
 
-/// Tells the keeper to stop, and waits for its end.
+/// Tells the keeper to stop, and waits for its end; kills it if it does not, which ends the PEs
+/// as well.
 fn stop(keeper: &mut Child) {
-    let pid = rustix::process::Pid::from_child(keeper);
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-    let _ = keeper.wait();
+    let pid = Pid::from_child(keeper);
+    for signal in [Signal::TERM, Signal::KILL] {
+        let _ = kill_process(pid, signal);
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if !matches!(keeper.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    // Whom even SIGKILL does not end hangs in the system, at its disk say.
+    tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
 }

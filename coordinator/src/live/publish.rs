@@ -4,9 +4,8 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::Duration;
 
 use super::NOW;
@@ -17,57 +16,62 @@ const EVERY: Duration = Duration::from_millis(500);
 /// Until the first one.
 const SOON: Duration = Duration::from_millis(50);
 
+/// For the file to be removed when the command ends: far longer than a disk takes that does not
+/// hang. What then still lies there is a dead process's, and shown to nobody.
+const REMOVED: Duration = Duration::from_secs(2);
+
 /// While it lives, the file is written; then it is removed.
+///
+/// A thread of its own does that, so that a slow disk holds up nobody else.
 #[derive(Debug)]
 pub struct Published {
-    over: Arc<AtomicBool>,
-    /// A thread of its own: a slow disk holds up nobody else. `None` if there is none.
-    writer: Option<JoinHandle<()>>,
+    /// Dropped, it tells the writer that it is over.
+    going_on: Option<Sender<()>>,
+    /// Closed when the writer has ended.
+    writing: Receiver<()>,
 }
 
 /// From now on, tells what this process conducts.
 pub fn publish() -> Published {
-    let over = Arc::<AtomicBool>::default();
-    let is_over = over.clone();
+    let (going_on, until) = mpsc::channel();
+    let (writes, writing) = mpsc::channel();
     let write = move || {
-        if let Err(error) = keep_writing(&is_over) {
+        let _writes: Sender<()> = writes;
+        if let Err(error) = keep_writing(&until) {
             tracing::debug!(%error, "nobody can watch this");
         }
     };
     let writer = thread::Builder::new()
         .name("picture".to_owned())
         .spawn(write);
-    let writer = writer.map_err(|error| tracing::debug!(%error, "nobody can watch this"));
+    if let Err(error) = writer {
+        tracing::debug!(%error, "nobody can watch this");
+    }
     Published {
-        over,
-        writer: writer.ok(),
+        going_on: Some(going_on),
+        writing,
     }
 }
 
 impl Drop for Published {
     fn drop(&mut self) {
-        self.over.store(true, Relaxed);
-        if let Some(writer) = self.writer.take() {
-            writer.thread().unpark();
-            // It has said itself what went wrong.
-            let _ = writer.join();
+        self.going_on = None;
+        if self.writing.recv_timeout(REMOVED) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("$XDG_RUNTIME_DIR hangs: the file for `flitcast watch` may stay there");
         }
     }
 }
 
-fn keep_writing(over: &AtomicBool) -> Result<(), Box<dyn std::error::Error>> {
+fn keep_writing(until: &Receiver<()>) -> Result<(), Box<dyn std::error::Error>> {
     let file = File::new(runtime_dir()?);
     let mut pause = SOON;
-    loop {
-        thread::park_timeout(pause);
-        if over.load(Relaxed) {
-            return Ok(());
-        }
+    while until.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         if let Some(picture) = NOW.picture() {
             file.write(&serde_json::to_vec(&picture)?)?;
             pause = EVERY;
         }
     }
+    Ok(())
 }
 
 /// The file; it goes with its writer.
@@ -88,8 +92,13 @@ impl File {
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {
-        fs::write(&self.part, text)?;
-        fs::rename(&self.part, &self.path)
+        let written = fs::write(&self.part, text);
+        let shown = written.and_then(|()| fs::rename(&self.part, &self.path));
+        let named = |error: io::Error| {
+            let path = self.path.display();
+            io::Error::new(error.kind(), format!("cannot write {path}: {error}"))
+        };
+        shown.map_err(named)
     }
 }
 

@@ -169,6 +169,7 @@ impl Map {
         match (scatter, work) {
             (Some(scatter), Ok(work)) if faults.is_empty() => Ok(Map {
                 scatter: Request {
+                    later_output: later_output(&args),
                     again: true,
                     commands: true,
                     ..scatter
@@ -221,6 +222,13 @@ impl Map {
     pub fn is_local(&self) -> bool {
         !self.scatter.placement.is_spread()
     }
+}
+
+/// Where nothing may stand when the results are gathered: that is found before the shards
+/// are sent.
+fn later_output(args: &MapArgs) -> Option<PathBuf> {
+    let output = std::path::absolute(&args.output).ok();
+    output.filter(|_| !args.force)
 }
 
 /// A folder that is not there yet.

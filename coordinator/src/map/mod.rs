@@ -97,7 +97,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => crate::report::failure_json(&failure, None, &story),
             };
-            (printed, ExitCode::from(FAILED))
+            (printed, crate::failed(&failure))
         }
     };
     crate::write_out(printed.as_bytes())?;

@@ -110,7 +110,7 @@ pub async fn run(
             work_off(cluster, console, order, tasks, retries).await;
             Ok(())
         };
-        match on_a_cluster(request, &pes, logs, interrupts, done).await? {
+        match on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await? {
             Ended::Interrupted => return Ok(Ended::Interrupted),
             Ended::Done(()) => {}
             Ended::Failed(failure) => {

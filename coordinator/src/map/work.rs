@@ -68,7 +68,7 @@ async fn clear_everywhere(
     let done = async |cluster: &mut Cluster, _: &Console, _| Ok(told(cluster, work).await);
     let mut left: Vec<String> = gone.iter().map(|pe| format!("{pe} is gone")).collect();
     left.extend(
-        match on_a_cluster(&map.scatter, &pes, logs, interrupts, done).await? {
+        match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
             Ended::Done(left) => left,
             Ended::Failed(failure) => {
                 let others = failure.others.into_iter().map(|(_, cause)| cause);

@@ -19,6 +19,8 @@ use crate::live;
 use families::{coordinator, node};
 use server::serve;
 
+pub use server::understood;
+
 /// Metrics cannot be had where they were asked for.
 #[derive(Debug, Error)]
 #[error("--metrics {address}: {source}")]

@@ -1,9 +1,12 @@
 //! As much of HTTP/1.1 as a scrape needs: `GET /metrics`, an answer, and the end of the
 //! connection. Whoever wants anything else is told so.
+//!
+//! A PE answers on the thread that does its work, so how much of it whoever asks can have is
+//! bounded, however often they do: connections are taken one by one, with pauses between them.
 
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,12 +21,27 @@ const LONGEST_REQUEST: usize = 8 * 1024;
 /// For a request to come, and for the answer to be taken: a scrape gives up after 10 s.
 const REQUEST: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(10);
-/// After a connection that could not be taken: there are no descriptors left, say.
-const PAUSE: Duration = Duration::from_millis(100);
+/// After a connection that was taken, and one that could not be: there are no descriptors left,
+/// say. So 20 are answered in a second, several times as many as servers and people ask for, ...
+const PAUSE: Duration = Duration::from_millis(50);
+/// ... and fewer where the page is so long that writing it would take more than a hundredth of
+/// the time: then pauses are so many times as long as it took, ...
+const SHARE: u32 = 100;
+/// ... but not longer than somebody has the patience to wait, whatever has kept it up.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Answers whoever asks, for ever.
 pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Sync + 'static) {
-    let page = Arc::new(page);
+    let took = Arc::new(Mutex::new(Duration::ZERO));
+    let page = {
+        let took = took.clone();
+        Arc::new(move || {
+            let began = Instant::now();
+            let page = page();
+            *took.lock().unwrap_or_else(PoisonError::into_inner) = began.elapsed();
+            page
+        })
+    };
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         // Nobody closes the semaphore.
@@ -40,11 +58,10 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Syn
                     drop(place);
                 });
             }
-            Err(error) => {
-                tracing::debug!(%error, "a scrape cannot be answered");
-                sleep(PAUSE).await;
-            }
+            Err(error) => tracing::debug!(%error, "a scrape cannot be answered"),
         }
+        let took = *took.lock().unwrap_or_else(PoisonError::into_inner);
+        sleep((SHARE * took).clamp(PAUSE, LONGEST_PAUSE)).await;
     }
 }
 
@@ -91,7 +108,7 @@ async fn request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 }
 
 /// Whether it is one for metrics; else what is answered, and why.
-fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
+pub fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
     if !request.windows(4).any(|end| end == b"\r\n\r\n") {
         return Err(match request.len() {
             LONGEST_REQUEST.. => ("431 Request Header Fields Too Large", "too long"),

@@ -111,12 +111,15 @@ pub struct Failure {
     pub delivered: Vec<PeId>,
     /// Whose were not.
     pub lacking: Vec<Lacking>,
+    /// Whether it was no fault but a request that could not be met, which shows once all PEs
+    /// have looked at their files.
+    pub refused: bool,
+    /// Whose messages were there before, with a receipt of the undertaking.
+    pub found: Vec<PeId>,
     /// Whom it could go on without.
     pub culprits: Vec<PeId>,
     /// Bytes of M_i, by PE index; empty if nobody has said.
     pub bytes: Vec<u64>,
-    /// Names the cluster; `None` if none came up.
-    pub cluster: Option<u64>,
 }
 
 /// Of why a PE is left out, so much is kept.
@@ -144,9 +147,10 @@ impl Failure {
             keeps_files: false,
             delivered: Vec::new(),
             lacking: Vec::new(),
+            refused: false,
+            found: Vec::new(),
             culprits: error.pes(),
             bytes: Vec::new(),
-            cluster: None,
         }
     }
 

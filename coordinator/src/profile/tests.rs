@@ -44,7 +44,7 @@ fn profile() -> Profile {
         links: None,
         encrypted: false,
         flit_bytes: 65_536,
-        host: crate::model::local_host(),
+        host: crate::model::assumed_host(),
         pacing: Pacing::Turns,
         ports: Ports::PerEdge,
         buffer_bytes: 4 << 20,

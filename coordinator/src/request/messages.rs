@@ -167,7 +167,7 @@ pub fn measure_input(
     for (pe, content) in tree.ids().zip(&mut contents) {
         content.take_if(|_| !spread && left_out(pe));
     }
-    let sizes = payload::measure_all(&contents).map_err(all)?;
+    let sizes = payload::measure_all(&contents, || {}).map_err(all)?;
     let total = sizes
         .iter()
         .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));

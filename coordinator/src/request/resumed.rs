@@ -111,7 +111,7 @@ impl Request {
         // The last thing that is checked, and the first that is written.
         if faults.is_empty()
             && !elsewhere
-            && let Err(error) = std::fs::create_dir_all(&record.output)
+            && let Err(error) = flitcast_node::payload::create_durable(&record.output)
         {
             let (path, why) = (record.output.clone(), format!("cannot be created: {error}"));
             faults.push(RequestError::Output { path, why });
@@ -140,6 +140,9 @@ impl Request {
             },
             bytes: known,
             left_out: delivered.to_vec(),
+            undertaking: record.undertaking,
+            recorded: true,
+            later_output: None,
             retries,
             again: retries > 0,
             commands: false,

@@ -9,6 +9,7 @@ mod record;
 mod story;
 mod undertaking;
 
+use anyhow::Context as _;
 use flitcast_proto::PeId;
 use thiserror::Error;
 
@@ -16,7 +17,7 @@ use crate::cluster::LogArgs;
 use crate::outcome::{Failure, Outcome};
 use crate::printable::printable;
 use crate::request::Request;
-use crate::run::{self, Ended, Interrupts};
+use crate::run::{self, Conducted, Ended, Interrupts};
 
 pub use record::{Record, parse as parse_record};
 pub use story::Story;
@@ -68,6 +69,7 @@ pub async fn run(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Concluded> {
+    undertaking.begin().context("cannot name what is begun")?;
     let mut story = Story::default();
     let mut left = undertaking.retries();
     loop {
@@ -77,12 +79,21 @@ pub async fn run(
             story.retries.push(retry);
         }
         let request = attempt.request;
-        let ended = run::run(&request, logs, interrupts).await?;
+        let is_over = |conducted: Conducted<'_, _>| undertaking.is_over(conducted, left);
+        let ended = run::run(&request, logs, interrupts, is_over).await?;
         match &ended {
-            Ended::Done(outcome) => undertaking.learn_done(outcome),
-            Ended::Interrupted => undertaking.learn_standing(),
+            Ended::Done(outcome) => {
+                undertaking.learn_done(outcome);
+                if let Some(retry) = story.retries.last_mut() {
+                    retry.learn_found(&outcome.rounds.found);
+                }
+            }
+            Ended::Interrupted => undertaking.learn_receipts(),
             Ended::Failed(failure) => {
                 undertaking.learn(failure);
+                if let Some(retry) = story.retries.last_mut() {
+                    retry.learn_found(&failure.found);
+                }
                 match goes_on(&undertaking, failure, left) {
                     Ok(()) => {
                         left -= 1;

@@ -43,6 +43,8 @@ pub struct Retry {
     pub messages: usize,
     /// Of those that are missing, the ones that are sent.
     pub sent: Vec<PeId>,
+    /// The ones that need not be: each is there, with a receipt.
+    pub found: Vec<PeId>,
     /// The algorithm that took over, since the repaired tree is not for the one before.
     pub algorithm: Option<&'static str>,
     /// The profile is of another tree.
@@ -86,6 +88,12 @@ impl Fate {
 }
 
 impl Retry {
+    /// Takes note of those that were there already, as the PEs have told.
+    pub fn learn_found(&mut self, found: &[PeId]) {
+        self.sent.retain(|pe| !found.contains(pe));
+        self.found = found.to_vec();
+    }
+
     /// "P5, P6 move to P0", for each new parent.
     fn moved(&self, verb: [&str; 2]) -> Vec<String> {
         let mut parents: Vec<PeId> = self.moves.iter().map(|moved| moved.to).collect();
@@ -164,6 +172,14 @@ impl fmt::Display for Undelivered {
 }
 
 impl Story {
+    /// Says why one more thing is not as it should be.
+    pub fn add_note(&mut self, why: String) {
+        self.note = Some(match self.note.take() {
+            Some(note) => format!("{note}; {why}"),
+            None => why,
+        });
+    }
+
     /// Lines under the table of a run that ended well.
     pub fn lines(&self) -> String {
         let mut out = String::new();
@@ -178,12 +194,15 @@ impl Story {
             };
             let label = if retry.resumed { "resumed" } else { "retried" };
             let mut what = retry.moved(["moved", "moved"]);
-            what.push(format!(
-                "sent {} of {} that were missing: {}",
-                retry.sent.len(),
-                retry.missing.len(),
-                names(&retry.sent)
-            ));
+            let (sent, missing) = (retry.sent.len(), retry.missing.len());
+            let which = match sent {
+                0 => String::new(),
+                _ => format!(": {}", names(&retry.sent)),
+            };
+            what.push(format!("sent {sent} of {missing} that were missing{which}"));
+            if !retry.found.is_empty() {
+                what.push(format!("{} had it already", names(&retry.found)));
+            }
             out.push_str(&format!("  {label:<12} {without}: {}\n", what.join(", ")));
         }
         for left in &self.undelivered {
@@ -218,6 +237,7 @@ impl Story {
                 "stranded": numbers(&retry.stranded),
                 "missing": numbers(&retry.missing),
                 "sent": numbers(&retry.sent),
+                "found": numbers(&retry.found),
                 "messages": retry.messages,
             })
         };
@@ -260,6 +280,7 @@ mod tests {
             missing: [2, 5, 6].map(PeId).to_vec(),
             messages: 6,
             sent: [5, 6].map(PeId).to_vec(),
+            found: Vec::new(),
             algorithm: None,
             without_profile: false,
         }

@@ -2,11 +2,11 @@
 //! delivered, and the request that follows from it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_node::payload::destination;
+use flitcast_node::payload::{PayloadError, Receipt, Standing, destination};
 use flitcast_proto::PeId;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -14,6 +14,7 @@ use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
 
+use super::goes_on;
 use super::record::{self, Record, RecordError};
 use super::story::{Fate, Retry, Story, Undelivered};
 use crate::args::ResumeArgs;
@@ -22,7 +23,7 @@ use crate::guard::random_id;
 use crate::outcome::{Failure, Outcome};
 use crate::report::algorithm_name;
 use crate::request::{Request, RequestError};
-use crate::run::Ended;
+use crate::run::{Conducted, Ended};
 
 /// What is wrong with going on.
 #[derive(Debug, Error)]
@@ -73,26 +74,26 @@ pub enum ResumeError {
 }
 
 /// A request, and how far it has come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Undertaking {
     /// On the whole tree.
     whole: Request,
     /// Who is left out, and why.
     dead: BTreeMap<PeId, String>,
     delivered: BTreeSet<PeId>,
-    /// The record, if there is one, and where there will be one: its name is the first
-    /// failed cluster's.
+    /// The record, if there is one.
     record: Option<PathBuf>,
-    recorded: bool,
-    cluster: Option<u64>,
-    /// What stood where messages arrive before this began.
-    stood: BTreeMap<PeId, Standing>,
+    /// Whether a round has failed.
+    began: bool,
     /// Runs that have failed.
     runs: u32,
     resumed: bool,
     /// Whether it may be resumed, should it fail.
     keeps_record: bool,
 }
+
+/// How a run ended: well, or with a failure; `None` if it was interrupted.
+type End<'a> = Option<Option<&'a Failure>>;
 
 /// One run of it.
 pub struct Attempt {
@@ -102,31 +103,27 @@ pub struct Attempt {
     pub retry: Option<Retry>,
 }
 
-/// What tells an entry of a directory from one that has taken its place.
-type Standing = (u64, u64, i64, i64);
-
-fn standing(path: &Path) -> Option<Standing> {
-    let found = std::fs::symlink_metadata(path).ok()?;
-    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
-}
-
 impl Undertaking {
     /// A request that begins.
     pub fn new(whole: Request) -> Undertaking {
-        let mut undertaking = Undertaking {
+        Undertaking {
             whole,
             dead: BTreeMap::new(),
             delivered: BTreeSet::new(),
             record: None,
-            recorded: false,
-            cluster: None,
-            stood: BTreeMap::new(),
+            began: false,
             runs: 0,
             resumed: false,
             keeps_record: true,
-        };
-        undertaking.look_at_output();
-        undertaking
+        }
+    }
+
+    /// Gives it a name of its own, unless it has one.
+    pub fn begin(&mut self) -> io::Result<()> {
+        if self.whole.undertaking == 0 {
+            self.whole.undertaking = random_id()?;
+        }
+        Ok(())
     }
 
     /// One that cannot be resumed, since what it moves does not stay.
@@ -158,7 +155,16 @@ impl Undertaking {
             return Err(faults);
         };
         let local = !whole.placement.is_spread();
-        let missing = |pe: &PeId| record.bytes[pe.index()] > 0 && !delivered.contains(pe);
+        let mut undertaking = Undertaking {
+            dead: if args.revive { BTreeMap::new() } else { dead },
+            delivered,
+            record: Some(args.record),
+            resumed: true,
+            ..Undertaking::new(whole)
+        };
+        undertaking.learn_receipts();
+        let whole = &undertaking.whole;
+        let replaces = matches!(whole.payload, Payload::Files { replace: true, .. });
         for pe in whole.tree.pes().skip(1) {
             let (was, is) = (record.bytes[pe.index()], whole.bytes[pe.index()]);
             let input = record.input.clone();
@@ -166,23 +172,19 @@ impl Undertaking {
                 faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
                 break;
             }
-            if local && is == 0 && missing(&pe) {
+            // Of others, nobody here can tell.
+            if !local || was == 0 || undertaking.delivered.contains(&pe) {
+                continue;
+            }
+            if is == 0 {
                 let bytes = was;
                 faults.push(ResumeError::Gone { pe, bytes, input });
             }
-            let path = destination(&record.output, pe);
-            if local && !args.force && missing(&pe) && standing(&path).is_some() {
+            if !replaces && undertaking.standing(pe) == Some(Standing::Another) {
+                let path = destination(&record.output, pe);
                 faults.push(ResumeError::Stands { pe, path });
             }
         }
-        let mut undertaking = Undertaking {
-            dead: if args.revive { BTreeMap::new() } else { dead },
-            delivered,
-            record: Some(args.record),
-            recorded: true,
-            resumed: true,
-            ..Undertaking::new(whole)
-        };
         if !local {
             // By the record these are missing; elsewhere nobody here can tell.
             let bytes = &mut undertaking.whole.bytes;
@@ -190,8 +192,9 @@ impl Undertaking {
                 *known = (*known).max(*recorded);
             }
         }
-        if faults.is_empty() && undertaking.sendable().is_empty() {
-            faults.push(ResumeError::NothingToSend(undertaking.missing()));
+        let missing = undertaking.missing();
+        if faults.is_empty() && !missing.is_empty() && undertaking.sendable().is_empty() {
+            faults.push(ResumeError::NothingToSend(missing));
         }
         match faults.is_empty() {
             true => Ok(undertaking),
@@ -204,39 +207,24 @@ impl Undertaking {
         self.whole.retries
     }
 
-    fn is_local(&self) -> bool {
-        !self.whole.placement.is_spread()
-    }
-
     /// Where the messages made of files arrive.
     fn output(&self) -> Option<&Path> {
-        match &self.whole.payload {
-            Payload::Files { output, .. } => Some(output),
-            Payload::Synthetic { .. } => None,
-        }
+        self.whole.payload.output()
     }
 
-    /// Notes what stands in the output. Only here: what another host has is not seen.
-    fn look_at_output(&mut self) {
-        if let (Some(output), true) = (self.output(), self.is_local()) {
-            let pes = self.whole.tree.pes().skip(1);
-            let found = pes.filter_map(|pe| Some((pe, standing(&destination(output, pe))?)));
-            self.stood = found.collect();
-        }
+    /// What stands where a message is to arrive, as far as that can be seen from here.
+    fn standing(&self, pe: PeId) -> Option<Standing> {
+        let receipt = Receipt::of(self.output()?, pe, self.whole.undertaking);
+        receipt.look().ok()
     }
 
-    /// Takes for delivered what has become visible since it began: a PE that died after
-    /// it had its message cannot tell any more, and an entry is whole or not there.
-    pub fn learn_standing(&mut self) {
-        let Some(output) = self.output().filter(|_| self.is_local()) else {
-            return;
-        };
-        let is_new = |pe: &PeId| {
-            let now = standing(&destination(output, *pe));
-            now.is_some() && now.as_ref() != self.stood.get(pe)
-        };
-        let new: Vec<PeId> = self.missing().into_iter().filter(is_new).collect();
-        self.delivered.extend(new);
+    /// Takes for delivered what has a receipt: a PE that died after it had its message cannot
+    /// tell any more. What another host has is not seen from here; there, the PE of the next
+    /// run tells.
+    pub fn learn_receipts(&mut self) {
+        let is_there = |pe: &PeId| self.standing(*pe) == Some(Standing::Delivered);
+        let there: Vec<PeId> = self.missing().into_iter().filter(is_there).collect();
+        self.delivered.extend(there);
     }
 
     /// Takes note of a run that failed.
@@ -248,17 +236,17 @@ impl Undertaking {
             }
         }
         self.delivered.extend(&failure.delivered);
-        self.learn_standing();
+        self.delivered.extend(&failure.found);
+        self.learn_receipts();
         for &pe in failure.culprits.iter().filter(|pe| **pe != PeId::ROOT) {
             self.dead.insert(pe, failure.why(pe));
         }
-        if failure.round.is_some() {
-            self.cluster = self.cluster.or(failure.cluster);
-        }
+        self.began |= failure.round.is_some();
     }
 
     /// Takes note of a run that ended well.
     pub fn learn_done(&mut self, outcome: &Outcome) {
+        self.delivered.extend(&outcome.rounds.found);
         let nonnull = outcome.pes.iter().filter(|pe| pe.bytes > 0);
         self.delivered.extend(nonnull.map(|pe| pe.pe));
         for pe in &outcome.pes {
@@ -334,12 +322,6 @@ impl Undertaking {
             request.tree = Arc::new(tree);
         }
         request.left_out = self.delivered.iter().copied().collect();
-        if let Payload::Files { replace, .. } = &mut request.payload
-            && !is_first
-        {
-            // On another host, a PE that died may have had its message.
-            *replace |= !self.is_local();
-        }
         let messages = whole.bytes.iter().filter(|bytes| **bytes > 0).count();
         let retry = Retry {
             resumed: self.runs == 0,
@@ -348,6 +330,7 @@ impl Undertaking {
             stranded,
             missing: self.missing(),
             sent: self.sendable(),
+            found: Vec::new(),
             messages,
             algorithm,
             without_profile: !is_whole && whole.profile.is_some(),
@@ -358,40 +341,81 @@ impl Undertaking {
         }
     }
 
+    /// Whether nobody will go on with it after a run, of which `left` more may follow: its
+    /// receipts are of no more use.
+    pub fn is_over(&self, conducted: Conducted<'_, Box<Outcome>>, left: u32) -> bool {
+        let mut after = self.clone();
+        match conducted {
+            None => {}
+            Some(Ok(outcome)) => after.learn_done(outcome),
+            Some(Err(failure)) => {
+                after.learn(failure);
+                if goes_on(&after, failure, left).is_ok() {
+                    return false;
+                }
+            }
+        }
+        !after.leaves_record(conducted.map(|conducted| conducted.as_ref().err()))
+    }
+
+    /// Whether what is missing after a run is known, and is missing for good.
+    fn counts(&self, end: End<'_>) -> bool {
+        match end {
+            // Repeated, everything was delivered in the first round.
+            Some(Some(failure)) => failure.round.is_none_or(|round| round.0 == 1),
+            Some(None) => self.runs > 0 || self.resumed,
+            None => self.record.is_some(),
+        }
+    }
+
+    /// Whether there is to be a record after a run, for who goes on with it later.
+    fn leaves_record(&self, end: End<'_>) -> bool {
+        let failed_now = u32::from(matches!(end, Some(Some(_))));
+        let has_begun = self.began || self.record.is_some() || self.runs > failed_now;
+        let is_kept = self.keeps_record && self.output().is_some();
+        is_kept && has_begun && self.counts(end) && !self.missing().is_empty()
+    }
+
     /// What is left, and the record of it.
     pub fn conclude<T>(&mut self, ended: &Ended<T>, story: &mut Story) {
         let repair = self.repair();
         let left = |pe: PeId| self.undelivered(pe, &repair.stranded);
-        let counts = match ended {
-            // Repeated, everything was delivered in the first round.
-            Ended::Failed(failure) => failure.round.is_none_or(|round| round.0 == 1),
-            Ended::Done(_) => self.runs > 0 || self.resumed,
-            Ended::Interrupted => self.recorded,
+        let end = match ended {
+            Ended::Failed(failure) => Some(Some(&**failure)),
+            Ended::Done(_) => Some(None),
+            Ended::Interrupted => None,
         };
+        let counts = self.counts(end);
         if counts {
             story.undelivered = self.missing().into_iter().map(left).collect();
         }
-        let began = self.cluster.is_some() || self.runs > 1 || !story.retries.is_empty();
-        let wanted = self.keeps_record && self.output().is_some() && !story.undelivered.is_empty();
-        if wanted && (self.recorded || began) {
+        if self.leaves_record(end) {
             match self.write_record() {
                 Ok(path) => story.record = Some(path),
-                Err(why) => {
-                    story.note = Some(match story.note.take() {
-                        Some(note) => format!("{note}; {why}"),
-                        None => why,
-                    });
-                }
+                Err(why) => return story.add_note(why),
             }
-        } else if self.recorded
-            && counts
+        } else if counts
             && story.undelivered.is_empty()
             && let Some(record) = &self.record
             && let Err(error) = std::fs::remove_file(record)
         {
             let record = record.display();
-            story.note = Some(format!("cannot remove the record {record}: {error}"));
+            story.add_note(format!("cannot remove the record {record}: {error}"));
         }
+        if let Err(error) = self.remove_receipts(story.record.is_some()) {
+            story.add_note(error.to_string());
+        }
+    }
+
+    /// Removes the receipts that can be seen from here, but for those that a record needs
+    /// beside it: what it says itself, it needs none for.
+    fn remove_receipts(&self, is_recorded: bool) -> Result<(), PayloadError> {
+        let Some(output) = self.output() else {
+            return Ok(());
+        };
+        let pes = self.whole.tree.pes().skip(1);
+        let mut spent = pes.filter(|pe| !is_recorded || self.delivered.contains(pe));
+        spent.try_for_each(|pe| Receipt::of(output, pe, self.whole.undertaking).remove())
     }
 
     fn undelivered(&self, pe: PeId, stranded: &[PeId]) -> Undelivered {
@@ -424,8 +448,7 @@ impl Undertaking {
         let path = match (&self.record, self.output()) {
             (Some(path), _) => path.clone(),
             (None, Some(output)) => {
-                let id = self.cluster.map_or_else(random_id, Ok);
-                let id = id.map_err(|error| format!("no name for a record: {error}"))?;
+                let id = self.whole.undertaking;
                 output.join(format!(".flitcast-round-{id:016x}.toml"))
             }
             (None, None) => return Err("there is nothing to record".to_owned()),
@@ -441,7 +464,6 @@ impl Undertaking {
         let written = crate::pictures::write_whole(&path, |out| out.write_all(text.as_bytes()));
         written.map_err(|error| error.to_string())?;
         self.record = Some(path.clone());
-        self.recorded = true;
         Ok(path)
     }
 }

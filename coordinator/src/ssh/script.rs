@@ -36,7 +36,7 @@ pub fn command(bytes: usize) -> String {
 /// the shell, which tells by its exit status what signal has killed it.
 pub fn start(ssh: &Ssh, binary: &Binary, task: &Task) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
-    script.line("if [ ! -x \"$binary\" ]; then");
+    script.line("if ! is_there; then safe || exit 1");
     script.line(&format!(
         "echo '{MISSING}'\"$(uname -s) $(uname -m)\"; exit 0; fi"
     ));
@@ -69,7 +69,7 @@ pub fn start(ssh: &Ssh, binary: &Binary, task: &Task) -> Vec<u8> {
 /// goes on.
 pub fn serve(ssh: &Ssh, binary: &Binary, listen: IpAddr) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
-    script.line("[ -x \"$binary\" ] || { echo 'flitcast is not there any more' >&2; exit 1; }");
+    script.line("is_there || { echo 'flitcast is not there any more' >&2; exit 1; }");
     script.line(&format!("exec \"$binary\" self-serve {listen}"));
     script.finish()
 }
@@ -126,12 +126,29 @@ impl Script {
         }
         script.word(OsStr::new(below_home.unwrap_or(&ssh.directory)));
         script.line(&format!("\nbinary=\"$directory/{}\"", binary.name()));
+        // Hosts and users may share the directory, so what stands there is run if nobody else
+        // could have put it there, and if it is what it is called.
+        script.line("own() { [ -O \"$1\" ] && case $(ls -ld \"$1\") in");
+        script.line("?????w*|????????w*) return 1;; ??????????*) ;; *) return 1;; esac; }");
+        script.line(
+            "is_there() { [ -f \"$binary\" ] && [ ! -L \"$binary\" ] && [ -x \"$binary\" ] &&",
+        );
+        script.line("own \"$directory/.\" && own \"$binary\" &&");
+        let hash = &binary.hash;
+        script.line(&format!(
+            "[ \"$(\"$binary\" self-hash 2>/dev/null </dev/null)\" = {hash} ]; }}"
+        ));
+        script.line("safe() { [ ! -e \"$directory\" ] || own \"$directory/.\" || {");
+        script
+            .line("echo \"others can write in $directory: make it yours alone (chmod go-w),\" \\");
+        script.line("'or name another one in the cluster file, [launch] directory' >&2");
+        script.line("return 1; }; }");
         script
     }
 
     /// The program gets a name of its own, `$copy`, until it is known to be what it should be.
     fn begin_copy(&mut self) {
-        self.line("umask 077; mkdir -p \"$directory\" || exit 1");
+        self.line("umask 077; mkdir -p \"$directory\" && safe || exit 1");
         // Hosts may share the directory, and process numbers are a host's own.
         self.line("copy=\"$directory/.$(uname -n).$$.new\"");
         self.line("trap 'rm -f \"$copy\"' EXIT; trap 'exit 1' HUP INT TERM");

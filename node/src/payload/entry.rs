@@ -14,15 +14,12 @@ use prost::Message;
 
 use super::error::{PayloadError, shown};
 
-/// Longest path and longest link target: Linux' own limit for what one call takes.
-const PATH_BYTES_MAX: usize = 4096;
+/// Longest path and longest link target: what one call of Linux takes, which counts the NUL
+/// behind it to its 4,096 bytes. So all that arrives can be named by its path in the message.
+pub(super) const PATH_BYTES_MAX: usize = 4095;
 
 /// Longest encoded `FileEntry`: two full paths leave half of it to the rest.
 pub(super) const ENTRY_BYTES_MAX: usize = 16 * 1024;
-
-/// What the receiver may have to remember until it commits, in bytes: more than a
-/// million directories and links with ordinary paths, and no threat to a host.
-const REMEMBERED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Why an entry is not part of any message.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,17 +46,14 @@ pub enum Refusal {
     /// Not an entry, as far as this version of the protocol knows.
     #[error("the entry is malformed: {0}")]
     Malformed(&'static str),
-    /// More directories and symlinks than a receiver is willing to remember.
-    #[error("the message has too many directories and symlinks; send them as an archive")]
-    TooManyToRemember,
     /// The first entry is not the message's root.
     #[error("it comes before the message's root")]
     BeforeRoot,
     /// The root is a regular file, so that nothing can be below it.
     #[error("the message is a single file, and that has no more entries")]
     BesideFile,
-    /// The directory of an entry was not sent before it.
-    #[error("its parent directory is not in the message")]
+    /// The directory of an entry was not sent before it, or something outside of that since.
+    #[error("its directory does not come before it in the message, with all that is in there")]
     NoParent,
     /// The same path twice.
     #[error("it is in the message twice")]
@@ -68,13 +62,13 @@ pub enum Refusal {
 
 /// What stands at one path of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub struct Entry {
     /// Relative to the message's root; empty for the root itself.
-    pub path: PathBuf,
-    pub kind: Kind,
+    pub(super) path: PathBuf,
+    pub(super) kind: Kind,
     /// Permission bits, without setuid, setgid and sticky.
-    pub mode: u32,
-    pub mtime: Mtime,
+    pub(super) mode: u32,
+    pub(super) mtime: Mtime,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +87,7 @@ pub(super) struct Mtime {
 
 impl Entry {
     /// The root of a dealt message, which stands nowhere at its source.
-    pub fn dealt_root() -> Self {
+    pub(super) fn dealt_root() -> Self {
         Self {
             path: PathBuf::new(),
             kind: Kind::Directory,
@@ -102,12 +96,12 @@ impl Entry {
         }
     }
 
-    pub fn is_root(&self) -> bool {
+    pub(super) fn is_root(&self) -> bool {
         self.path.as_os_str().is_empty()
     }
 
     /// Bytes that follow the entry.
-    pub fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         match self.kind {
             Kind::File { size } => size,
             Kind::Directory | Kind::Symlink { .. } => 0,
@@ -115,7 +109,7 @@ impl Entry {
     }
 
     /// What both sides ask of an entry by itself, wherever it comes from.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         check_path(self.path.as_os_str().as_bytes())?;
         let Kind::Symlink { target } = &self.kind else {
             return Ok(());
@@ -138,7 +132,7 @@ impl Entry {
     }
 
     /// Bytes of the message that this entry and its content take.
-    pub fn message_bytes(&self) -> Option<u64> {
+    pub(super) fn message_bytes(&self) -> Option<u64> {
         let entry = self.to_wire().encoded_len();
         let prefix = prost::length_delimiter_len(entry);
         self.size().checked_add((prefix + entry) as u64)
@@ -204,28 +198,6 @@ impl Mtime {
         seconds: 0,
         nanos: 0,
     };
-}
-
-/// Counts what a receiver has to remember of a message: directories and symlinks
-/// are finished last.
-#[derive(Debug, Default)]
-pub(super) struct Remembered {
-    bytes: usize,
-}
-
-impl Remembered {
-    pub fn add(&mut self, entry: &Entry) -> Result<(), Refusal> {
-        let target_bytes = match &entry.kind {
-            Kind::File { .. } => return Ok(()),
-            Kind::Directory => 0,
-            Kind::Symlink { target } => target.as_os_str().len(),
-        };
-        self.bytes += size_of::<Entry>() + entry.path.as_os_str().len() + target_bytes;
-        if self.bytes > REMEMBERED_BYTES_MAX {
-            return Err(Refusal::TooManyToRemember);
-        }
-        Ok(())
-    }
 }
 
 fn check_path(path: &[u8]) -> Result<(), Refusal> {
@@ -329,14 +301,5 @@ mod tests {
         };
         assert_eq!(entry.check(), Ok(()));
         assert!(entry.encode().len() < ENTRY_BYTES_MAX);
-    }
-
-    #[test]
-    fn memory_of_the_receiver_is_bounded() {
-        let entry = symlink(&"n".repeat(PATH_BYTES_MAX), &"t".repeat(PATH_BYTES_MAX));
-        let mut remembered = Remembered::default();
-        let taken = (0..).take_while(|_| remembered.add(&entry).is_ok()).count();
-        assert!(taken * 2 * PATH_BYTES_MAX <= REMEMBERED_BYTES_MAX);
-        assert!(taken > 10_000);
     }
 }

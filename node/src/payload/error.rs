@@ -3,13 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::entry::Refusal;
+use rustix::io::Errno;
+
+use super::entry::{PATH_BYTES_MAX, Refusal};
 
 /// A message made of files cannot be measured, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
     /// The file system said no.
-    #[error("cannot {action} {}: {source}", shown(.path))]
+    #[error("cannot {action} {}: {source}{}", shown(.path), advice(.source))]
     Io {
         /// What was tried, as in "cannot `action` `path`".
         action: &'static str,
@@ -80,6 +82,16 @@ pub enum PayloadError {
         /// The destination.
         path: PathBuf,
     },
+    /// What is staged in the output would have a path that is too long for Linux.
+    #[error(
+        "{} cannot be an output: with what is staged in it, its path is longer than \
+         {PATH_BYTES_MAX} bytes; choose a shorter one",
+        shown(.path)
+    )]
+    OutputTooLong {
+        /// The output.
+        path: PathBuf,
+    },
     /// The message ended in mid-entry or before its first, or had to be refused.
     #[error("the message for {} is not whole; nothing was delivered", shown(.destination))]
     Incomplete {
@@ -101,6 +113,11 @@ impl PayloadError {
         }
     }
 
+    /// Whether it is this process that may open no more, and nothing is wrong with the files.
+    pub fn lacks_descriptors(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if is_out_of_descriptors(source))
+    }
+
     pub(super) fn refused(path: &Path, why: Refusal) -> Self {
         Self::Refused {
             path: path.to_owned(),
@@ -112,6 +129,18 @@ impl PayloadError {
         Self::Changed {
             path: path.to_owned(),
         }
+    }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match is_out_of_descriptors(error) {
+        true => ": raise the limit with `ulimit -n`",
+        false => "",
     }
 }
 
@@ -129,5 +158,23 @@ fn tree(last_pe: usize) -> String {
         0 => "this tree has no PE but P0".to_owned(),
         1 => "this tree has only p1".to_owned(),
         last => format!("this tree has p1..p{last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_open_no_more_is_told_what_to_do() {
+        let fault = |errno: Errno| PayloadError::io("read", Path::new("a"))(errno);
+        let told = fault(Errno::MFILE);
+        assert!(told.lacks_descriptors());
+        assert!(
+            told.to_string()
+                .ends_with("raise the limit with `ulimit -n`"),
+            "{told}"
+        );
+        assert!(!fault(Errno::ACCESS).lacks_descriptors());
     }
 }

@@ -12,7 +12,7 @@ use flitcast_proto::PeId;
 
 use super::entry::Kind;
 use super::error::PayloadError;
-use super::scan::{Content, Found, examine, walk_below};
+use super::scan::{Content, Found, Walk, examine};
 
 /// What P0 scatters to `pes` PEs, itself counted: the entries of `input`, or all
 /// its files dealt.
@@ -39,12 +39,17 @@ pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadEr
     }
 }
 
-/// How long the messages are; all that is wrong with them at once.
-pub fn measure_all(contents: &[Option<Content>]) -> Result<Vec<u64>, Vec<PayloadError>> {
+/// How long the messages are; all that is wrong with them at once. Tells of each entry that
+/// it gets on.
+pub fn measure_all(
+    contents: &[Option<Content>],
+    tell: impl Fn(),
+) -> Result<Vec<u64>, Vec<PayloadError>> {
     let mut faults = Vec::new();
     let mut sizes = vec![0; contents.len()];
     for (size, content) in sizes.iter_mut().zip(contents) {
-        match content.as_ref().map_or(Ok(0), Content::measure) {
+        let measure = |content: &Content| content.measure_telling(&tell);
+        match content.as_ref().map_or(Ok(0), measure) {
             Ok(bytes) => *size = bytes,
             Err(fault) => faults.push(fault),
         }
@@ -97,7 +102,7 @@ pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError
     // With a slash at its end the path means a directory, or a symlink to one.
     let dir = dir.join("");
     let mut files = Vec::new();
-    for found in walk_below(&dir) {
+    for found in Walk::of(&Content::Entry(dir.clone())) {
         let Found { entry, .. } = found?;
         match entry.kind {
             Kind::Directory => {}
@@ -126,7 +131,7 @@ pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError
             hand.files.sort();
             *content = Some(Content::Dealt {
                 base: dir.clone(),
-                files: hand.files,
+                files: hand.files.into(),
             });
         }
     }

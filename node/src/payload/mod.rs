@@ -13,22 +13,31 @@
 //! on blocking threads, a block ahead of or behind the round that moves the flits.
 //! Sockets do not belong here.
 
+mod cursor;
 mod entry;
 mod error;
+mod folders;
+mod holes;
 mod input;
 mod pack;
+mod receipt;
+mod removal;
 mod scan;
 mod staging;
 mod stream;
 mod synthetic;
 mod unpack;
 
-pub use entry::Refusal;
+pub use entry::{Entry, Refusal};
 pub use error::PayloadError;
+pub use folders::create_durable;
 pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input};
 pub use pack::Packer;
+pub use receipt::{Receipt, Standing};
+pub use removal::remove;
 pub use scan::Content;
-pub use staging::{is_staging_name, remove, sweep};
+pub use staging::{is_hidden_beside, sweep};
+pub(crate) use stream::check_output;
 pub(crate) use stream::joined;
 pub use stream::{FileSink, FileSource, Sink, Source, destination};
 pub use synthetic::Synthetic;

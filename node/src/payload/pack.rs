@@ -7,11 +7,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
 use super::entry::{Entry, Kind, Mtime};
 use super::error::PayloadError;
-use super::scan::{Content, Found, Walk, open_regular, walk};
+use super::scan::{Content, Found, Walk};
 
 /// Reads a message from its files, and holds them to what was measured.
 pub struct Packer {
@@ -39,7 +40,7 @@ impl Packer {
     /// Begins a message that [`Content::measure`] found to be `expected_bytes` long.
     pub fn open(content: &Content, expected_bytes: u64) -> Result<Self, PayloadError> {
         let mut packer = Self {
-            walk: walk(content),
+            walk: Walk::of(content),
             content: content.path().to_owned(),
             expected_bytes,
             begun_bytes: 0,
@@ -90,7 +91,8 @@ impl Packer {
             }
             return Ok(false);
         };
-        let Found { entry, source } = found.map_err(as_change)?;
+        let found = found.map_err(as_change)?;
+        let entry = &found.entry;
         // Checked before any of the entry is given out, so that the total is kept.
         self.begun_bytes = entry
             .message_bytes()
@@ -100,8 +102,10 @@ impl Packer {
         self.head = entry.encode();
         self.head_sent = 0;
         if let Kind::File { size } = entry.kind {
+            let file = self.walk.open(&found).map_err(as_change)?;
+            let Found { entry, source } = found;
             let body = Body {
-                file: open_regular(&source).map_err(as_change)?,
+                file,
                 source,
                 entry,
                 remaining: size,
@@ -133,13 +137,10 @@ impl Body {
     /// Whether the open file still is what its entry says. After the last byte this
     /// finds a file that grew, or was overwritten in place.
     fn check_unchanged(&self) -> Result<(), PayloadError> {
-        let metadata = self
-            .file
-            .metadata()
-            .map_err(PayloadError::io("read", &self.source))?;
-        let unchanged = metadata.is_file()
-            && metadata.len() == self.entry.size()
-            && Mtime::of(&metadata) == self.entry.mtime;
+        let found = fstat(&self.file).map_err(PayloadError::io("read", &self.source))?;
+        let unchanged = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+            && found.st_size as u64 == self.entry.size()
+            && Mtime::of(&found) == self.entry.mtime;
         if unchanged {
             Ok(())
         } else {

@@ -4,16 +4,17 @@
 //! reads the content of a file ([`super::Packer`] does) or decides whose message
 //! it is ([`super::read_input_dir`], [`super::deal`]).
 
-use std::fs::{self, File, FileType, Metadata};
-use std::io;
-use std::iter;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
-use walkdir::WalkDir;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 
-use super::entry::{Entry, Kind, Mtime, Refusal, Remembered};
+use super::cursor::{Cursor, Listing};
+use super::entry::{Entry, Kind, Mtime, Refusal};
 use super::error::PayloadError;
 
 /// What a message is made of.
@@ -26,7 +27,7 @@ pub enum Content {
         /// The directory; it is not itself part of the message.
         base: PathBuf,
         /// Regular files and symlinks, relative to `base`, sorted, none twice.
-        files: Vec<PathBuf>,
+        files: Arc<[PathBuf]>,
     },
 }
 
@@ -41,21 +42,25 @@ impl Content {
     /// The exact length of the message in bytes, once all of it is known to be
     /// readable and fit to be sent.
     pub fn measure(&self) -> Result<u64, PayloadError> {
+        self.measure_telling(&|| {})
+    }
+
+    /// The same; tells of each entry that it gets on.
+    pub(super) fn measure_telling(&self, tell: &dyn Fn()) -> Result<u64, PayloadError> {
         let mut bytes: u64 = 0;
-        let mut remembered = Remembered::default();
-        for found in walk(self) {
-            let Found { entry, source } = found?;
-            if let Kind::File { .. } = entry.kind {
+        let mut walk = Walk::of(self);
+        while let Some(found) = walk.next() {
+            let found = found?;
+            if let Kind::File { .. } = found.entry.kind {
                 // The only check of permissions that no file system or user escapes.
-                open_regular(&source)?;
+                walk.open(&found)?;
             }
-            remembered
-                .add(&entry)
-                .map_err(|why| PayloadError::refused(&source, why))?;
-            bytes = entry
+            bytes = found
+                .entry
                 .message_bytes()
                 .and_then(|more| bytes.checked_add(more))
-                .ok_or(PayloadError::TooLong { path: source })?;
+                .ok_or(PayloadError::TooLong { path: found.source })?;
+            tell();
         }
         Ok(bytes)
     }
@@ -69,127 +74,224 @@ pub(super) struct Found {
     pub source: PathBuf,
 }
 
-/// The entries of a message in the order in which they are sent: each directory
-/// before what is in it, by name. Holds one listing per level in memory.
-pub(super) type Walk = Box<dyn Iterator<Item = Result<Found, PayloadError>> + Send>;
-
-pub(super) fn walk(content: &Content) -> Walk {
-    match content {
-        Content::Entry(root) => Box::new(walk_below(root)),
-        Content::Dealt { base, files } => Box::new(walk_dealt(base.clone(), files.clone())),
-    }
-}
-
-/// `root` and everything below it; symlinks are not followed.
-pub(super) fn walk_below(
-    root: &Path,
-) -> impl Iterator<Item = Result<Found, PayloadError>> + Send + use<> {
-    let base = root.to_owned();
-    WalkDir::new(root)
-        .follow_root_links(false)
-        .sort_by_file_name()
-        .into_iter()
-        .map(move |item| {
-            let source = item.map_err(|error| walk_error(error, &base))?.into_path();
-            // Everything that is found below `base` begins with it.
-            let path = source.strip_prefix(&base).unwrap_or(&source).to_owned();
-            examine(source, path)
-        })
-}
-
-fn walk_error(error: walkdir::Error, base: &Path) -> PayloadError {
-    let path = error.path().unwrap_or(base).to_owned();
-    // The only other cause is a loop of links, and none are followed.
-    let source = error.into_io_error().unwrap_or(io::ErrorKind::Other.into());
-    PayloadError::io("read", &path)(source)
-}
-
-fn walk_dealt(
+/// The entries of a message in the order in which they are sent: depth first, each directory
+/// before what is in it, by name. Symlinks are not followed. Holds one directory open, and of
+/// each one above it the names that are still to come.
+pub(super) struct Walk {
     base: PathBuf,
-    files: Vec<PathBuf>,
-) -> impl Iterator<Item = Result<Found, PayloadError>> + Send {
-    let root = Found {
-        entry: Entry::dealt_root(),
-        source: base.clone(),
-    };
-    let mut last_parent = PathBuf::new();
-    let below = files.into_iter().flat_map(move |file| {
-        // Since the files are sorted, what is below one directory stands together:
-        // a directory that does not contain the last file was not sent yet.
-        let parent = file.parent().unwrap_or(Path::new(""));
-        let mut steps: Vec<PathBuf> = parent
-            .ancestors()
-            .take_while(|directory| !last_parent.starts_with(directory))
-            .map(Path::to_owned)
-            .collect();
-        steps.reverse();
-        last_parent = parent.to_owned();
-        steps.push(file);
-        let base = base.clone();
-        steps
-            .into_iter()
-            .map(move |path| examine(base.join(&path), path))
-    });
-    iter::once(Ok(root)).chain(below)
+    state: State,
 }
 
-/// Makes an entry of what stands at `source`, or says why that cannot be sent.
-pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<Found, PayloadError> {
-    let metadata = fs::symlink_metadata(&source).map_err(PayloadError::io("read", &source))?;
-    let kind = kind_of(&metadata, &source)?;
-    let entry = Entry {
-        path,
-        kind,
-        mode: metadata.permissions().mode() & 0o777,
-        mtime: Mtime::of(&metadata),
-    };
-    match entry.check() {
-        Ok(()) => Ok(Found { entry, source }),
-        Err(why) => Err(PayloadError::refused(&source, why)),
-    }
+enum State {
+    /// The root comes first; of a dealt message, with the files that it has.
+    Begun(Option<Arc<[PathBuf]>>),
+    /// The root was all there is.
+    AtFile,
+    /// Everything, by the listings of the directories from the root down to the cursor.
+    Below(Cursor, Vec<Listing>),
+    /// These files, from that one on, and the directories on the way to them.
+    Dealt(Cursor, Arc<[PathBuf]>, usize),
 }
 
-/// Opens a regular file for reading. Should something else stand there by now,
-/// this neither follows a symlink nor waits for a fifo's writer.
-pub(super) fn open_regular(source: &Path) -> Result<File, PayloadError> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::open(source, flags, Mode::empty())
-        .map(File::from)
-        .map_err(PayloadError::io("read", source))
-}
+impl Iterator for Walk {
+    type Item = Result<Found, PayloadError>;
 
-impl Mtime {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Self {
-            seconds: metadata.mtime(),
-            // Below 10^9, as the kernel has it.
-            nanos: metadata.mtime_nsec() as u32,
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.state {
+            State::Begun(files) => {
+                let files = files.take();
+                Some(self.begin(files))
+            }
+            State::AtFile => None,
+            State::Below(cursor, listings) => next_below(&self.base, cursor, listings),
+            State::Dealt(cursor, files, next) => next_dealt(&self.base, cursor, files, next),
         }
     }
 }
 
-fn kind_of(metadata: &Metadata, source: &Path) -> Result<Kind, PayloadError> {
-    let file_type = metadata.file_type();
-    if file_type.is_file() {
-        let size = metadata.len();
-        Ok(Kind::File { size })
-    } else if file_type.is_dir() {
-        Ok(Kind::Directory)
-    } else if file_type.is_symlink() {
-        let target = fs::read_link(source).map_err(PayloadError::io("read", source))?;
-        Ok(Kind::Symlink { target })
-    } else {
-        let why = Refusal::Special(special(file_type));
-        Err(PayloadError::refused(source, why))
+impl Walk {
+    pub fn of(content: &Content) -> Self {
+        let files = match content {
+            Content::Entry(_) => None,
+            Content::Dealt { files, .. } => Some(files.clone()),
+        };
+        Self {
+            base: content.path().to_owned(),
+            state: State::Begun(files),
+        }
+    }
+
+    fn begin(&mut self, files: Option<Arc<[PathBuf]>>) -> Result<Found, PayloadError> {
+        let base = self.base.clone();
+        let unread = || PayloadError::io("read", &self.base);
+        let root = match files.is_some() {
+            true => Found {
+                entry: Entry::dealt_root(),
+                source: base,
+            },
+            false => examine(base, PathBuf::new())?,
+        };
+        self.state = match (files, &root.entry.kind) {
+            (Some(files), _) => {
+                let cursor = Cursor::open(&self.base).map_err(unread())?;
+                State::Dealt(cursor, files, 0)
+            }
+            (None, Kind::Directory) => {
+                let cursor = Cursor::open(&self.base).map_err(unread())?;
+                let listing = cursor.list().map_err(unread())?;
+                State::Below(cursor, vec![listing])
+            }
+            (None, _) => State::AtFile,
+        };
+        Ok(root)
+    }
+
+    /// Opens the regular file that was found last.
+    pub fn open(&self, found: &Found) -> Result<File, PayloadError> {
+        match (&self.state, found.entry.path.file_name()) {
+            (State::Below(cursor, _) | State::Dealt(cursor, ..), Some(name)) => {
+                open_regular(cursor.here(), Path::new(name), &found.source)
+            }
+            _ => open_regular(CWD, &found.source, &found.source),
+        }
     }
 }
 
-fn special(file_type: FileType) -> &'static str {
-    if file_type.is_fifo() {
-        "a fifo"
-    } else if file_type.is_socket() {
-        "a socket"
-    } else {
-        "a device"
+/// Opens a regular file for reading, whose path is `source`, by its path from a directory.
+/// Should something else stand there by now, this neither follows a symlink nor waits for a
+/// fifo's writer.
+pub(super) fn open_regular(
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    source: &Path,
+) -> Result<File, PayloadError> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat(directory, path, flags, Mode::empty());
+    opened
+        .map(File::from)
+        .map_err(PayloadError::io("read", source))
+}
+
+fn next_below(
+    base: &Path,
+    cursor: &mut Cursor,
+    listings: &mut Vec<Listing>,
+) -> Option<Result<Found, PayloadError>> {
+    loop {
+        if let Some(name) = listings.last_mut()?.next() {
+            let found = step(base, cursor, &name).and_then(|found| {
+                if found.entry.kind == Kind::Directory {
+                    let listing = cursor.list();
+                    listings.push(listing.map_err(PayloadError::io("read", &found.source))?);
+                }
+                Ok(found)
+            });
+            return Some(found);
+        }
+        listings.pop();
+        if !listings.is_empty()
+            && let Err(fault) = leave(base, cursor)
+        {
+            return Some(Err(fault));
+        }
+    }
+}
+
+/// Since the files are sorted, what is below one directory stands together.
+fn next_dealt(
+    base: &Path,
+    cursor: &mut Cursor,
+    files: &[PathBuf],
+    next: &mut usize,
+) -> Option<Result<Found, PayloadError>> {
+    let file = files.get(*next)?;
+    let parent = file.parent().unwrap_or(Path::new(""));
+    while !parent.starts_with(cursor.path()) {
+        if let Err(fault) = leave(base, cursor) {
+            return Some(Err(fault));
+        }
+    }
+    let Some(name) = cursor.next_towards(parent) else {
+        *next += 1;
+        return Some(step(base, cursor, file.file_name()?));
+    };
+    Some(
+        step(base, cursor, name).and_then(|found| match found.entry.kind {
+            Kind::Directory => Ok(found),
+            _ => Err(PayloadError::changed(&found.source)),
+        }),
+    )
+}
+
+/// What stands there by this name; into a directory, the cursor goes.
+fn step(base: &Path, cursor: &mut Cursor, name: &OsStr) -> Result<Found, PayloadError> {
+    let path = cursor.path().join(name);
+    let found = look(cursor.here(), name, base.join(&path), path)?;
+    if found.entry.kind == Kind::Directory {
+        let entered = cursor.enter(name);
+        entered.map_err(PayloadError::io("read", &found.source))?;
+    }
+    Ok(found)
+}
+
+fn leave(base: &Path, cursor: &mut Cursor) -> Result<(), PayloadError> {
+    let left = cursor.leave();
+    let above = left.map_err(|error| (base.join(cursor.path()), error));
+    above
+        .map(drop)
+        .map_err(|(path, error)| PayloadError::io("read", &path)(error))
+}
+
+/// Makes an entry of what stands at `source`, or says why that cannot be sent.
+pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<Found, PayloadError> {
+    let name = source.clone();
+    look(CWD, name.as_os_str(), source, path)
+}
+
+/// The same of what has this name in a directory.
+fn look(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    source: PathBuf,
+    path: PathBuf,
+) -> Result<Found, PayloadError> {
+    let unread = || PayloadError::io("read", &source);
+    let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(unread())?;
+    let refused = |why| PayloadError::refused(&source, why);
+    let kind = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => Kind::File {
+            // Never negative.
+            size: found.st_size as u64,
+        },
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => {
+            let target = readlinkat(directory, name, Vec::new()).map_err(unread())?;
+            Kind::Symlink {
+                target: OsString::from_vec(target.into_bytes()).into(),
+            }
+        }
+        FileType::Fifo => return Err(refused(Refusal::Special("a fifo"))),
+        FileType::Socket => return Err(refused(Refusal::Special("a socket"))),
+        _ => return Err(refused(Refusal::Special("a device"))),
+    };
+    let entry = Entry {
+        path,
+        kind,
+        mode: found.st_mode & 0o777,
+        mtime: Mtime::of(&found),
+    };
+    match entry.check() {
+        Ok(()) => Ok(Found { entry, source }),
+        Err(why) => Err(refused(why)),
+    }
+}
+
+impl Mtime {
+    pub(super) fn of(found: &Stat) -> Self {
+        Self {
+            seconds: found.st_mtime,
+            // Below 10^9, as the kernel has it.
+            nanos: found.st_mtime_nsec as u32,
+        }
     }
 }

@@ -3,25 +3,41 @@
 //!
 //! What is written there is the business of [`super::Unpacker`].
 
-use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use flitcast_proto::PeId;
+use rustix::fs::{CWD, RenameFlags, fsync, renameat_with};
 use rustix::io::Errno;
 
 use super::error::PayloadError;
+use super::receipt::{self, Receipt, Standing};
+use super::removal::remove;
 
-const PREFIX: &[u8] = b".flitcast-";
-const SUFFIX: &[u8] = b".partial";
-const NONCE_DIGITS: usize = 16;
+const PREFIX: &str = ".flitcast-";
+const SUFFIX: &str = ".partial";
+const ID_DIGITS: usize = 16;
 
-/// Whether this is the name of a message that is not, or never was, complete.
-pub fn is_staging_name(name: &OsStr) -> bool {
-    nonce_of(name).is_some()
+/// Whether this is the name of a hidden file beside M_i's place: of what is staged for it,
+/// or of a receipt of it, whosever they are.
+pub fn is_hidden_beside(name: &OsStr, pe: PeId) -> bool {
+    let is_it = |suffix| {
+        id_of(name, suffix).is_some_and(|(_, entry)| entry == format!("p{}", pe.0).as_bytes())
+    };
+    is_it(SUFFIX) || is_it(receipt::SUFFIX)
+}
+
+/// The name of a file that belongs to the entry `name` in its directory, in the business of
+/// what `id` names.
+pub(super) fn hidden_name(id: u64, name: &OsStr, suffix: &str) -> OsString {
+    let mut hidden = OsString::from(format!("{PREFIX}{id:016x}-"));
+    hidden.push(name);
+    hidden.push(suffix);
+    hidden
 }
 
 /// Removes what the run with this nonce left in an output directory when it was
@@ -35,7 +51,7 @@ pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
     };
     for entry in listing {
         let entry = entry.map_err(PayloadError::io("read the directory", output))?;
-        if nonce_of(&entry.file_name()) == Some(nonce) {
+        if id_of(&entry.file_name(), SUFFIX).is_some_and(|(id, _)| id == nonce) {
             let leftover = entry.path();
             remove(&leftover).map_err(PayloadError::io("remove", &leftover))?;
         }
@@ -43,12 +59,15 @@ pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
     Ok(())
 }
 
-fn nonce_of(name: &OsStr) -> Option<u64> {
-    let inner = name.as_bytes().strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    let (digits, rest) = inner.split_at_checked(NONCE_DIGITS)?;
+/// What a hidden name is made of: the id, and the entry that it stands beside.
+fn id_of<'a>(name: &'a OsStr, suffix: &str) -> Option<(u64, &'a [u8])> {
+    let inner = name.as_bytes().strip_prefix(PREFIX.as_bytes())?;
+    let inner = inner.strip_suffix(suffix.as_bytes())?;
+    let (digits, rest) = inner.split_at_checked(ID_DIGITS)?;
     let digits = str::from_utf8(digits).ok()?;
-    let nonce = u64::from_str_radix(digits, 16).ok()?;
-    (rest.starts_with(b"-") && digits == format!("{nonce:016x}")).then_some(nonce)
+    let id = u64::from_str_radix(digits, 16).ok()?;
+    let entry = rest.strip_prefix(b"-")?;
+    (digits == format!("{id:016x}")).then_some((id, entry))
 }
 
 /// Owns a staging name. Whatever stands there in the end is removed: a message
@@ -58,26 +77,29 @@ pub(super) struct Staging {
     path: PathBuf,
     parent: PathBuf,
     destination: PathBuf,
+    /// By which the entry that is published will be known.
+    receipt: Receipt,
     /// Whether what stands at `path` is ours to remove.
     claimed: bool,
 }
 
 impl Staging {
-    /// Chooses a name; nothing is created.
-    pub fn beside(destination: PathBuf, nonce: u64) -> Result<Self, PayloadError> {
+    /// Chooses a name; nothing is created. What is published belongs to `undertaking`.
+    pub fn beside(
+        destination: PathBuf,
+        nonce: u64,
+        undertaking: u64,
+    ) -> Result<Self, PayloadError> {
         let Some(name) = destination.file_name() else {
             return Err(PayloadError::Unnamed { path: destination });
         };
-        let mut hidden = PREFIX.to_vec();
-        hidden.extend_from_slice(format!("{nonce:016x}-").as_bytes());
-        hidden.extend_from_slice(name.as_bytes());
-        hidden.extend_from_slice(SUFFIX);
         let parent = match destination.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
         };
         Ok(Self {
-            path: parent.join(OsStr::from_bytes(&hidden)),
+            path: parent.join(hidden_name(nonce, name, SUFFIX)),
+            receipt: Receipt::named(&parent, name, &destination, undertaking),
             parent,
             destination,
             claimed: false,
@@ -97,28 +119,36 @@ impl Staging {
         self.claimed = true;
     }
 
-    /// Moves the message to its destination, and returns when that is durable.
+    /// Moves the message to its destination, and returns when that is durable. What this
+    /// undertaking itself has put there gives way; all else only if it is to be replaced.
     pub fn publish(self, replace: bool) -> Result<(), PayloadError> {
-        let moved = if replace {
+        let gives_way = replace || self.receipt.look()? == Standing::Delivered;
+        self.receipt.write(&self.path)?;
+        let moved = if gives_way {
             self.exchange()
         } else {
             self.move_to_free()
         };
-        moved.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => self.exists(),
-            _ => PayloadError::io("move the finished message to", &self.destination)(error),
-        })?;
+        if let Err(error) = moved {
+            // It is for what will never be there, and so would only lie about.
+            if let Err(error) = self.receipt.remove() {
+                tracing::warn!(%error, "a receipt is left");
+            }
+            return Err(match error.kind() {
+                io::ErrorKind::AlreadyExists => self.exists(),
+                _ => PayloadError::io("move the finished message to", &self.destination)(error),
+            });
+        }
         File::open(&self.parent)
-            .and_then(|parent| sync_directory(&parent))
+            .and_then(|parent| sync_directory(parent.as_fd()))
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
-    /// Fails if the destination is taken.
+    /// Fails if the destination is taken by what this undertaking has not put there.
     pub fn check_free(&self) -> Result<(), PayloadError> {
-        match is_free(&self.destination) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(self.exists()),
-            Err(error) => Err(PayloadError::io("look at", &self.destination)(error)),
+        match self.receipt.look()? {
+            Standing::Nothing | Standing::Delivered => Ok(()),
+            Standing::Another => Err(self.exists()),
         }
     }
 
@@ -196,11 +226,11 @@ impl Drop for Staging {
 }
 
 /// Makes the names in a directory durable.
-pub(super) fn sync_directory(directory: &File) -> io::Result<()> {
-    match directory.sync_all() {
+pub(super) fn sync_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
+    match fsync(directory) {
         // What file systems answer that have no such thing for directories.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
+        Err(Errno::INVAL) => Ok(()),
+        synced => Ok(synced?),
     }
 }
 
@@ -216,42 +246,14 @@ fn is_free(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes a file or a whole tree, read-only directories included, if it is there.
-pub fn remove(path: &Path) -> io::Result<()> {
-    let is_dir = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata.is_dir(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if !is_dir {
-        return fs::remove_file(path);
-    }
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path)?;
-            fs::remove_dir_all(path)
-        }
-        removed => removed,
-    }
-}
-
-/// Lets us into every directory of a tree.
-fn open_up(directory: &Path) -> io::Result<()> {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-    let below = |entry: DirEntry| match entry.file_type()?.is_dir() {
-        true => open_up(&entry.path()),
-        false => Ok(()),
-    };
-    fs::read_dir(directory)?.try_for_each(|entry| below(entry?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     /// A finished message for `dir/p3`, holding "new".
     fn staged(dir: &Path) -> Staging {
-        let mut staging = Staging::beside(dir.join("p3"), 7).expect("it has a name");
+        let mut staging = Staging::beside(dir.join("p3"), 7, 8).expect("it has a name");
         fs::write(staging.path(), "new").expect("the directory is there");
         staging.claim();
         staging
@@ -274,22 +276,29 @@ mod tests {
 
     #[test]
     fn staging_names() {
-        let staging = Staging::beside("out/p3".into(), 0xab).expect("it has a name");
+        let staging = Staging::beside("out/p3".into(), 0xab, 0xcd).expect("it has a name");
         let expected = Path::new("out/.flitcast-00000000000000ab-p3.partial");
         assert_eq!(staging.path(), expected);
-        assert!(is_staging_name(expected.file_name().expect("it has one")));
+        assert!(is_hidden_beside(
+            staging.path().file_name().expect("it has one"),
+            PeId(3)
+        ));
+        let receipt = ".flitcast-00000000000000cd-p3.receipt";
+        assert!(is_hidden_beside(OsStr::new(receipt), PeId(3)));
         for other in [
             "p3",
             ".flitcast-p3.partial",
+            ".flitcast-00000000000000ab-p33.partial",
+            ".flitcast-00000000000000cd-p.receipt",
             ".flitcast-00000000000000ab-p3",
             ".flitcast-00000000000000ab-p3.replaced",
             ".flitcast-00000000000000AB-p3.partial",
             ".flitcast-+0000000000000ab-p3.partial",
         ] {
-            assert!(!is_staging_name(OsStr::new(other)), "{other}");
+            assert!(!is_hidden_beside(OsStr::new(other), PeId(3)), "{other}");
         }
-        assert!(Staging::beside("/".into(), 0).is_err());
-        assert!(Staging::beside("out/..".into(), 0).is_err());
+        assert!(Staging::beside("/".into(), 0, 0).is_err());
+        assert!(Staging::beside("out/..".into(), 0, 0).is_err());
     }
 
     #[test]
@@ -328,23 +337,6 @@ mod tests {
         assert!(staged(dir.path()).exchange_in_steps().is_err());
         assert_eq!(names(dir.path()), [aside, "p3"]);
         assert_eq!(fs::read(dir.path().join("p3"))?, b"old");
-        Ok(())
-    }
-
-    #[test]
-    fn tree_without_permissions_is_removed() -> io::Result<()> {
-        let dir = tempfile::tempdir()?;
-        let tree = dir.path().join("tree");
-        fs::create_dir_all(tree.join("a/b"))?;
-        for locked in ["a/b", "a", ""] {
-            fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0o000))?;
-        }
-        // What `remove` resorts to for users who are not root.
-        open_up(&tree)?;
-        let mode = fs::metadata(tree.join("a/b"))?.permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-        remove(&tree)?;
-        assert!(is_free(&tree)?);
         Ok(())
     }
 }

@@ -1,14 +1,18 @@
 //! Messages as the round reads and writes them: one flit at a time, the disk a
 //! block ahead or behind on another thread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::entry::PATH_BYTES_MAX;
+use super::staging::Staging;
 use super::synthetic::Synthetic;
-use super::{Content, Packer, PayloadError, Unpacker};
+use super::{Content, Packer, PayloadError, Unpacker, create_durable};
 use crate::limits::DISK_BLOCK_BYTES;
+use crate::pulse::Pulse;
 
 /// Where the bytes of an outgoing message come from.
 pub enum Source {
@@ -118,13 +122,19 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Starts to stage a message for `destination`.
-    pub fn create(destination: PathBuf, replace: bool, nonce: u64) -> FileSink {
+    /// Starts to stage a message for `destination`, as [`Unpacker::create`] does.
+    pub fn create(
+        destination: PathBuf,
+        replace: bool,
+        nonce: u64,
+        undertaking: u64,
+        pulse: Arc<Pulse>,
+    ) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = destination.parent() {
-                std::fs::create_dir_all(output).map_err(PayloadError::io("create", output))?;
+                create_durable(output).map_err(PayloadError::io("create", output))?;
             }
-            let unpacker = Unpacker::create(destination, replace, nonce)?;
+            let unpacker = Unpacker::create(destination, replace, nonce, undertaking, pulse)?;
             Ok((unpacker, Vec::new()))
         });
         FileSink {
@@ -160,8 +170,20 @@ impl FileSink {
 }
 
 /// A file sink's destination for M_i.
-pub fn destination(output: &std::path::Path, pe: PeId) -> PathBuf {
+pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
+}
+
+/// That what arrives in `output` can be staged there, before anything is sent. What is in a
+/// message needs no path from there; it is the message itself that does.
+pub(crate) fn check_output(output: &Path, last: PeId) -> Result<(), PayloadError> {
+    let staged = Staging::beside(destination(output, last), 0, 0)?;
+    match staged.path().as_os_str().len() {
+        ..=PATH_BYTES_MAX => Ok(()),
+        _ => Err(PayloadError::OutputTooLong {
+            path: output.to_owned(),
+        }),
+    }
 }
 
 /// What a blocking task returned. It is never cancelled; if it panicked, so do we.

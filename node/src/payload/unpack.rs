@@ -1,20 +1,29 @@
 //! Writes a message made of files, as its bytes come in.
 //!
 //! The sender is not trusted. Names are checked before they reach the file system
-//! ([`super::entry`]), everything is created anew below a directory of ours, and
-//! symlinks are made last, so that nothing is ever written through one. Where the
-//! message goes when it is whole is [`super::staging`]'s business.
+//! ([`super::entry`]), and everything is created anew, by its name alone, in a directory
+//! of ours that is held open; so nothing is ever written through a symlink, and no path is
+//! too long. Entries come depth first: a directory is finished as soon as the next entry
+//! stands outside of it, and of all that came before, only the directories on the way to
+//! that entry are remembered. Where the message goes when it is whole is
+//! [`super::staging`]'s business.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Mode, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{fchmod, futimens, mkdirat, openat, statat, symlinkat, utimensat};
 
-use super::entry::{ENTRY_BYTES_MAX, Entry, Kind, Mtime, Refusal, Remembered};
+use super::cursor::Cursor;
+use super::entry::{ENTRY_BYTES_MAX, Entry, Kind, Mtime, Refusal};
 use super::error::PayloadError;
+use super::holes::NewFile;
 use super::staging::{Staging, sync_directory};
+use crate::pulse::Pulse;
 
 /// What the bytes of a length up to [`ENTRY_BYTES_MAX`] can take.
 const PREFIX_BYTES_MAX: usize = 3;
@@ -24,6 +33,8 @@ const PREFIX_BYTES_MAX: usize = 3;
 pub struct Unpacker {
     staging: Staging,
     replace: bool,
+    /// Told of each entry that is finished: what the disk is doing shows nowhere else.
+    pulse: Arc<Pulse>,
     /// After an error: what is staged is not the message.
     broken: bool,
     root: Root,
@@ -31,36 +42,47 @@ pub struct Unpacker {
     head: Vec<u8>,
     /// The regular file whose content comes next.
     body: Option<Body>,
-    /// In the order of the message: each directory before those in it.
-    directories: Vec<Entry>,
-    symlinks: Vec<Symlink>,
-    remembered: Remembered,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Root {
     Awaited,
     File,
-    Directory,
+    Directory(Unfinished),
+}
+
+/// The directories on the way to what comes next.
+struct Unfinished {
+    cursor: Cursor,
+    /// What becomes of each, the root first.
+    entries: Vec<Attributes>,
+}
+
+/// What is told of an entry last, since writing to it would change that again.
+#[derive(Clone, Copy)]
+struct Attributes {
+    mode: u32,
+    mtime: Option<Mtime>,
 }
 
 struct Body {
-    file: File,
+    file: NewFile,
     entry: Entry,
-    remaining: u64,
-}
-
-struct Symlink {
-    path: PathBuf,
-    target: PathBuf,
-    mtime: Mtime,
+    size: u64,
 }
 
 impl Unpacker {
     /// For a message that becomes `destination`, whose parent directory must be
-    /// there. Of one output directory, each destination has one Unpacker at a time.
-    pub fn create(destination: PathBuf, replace: bool, nonce: u64) -> Result<Self, PayloadError> {
-        let staging = Staging::beside(destination, nonce)?;
+    /// there. Of one output directory, each destination has one Unpacker at a time. What
+    /// `undertaking` itself has put there gives way, and what else there is only if it is to
+    /// be replaced.
+    pub fn create(
+        destination: PathBuf,
+        replace: bool,
+        nonce: u64,
+        undertaking: u64,
+        pulse: Arc<Pulse>,
+    ) -> Result<Self, PayloadError> {
+        let staging = Staging::beside(destination, nonce, undertaking)?;
         staging.check_parent()?;
         if !replace {
             // Again at commit; but now no round has been wasted yet.
@@ -69,13 +91,11 @@ impl Unpacker {
         Ok(Self {
             staging,
             replace,
+            pulse,
             broken: false,
             root: Root::Awaited,
             head: Vec::new(),
             body: None,
-            directories: Vec::new(),
-            symlinks: Vec::new(),
-            remembered: Remembered::default(),
         })
     }
 
@@ -93,9 +113,15 @@ impl Unpacker {
         let Some(body) = &self.body else {
             return Ok(());
         };
-        let look = || match body.file.metadata()?.nlink() {
-            // Not all file systems count: there it is the path that tells.
-            0 => fs::symlink_metadata(self.place(&body.entry.path)).map(|_| ()),
+        let look = || match body.file.file().metadata()?.nlink() {
+            // Not all file systems count: there it is the name that tells.
+            0 => match (&self.root, body.entry.path.file_name()) {
+                (Root::Directory(open), Some(name)) => {
+                    let found = statat(open.cursor.here(), name, AtFlags::SYMLINK_NOFOLLOW);
+                    found.map(|_| ()).map_err(io::Error::from)
+                }
+                _ => fs::symlink_metadata(self.staging.path()).map(|_| ()),
+            },
             _ => Ok(()),
         };
         look().map_err(|error| self.io("write", &body.entry.path, error))
@@ -113,20 +139,17 @@ impl Unpacker {
     }
 
     /// Makes the message visible at its destination, and returns when that is durable.
-    pub fn commit(self) -> Result<(), PayloadError> {
+    pub fn commit(mut self) -> Result<(), PayloadError> {
         let mid_entry = self.body.is_some() || !self.head.is_empty();
-        if self.broken || mid_entry || self.root == Root::Awaited {
+        if self.broken || mid_entry || matches!(self.root, Root::Awaited) {
             return Err(PayloadError::Incomplete {
                 destination: self.staging.destination().to_owned(),
             });
         }
-        for symlink in &self.symlinks {
-            self.make_symlink(symlink)?;
-        }
-        // Deepest first: a directory's mode may lock us out of it, and whatever is
-        // made in it touches its time.
-        for directory in self.directories.iter().rev() {
-            self.finish_directory(directory)?;
+        while let Root::Directory(open) = &self.root
+            && !open.entries.is_empty()
+        {
+            self.leave()?;
         }
         self.staging.publish(self.replace)
     }
@@ -136,14 +159,13 @@ impl Unpacker {
         let Some(mut body) = self.body.take() else {
             return Ok(bytes);
         };
-        let most =
-            usize::try_from(body.remaining).map_or(bytes.len(), |left| left.min(bytes.len()));
+        let remaining = body.size - body.file.bytes();
+        let most = usize::try_from(remaining).map_or(bytes.len(), |left| left.min(bytes.len()));
         let (content, rest) = bytes.split_at(most);
         body.file
-            .write_all(content)
+            .write(content)
             .map_err(|error| self.io("write", &body.entry.path, error))?;
-        body.remaining -= most as u64;
-        if body.remaining == 0 {
+        if body.file.bytes() == body.size {
             self.finish_file(&body)?;
         } else {
             self.body = Some(body);
@@ -188,38 +210,91 @@ impl Unpacker {
     }
 
     fn begin(&mut self, entry: Entry) -> Result<(), PayloadError> {
-        self.check_place(&entry)
-            .and_then(|()| self.remembered.add(&entry))
-            .map_err(|why| PayloadError::refused(&entry.path, why))?;
-        match &entry.kind {
-            Kind::File { size } => self.begin_file(*size, entry),
-            Kind::Directory => self.begin_directory(entry),
-            Kind::Symlink { target } => self.begin_symlink(&entry, target.clone()),
+        let refused = |why| Err(PayloadError::refused(&entry.path, why));
+        match (&self.root, entry.is_root()) {
+            (Root::Awaited, true) => self.begin_root(entry),
+            (Root::Awaited, false) => refused(Refusal::BeforeRoot),
+            (Root::File, false) => refused(Refusal::BesideFile),
+            (_, true) => refused(Refusal::Duplicate),
+            (Root::Directory(_), false) => {
+                self.go_to_parent(&entry.path)?;
+                self.begin_here(entry)
+            }
         }
     }
 
-    fn check_place(&self, entry: &Entry) -> Result<(), Refusal> {
-        match (self.root, entry.is_root()) {
-            (Root::Awaited, true) | (Root::Directory, false) => Ok(()),
-            (Root::Awaited, false) => Err(Refusal::BeforeRoot),
-            (Root::File, false) => Err(Refusal::BesideFile),
-            (_, true) => Err(Refusal::Duplicate),
+    fn begin_root(&mut self, entry: Entry) -> Result<(), PayloadError> {
+        let staged = self.staging.path().to_owned();
+        let create = || PayloadError::io("create", &staged);
+        match entry.kind {
+            Kind::File { size } => {
+                let mut made = OpenOptions::new();
+                let made = made.write(true).create_new(true).mode(0o600).open(&staged);
+                let file = made.map_err(create())?;
+                self.staging.claim();
+                self.root = Root::File;
+                self.begin_body(file, entry, size)
+            }
+            // No symlink: that was checked.
+            Kind::Directory | Kind::Symlink { .. } => {
+                // Ours to write to until it is finished, whatever its mode will be.
+                let made = DirBuilder::new().mode(0o700).create(&staged);
+                made.map_err(create())?;
+                self.staging.claim();
+                self.root = Root::Directory(Unfinished {
+                    cursor: Cursor::open(&staged).map_err(create())?,
+                    entries: vec![entry.attributes()],
+                });
+                Ok(())
+            }
         }
     }
 
-    fn begin_file(&mut self, size: u64, entry: Entry) -> Result<(), PayloadError> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(self.place(&entry.path))
-            .map_err(|error| self.misplaced(&entry.path, error))?;
-        self.created(&entry, Root::File);
-        let body = Body {
-            file,
-            entry,
-            remaining: size,
+    /// Finishes directories until the one is reached that an entry stands in.
+    fn go_to_parent(&mut self, path: &Path) -> Result<(), PayloadError> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        while let Root::Directory(open) = &self.root
+            && open.cursor.path() != parent
+        {
+            if open.cursor.is_at_root() || parent.starts_with(open.cursor.path()) {
+                return Err(PayloadError::refused(path, Refusal::NoParent));
+            }
+            self.leave()?;
+        }
+        Ok(())
+    }
+
+    /// Makes an entry of the directory that comes next.
+    fn begin_here(&mut self, entry: Entry) -> Result<(), PayloadError> {
+        let (Root::Directory(open), Some(name)) = (&mut self.root, entry.path.file_name()) else {
+            return Err(PayloadError::refused(&entry.path, Refusal::BeforeRoot));
         };
+        let here = open.cursor.here();
+        match &entry.kind {
+            Kind::File { size } => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let made = openat(here, name, flags, Mode::RUSR | Mode::WUSR);
+                let size = *size;
+                let file = made.map_err(|error| self.not_made(&entry.path, error.into()))?;
+                self.begin_body(file.into(), entry, size)
+            }
+            Kind::Directory => {
+                let made = mkdirat(here, name, Mode::RWXU).map_err(io::Error::from);
+                let entered = made.and_then(|()| open.cursor.enter(name));
+                open.entries.push(entry.attributes());
+                entered.map_err(|error| self.not_made(&entry.path, error))
+            }
+            Kind::Symlink { target } => {
+                let made = symlinkat(target, here, name).map_err(io::Error::from);
+                made.map_err(|error| self.not_made(&entry.path, error))?;
+                self.finish_symlink(&entry)
+            }
+        }
+    }
+
+    fn begin_body(&mut self, file: File, entry: Entry, size: u64) -> Result<(), PayloadError> {
+        let file = NewFile::new(file);
+        let body = Body { file, entry, size };
         if size == 0 {
             return self.finish_file(&body);
         }
@@ -227,89 +302,60 @@ impl Unpacker {
         Ok(())
     }
 
-    fn begin_directory(&mut self, entry: Entry) -> Result<(), PayloadError> {
-        // Ours to write to until the commit, whatever its mode will be.
-        DirBuilder::new()
-            .mode(0o700)
-            .create(self.place(&entry.path))
-            .map_err(|error| self.misplaced(&entry.path, error))?;
-        self.created(&entry, Root::Directory);
-        self.directories.push(entry);
-        Ok(())
-    }
-
-    fn begin_symlink(&mut self, entry: &Entry, target: PathBuf) -> Result<(), PayloadError> {
-        let parent = entry.path.parent().unwrap_or(Path::new(""));
-        match fs::symlink_metadata(self.place(parent)) {
-            Ok(metadata) if metadata.is_dir() => {}
-            Ok(_) => return Err(PayloadError::refused(&entry.path, Refusal::NoParent)),
-            Err(error) => return Err(self.misplaced(&entry.path, error)),
-        }
-        self.symlinks.push(Symlink {
-            path: entry.path.clone(),
-            target,
-            mtime: entry.mtime,
-        });
-        Ok(())
-    }
-
-    fn created(&mut self, entry: &Entry, root: Root) {
-        if entry.is_root() {
-            self.root = root;
-            self.staging.claim();
-        }
-    }
-
     fn finish_file(&self, body: &Body) -> Result<(), PayloadError> {
         let finish = || {
+            body.file.finish()?;
+            let file = body.file.file();
             // The mode last but for the sync: writing clears some bits of it.
-            rustix::fs::futimens(&body.file, &timestamps(body.entry.mtime))?;
-            rustix::fs::fchmod(&body.file, Mode::from_raw_mode(body.entry.mode))?;
-            body.file.sync_all()
+            body.entry.attributes().set(file.as_fd())?;
+            file.sync_all()
         };
-        finish().map_err(|error| self.io("finish", &body.entry.path, error))
+        finish().map_err(|error| self.io("finish", &body.entry.path, error))?;
+        self.pulse.worked();
+        Ok(())
     }
 
-    fn finish_directory(&self, entry: &Entry) -> Result<(), PayloadError> {
-        let finish = || {
-            let directory = File::open(self.place(&entry.path))?;
-            if !(entry.is_root() && entry.mtime == Mtime::LEAVE) {
-                rustix::fs::futimens(&directory, &timestamps(entry.mtime))?;
-            }
-            rustix::fs::fchmod(&directory, Mode::from_raw_mode(entry.mode))?;
-            sync_directory(&directory)
-        };
-        finish().map_err(|error| self.io("finish", &entry.path, error))
-    }
-
-    fn make_symlink(&self, symlink: &Symlink) -> Result<(), PayloadError> {
-        let place = self.place(&symlink.path);
-        std::os::unix::fs::symlink(&symlink.target, &place)
-            .map_err(|error| self.misplaced(&symlink.path, error))?;
-        let times = timestamps(symlink.mtime);
-        rustix::fs::utimensat(CWD, &place, &times, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|error| self.io("finish", &symlink.path, error.into()))
-    }
-
-    /// Where the entry of this path is being staged.
-    fn place(&self, path: &Path) -> PathBuf {
-        below(self.staging.path(), path)
-    }
-
-    /// Creating an entry failed: by the message's fault, or by our file system's.
-    fn misplaced(&self, path: &Path, error: io::Error) -> PayloadError {
-        use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound};
-        // The root has no place in the message that could be wrong.
-        if path.as_os_str().is_empty() {
-            return PayloadError::io("create", self.staging.path())(error);
+    fn finish_symlink(&self, entry: &Entry) -> Result<(), PayloadError> {
+        if let (Root::Directory(open), Some(name)) = (&self.root, entry.path.file_name()) {
+            let (here, times) = (open.cursor.here(), timestamps(entry.mtime));
+            utimensat(here, name, &times, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|error| self.io("finish", &entry.path, error.into()))?;
         }
-        match error.kind() {
-            // Or by whoever has removed all of it.
-            NotFound if fs::symlink_metadata(self.staging.path()).is_err() => {
-                self.io("create", path, error)
+        self.pulse.worked();
+        Ok(())
+    }
+
+    /// Finishes the directory that entries were made in, and goes to the one above. The root
+    /// stays open: it has none.
+    fn leave(&mut self) -> Result<(), PayloadError> {
+        let Root::Directory(open) = &mut self.root else {
+            return Ok(());
+        };
+        let path = open.cursor.path().to_owned();
+        let attributes = open.entries.pop();
+        let finish = |directory: BorrowedFd<'_>| {
+            if let Some(attributes) = attributes {
+                attributes.set(directory)?;
             }
-            AlreadyExists => PayloadError::refused(path, Refusal::Duplicate),
-            NotFound | NotADirectory => PayloadError::refused(path, Refusal::NoParent),
+            sync_directory(directory)
+        };
+        let finished = match open.cursor.is_at_root() {
+            true => finish(open.cursor.here()),
+            // Left first: its mode may lock us out of `..`.
+            false => open
+                .cursor
+                .leave()
+                .and_then(|left: OwnedFd| finish(left.as_fd())),
+        };
+        finished.map_err(|error| self.io("finish", &path, error))?;
+        self.pulse.worked();
+        Ok(())
+    }
+
+    /// An entry could not be made: by the message's fault, or by our file system's.
+    fn not_made(&self, path: &Path, error: io::Error) -> PayloadError {
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => PayloadError::refused(path, Refusal::Duplicate),
             _ => self.io("create", path, error),
         }
     }
@@ -317,6 +363,25 @@ impl Unpacker {
     /// Names the path under the destination, which the user knows.
     fn io(&self, action: &'static str, path: &Path, error: io::Error) -> PayloadError {
         PayloadError::io(action, &below(self.staging.destination(), path))(error)
+    }
+}
+
+impl Entry {
+    fn attributes(&self) -> Attributes {
+        let is_left = self.kind == Kind::Directory && self.is_root() && self.mtime == Mtime::LEAVE;
+        Attributes {
+            mode: self.mode,
+            mtime: (!is_left).then_some(self.mtime),
+        }
+    }
+}
+
+impl Attributes {
+    fn set(self, of: BorrowedFd<'_>) -> io::Result<()> {
+        if let Some(mtime) = self.mtime {
+            futimens(of, &timestamps(mtime))?;
+        }
+        Ok(fchmod(of, Mode::from_raw_mode(self.mode))?)
     }
 }
 

@@ -172,7 +172,7 @@ impl Round<'_> {
             Some(place) if self.report.arrivals[place].bytes_total == message.bytes => place,
             _ => return Err(self.out_of_place(from, &message)),
         };
-        let mut sink = self.store.sink(message, self.id);
+        let mut sink = self.store.sink(message);
         let mut hash = Xxh3::new();
         let mut flit = first;
         let mut left = message.bytes;

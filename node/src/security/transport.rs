@@ -7,16 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::pki_types::CertificateDer;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use super::Name;
 use super::believed::Believed;
 use super::explain::{explained, told_of};
-
-/// rustls asks a socket for 4 KiB at a time; a flit of 64 KiB would take 16 reads.
-const READ_AHEAD: usize = 64 * 1024;
+use super::read_ahead::ReadAhead;
 
 /// A connection.
 #[derive(Debug)]
@@ -26,7 +24,7 @@ pub struct Transport(Kind);
 enum Kind {
     Plain(TcpStream),
     /// Boxed: it is large, and links are moved about. With it, whose certificates are believed.
-    Tls(Box<TlsStream<BufReader<TcpStream>>>, Arc<Believed>),
+    Tls(Box<TlsStream<ReadAhead>>, Arc<Believed>),
 }
 
 impl Transport {
@@ -35,22 +33,17 @@ impl Transport {
         Transport(Kind::Plain(stream))
     }
 
-    pub(super) fn tls(
-        stream: TlsStream<BufReader<TcpStream>>,
-        believed: Arc<Believed>,
-    ) -> Transport {
+    /// One whose ends have shown each other who they are.
+    pub(super) fn tls(mut stream: TlsStream<ReadAhead>, believed: Arc<Believed>) -> Transport {
+        stream.get_mut().0.is_known();
         Transport(Kind::Tls(Box::new(stream), believed))
-    }
-
-    pub(super) fn buffered(stream: TcpStream) -> BufReader<TcpStream> {
-        BufReader::with_capacity(READ_AHEAD, stream)
     }
 
     /// The connection below.
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,
-            Kind::Tls(stream, _) => stream.get_ref().0.get_ref(),
+            Kind::Tls(stream, _) => stream.get_ref().0.socket(),
         }
     }
 
@@ -64,7 +57,7 @@ impl Transport {
     pub fn waiting_bytes(&self) -> u64 {
         let read_ahead = match &self.0 {
             Kind::Plain(_) => 0,
-            Kind::Tls(stream, _) => stream.get_ref().0.buffer().len() as u64,
+            Kind::Tls(stream, _) => stream.get_ref().0.held_bytes() as u64,
         };
         read_ahead + rustix::io::ioctl_fionread(self.socket()).unwrap_or(0)
     }

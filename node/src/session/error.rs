@@ -96,6 +96,9 @@ pub enum NodeError {
     /// The messages cannot be read.
     #[error("{}", lines(.0))]
     Payload(Vec<PayloadError>),
+    /// Where messages are to arrive cannot be looked at.
+    #[error(transparent)]
+    Output(PayloadError),
     /// The round failed.
     #[error(transparent)]
     Round(#[from] RoundError),
@@ -116,12 +119,15 @@ fn list(pes: &[PeId]) -> String {
         .join(", ")
 }
 
+/// Of the faults of an input, those that are told: nobody mends more at a time, and with their
+/// paths, of 16 KiB each when all of it has to be escaped, they fit a frame many times.
+const TOLD: usize = 100;
+
 fn lines(errors: &[PayloadError]) -> String {
-    errors
-        .iter()
-        .map(PayloadError::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let told = errors.iter().take(TOLD).map(PayloadError::to_string);
+    let more = errors.len().saturating_sub(TOLD);
+    let more = (more > 0).then(|| format!("and {more} more faults of this kind or another"));
+    told.chain(more).collect::<Vec<_>>().join("\n")
 }
 
 impl NodeError {
@@ -157,7 +163,7 @@ impl NodeError {
             | NodeError::MissingChildren { .. }
             | NodeError::SilentChild { .. }
             | NodeError::Link(_) => "neighbour",
-            NodeError::Payload(_) => "payload",
+            NodeError::Payload(_) | NodeError::Output(_) => "payload",
             NodeError::Round(error) => error.kind(),
             NodeError::Listen { .. } | NodeError::Io { .. } => "system",
         }
@@ -167,10 +173,23 @@ impl NodeError {
     pub(super) fn is_bad_input(&self, pe: PeId) -> bool {
         let unread = |message: &Message| message.source == pe;
         match self {
-            NodeError::Payload(_) => true,
-            NodeError::Round(RoundError::Payload { message, .. }) => unread(message),
+            NodeError::Payload(faults) => !faults.iter().all(PayloadError::lacks_descriptors),
+            NodeError::Round(RoundError::Payload { message, source }) => {
+                unread(message) && !source.lacks_descriptors()
+            }
             _ => false,
         }
+    }
+
+    /// Whether the cause is that something stands where a message is to become visible.
+    pub(super) fn is_standing_output(&self) -> bool {
+        matches!(
+            self,
+            NodeError::Round(RoundError::Payload {
+                source: PayloadError::Exists { .. },
+                ..
+            })
+        )
     }
 
     pub(super) fn peer(&self) -> Option<PeId> {

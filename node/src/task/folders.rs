@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::PeId;
 use walkdir::WalkDir;
 
-use super::leash::locked;
 use super::listing::Listing;
+use super::lock::locked;
 use super::{TaskError, WORK_PREFIX, remove};
-use crate::payload::{Content, destination, is_staging_name};
+use crate::payload::{Content, destination, is_hidden_beside};
 
 /// Where a PE finds its shard, and where it puts what a command has written.
 #[derive(Clone, Debug)]
@@ -23,10 +23,8 @@ pub struct Folders {
     pub stdout: PathBuf,
     /// What it says on stderr.
     pub stderr: PathBuf,
-    /// Who holds it is at work here.
-    pub lock: PathBuf,
-    /// All that is neither shard nor result.
-    task: PathBuf,
+    /// All that is neither shard nor result. Who holds the lock in it is at work here.
+    pub task: PathBuf,
 }
 
 /// What a command is about to find.
@@ -49,7 +47,6 @@ impl Folders {
             shard: destination(&work.join("in"), pe),
             stdout: task.join("stdout"),
             stderr: task.join("stderr"),
-            lock: task.join("lock"),
             work: work.to_owned(),
             pe,
             task,
@@ -84,7 +81,7 @@ impl Folders {
         };
         fs::create_dir_all(&self.task).map_err(TaskError::io("create", &self.task))?;
         // What an earlier PE of this number has run may be ending just now.
-        drop(locked(&self.lock).map_err(TaskError::Told)?);
+        drop(locked(&self.task).map_err(TaskError::Told)?);
         for old in [self.result(), self.published()] {
             remove(&old)?;
         }
@@ -154,17 +151,16 @@ impl Folders {
     /// Removes all of it, and the folders above that are empty then.
     pub fn clear(&self) -> Result<(), TaskError> {
         if self.task.is_dir() {
-            drop(locked(&self.lock).map_err(TaskError::Told)?);
+            drop(locked(&self.task).map_err(TaskError::Told)?);
         }
         for part in [&self.shard, &self.task, &self.published()] {
             remove(part)?;
         }
-        // What a PE that was killed has left half written.
-        let unfinished = format!("-p{}.partial", self.pe.0);
+        // What a PE that was killed has left half written, and its receipts.
         let input = self.work.join("in");
         for entry in fs::read_dir(&input).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if is_staging_name(&name) && name.as_encoded_bytes().ends_with(unfinished.as_bytes()) {
+            if is_hidden_beside(&name, self.pe) {
                 remove(&entry.path())?;
             }
         }

@@ -3,33 +3,36 @@
 //!
 //! Below the working folder, which all PEs of a host may share, P3 has `in/p3`, its shard,
 //! `out/p3`, what is to be gathered, and `tasks/p3` for what is neither. `out/p3` is there
-//! whole or not at all. How the command is kept from outliving the PE is `leash`'s business,
-//! how what it wrote is told from what stood there before, `listing`'s.
+//! whole or not at all. How the command is kept from outliving the PE is `leash`'s business, that
+//! one at a time works on a shard, `lock`'s, how what it wrote is told from what stood there
+//! before, `listing`'s.
 
 mod folders;
 pub mod leash;
 mod lines;
 mod listing;
+mod lock;
+mod processes;
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::MAX_LAST_LINES;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use thiserror::Error;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::coordinator::Coordinator;
-use crate::limits::{DYING, GRACE_OF_COMMANDS, WORDS};
+use crate::limits::{DYING, ENDING_OF_COMMANDS, WORDS};
 use crate::payload::{self, PayloadError};
 use crate::session::{NodeConfig, NodeError};
 use folders::Folders;
@@ -37,6 +40,9 @@ use lines::Lines;
 
 /// How the name of a working folder begins. A PE touches no other.
 pub const WORK_PREFIX: &str = ".flitcast-map-";
+
+/// Of what supervisors say of a command's end, in bytes: a cause with a path or two.
+const LONGEST_END: u64 = 64 * 1024;
 
 /// Why a command was not run, or what it wrote cannot be sent.
 #[derive(Debug, Error)]
@@ -131,7 +137,7 @@ pub(crate) async fn run(
                 drop(lines);
                 attempt.await;
                 return match word? {
-                    ToPe::Stop | ToPe::Abort { .. } => Ok(false),
+                    ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
                     other => Err(NodeError::Unexpected {
                         said: crate::clipped(&other),
                         when: "while a command ran",
@@ -174,13 +180,7 @@ pub(crate) async fn clear(
 ///
 /// Something still runs in it, or it cannot be removed.
 pub fn clear_away(work: &Path) -> io::Result<()> {
-    let tasks = std::fs::read_dir(work.join("tasks"));
-    for task in tasks.into_iter().flatten().flatten() {
-        let lock = task.path().join("lock");
-        if lock.exists() {
-            leash::locked(&lock).map_err(io::Error::other)?;
-        }
-    }
+    lock::ended_all(work).map_err(io::Error::other)?;
     payload::remove(work)
 }
 
@@ -203,9 +203,14 @@ impl Task {
             with_disk(move || folders.prepare()).await?
         };
         let began = Instant::now();
-        let end = self.play(&folders, ready.is_file).await;
+        let end = self.play().await;
         self.took = began.elapsed();
-        let end = end?;
+        let (end, supervisor) = end?;
+        let end = match (end, supervisor) {
+            (Some(end @ (End::Exited(_) | End::Signalled(_))), _) => end,
+            (Some(end), Some(status)) if status.success() => end,
+            (_, status) => return Err(unsupervised(folders, status).await),
+        };
         if end != End::Exited(0) {
             return Ok((end, 0));
         }
@@ -213,27 +218,39 @@ impl Task {
         Ok((end, bytes))
     }
 
-    /// Has a supervisor run the command, and passes on what it says on stderr.
-    async fn play(&mut self, folders: &Folders, is_file: bool) -> Result<End, TaskError> {
-        let mut child = self.start(folders, is_file).map_err(|error| {
+    /// Has supervisors run the command, and passes on what it says on stderr; how it ended, if
+    /// they could tell, and how the upper one did.
+    async fn play(&mut self) -> Result<(Option<End>, Option<ExitStatus>), TaskError> {
+        let mut child = self.start().map_err(|error| {
             TaskError::Told(format!("cannot start a process to run it: {error}"))
         })?;
-        let stdin = child.stdin.take();
+        let mut stdin = child.stdin.take();
+        let order = leash::put(&self.run);
         let ended = {
             let stop = self.stop.clone();
-            let listening = self.listen(&mut child);
+            let listening = async {
+                if let Some(stdin) = &mut stdin {
+                    // Who has ended already says nothing.
+                    let _ = stdin.write_all(&order).await;
+                }
+                self.listen(&mut child).await
+            };
             tokio::select! {
                 end = listening => Some(end),
                 () = stop.cancelled() => None,
             }
         };
-        // Tells it to end, if it has not.
+        // Tells them to end, if they have not.
         drop(stdin);
         drop((child.stdout.take(), child.stderr.take()));
-        let _ = timeout(GRACE_OF_COMMANDS + 2 * DYING, child.wait()).await;
+        let mut supervisor = timeout(ENDING_OF_COMMANDS, child.wait()).await;
+        if supervisor.is_err() {
+            // It was stopped, say; the other one ends it all.
+            let _ = child.start_kill();
+            supervisor = timeout(DYING, child.wait()).await;
+        }
         match ended {
-            Some(Ok(said)) => leash::told(&said)
-                .ok_or_else(|| TaskError::Told(format!("nobody knows how it ended: `{said}`"))),
+            Some(Ok(said)) => Ok((leash::told(&said), supervisor.ok().and_then(Result::ok))),
             Some(Err(error)) => Err(TaskError::Told(format!(
                 "nobody knows how it ended: {error}"
             ))),
@@ -241,22 +258,34 @@ impl Task {
         }
     }
 
-    /// All that the supervisor says, until it and the command have ended.
+    /// What the supervisors say of the end, when they and the command have ended.
     async fn listen(&mut self, child: &mut Child) -> io::Result<String> {
         let (out, err) = (child.stdout.take(), child.stderr.take());
+        let ended = CancellationToken::new();
         let telling = async {
             let mut said = Vec::new();
-            if let Some(mut out) = out {
-                out.read_to_end(&mut said).await?;
+            if let Some(out) = out {
+                let mut out = BufReader::new(out.take(LONGEST_END));
+                out.read_until(b'\n', &mut said).await?;
             }
+            ended.cancel();
             io::Result::Ok(String::from_utf8_lossy(&said).into_owned())
         };
         let hearing = async {
             let mut lines = Lines::default();
             let Some(mut err) = err else { return Ok(()) };
             let mut block = [0; 8192];
+            // What was said before the end is there already.
+            let late = async {
+                ended.cancelled().await;
+                sleep(ENDING_OF_COMMANDS).await;
+            };
+            let mut late = std::pin::pin!(late);
             loop {
-                let length = err.read(&mut block).await?;
+                let length = tokio::select! {
+                    length = err.read(&mut block) => length?,
+                    () = &mut late => 0,
+                };
                 let complete = match length {
                     0 => lines.rest(),
                     _ => lines.cut(&block[..length]),
@@ -278,31 +307,25 @@ impl Task {
         Ok(said)
     }
 
-    fn start(&self, folders: &Folders, is_file: bool) -> io::Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command
-            .arg("leash")
-            .arg("--directory")
-            .arg(folders.directory(is_file));
-        if is_file {
-            command.arg("--stdin").arg(&folders.shard);
-        }
-        command
-            .arg("--stdout")
-            .arg(&folders.stdout)
-            .arg("--stderr")
-            .arg(&folders.stderr)
-            .arg("--lock")
-            .arg(&folders.lock)
-            .arg("--")
-            .args(&self.run.words)
-            .env("FLITCAST_PE", self.pe.0.to_string())
-            .env("FLITCAST_PES", self.run.pes.to_string())
+    fn start(&self) -> io::Result<Child> {
+        Command::new(leash::PROGRAM)
+            .arg0(leash::NAME)
+            .args(leash::arguments(self.pe))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A terminal's Ctrl-C is for the PE, or for who started it.
             .process_group(0)
             .spawn()
+    }
+}
+
+/// Ends what is left of a command that nobody watches over any more, and says so.
+async fn unsupervised(folders: Folders, supervisor: Option<ExitStatus>) -> TaskError {
+    let ended = with_disk(move || lock::locked(&folders.task).map_err(TaskError::Told)).await;
+    match (ended, supervisor) {
+        (Err(why), _) => why,
+        (Ok(_lock), Some(status)) => TaskError::Told(leash::ended_with(status)),
+        (Ok(_lock), None) => TaskError::Told("nobody knows how it ended".to_owned()),
     }
 }

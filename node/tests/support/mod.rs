@@ -5,18 +5,23 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flitcast_node::payload::{Content, Packer, PayloadError, Unpacker};
 use flitcast_proto::wire::pb;
 use prost::Message;
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{mkdirat, open, openat, utimensat};
 
 /// Of all runs that these tests pretend to be.
 pub const NONCE: u64 = 0x5eed;
+
+/// Names the undertaking of all tests, in their receipts.
+pub const UNDERTAKING: u64 = 0xacc0;
 
 /// A temporary directory that can be removed by users other than root too, when
 /// there are read-only directories in it.
@@ -152,6 +157,21 @@ pub fn rich_tree(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes directories one below the other, as many as there are names, the last of which is a
+/// file's; their whole path may be longer than any call takes.
+pub fn deep(root: &Path, names: &[&str]) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    fs::create_dir_all(root)?;
+    let mut here = open(root, flags, Mode::empty())?;
+    let (file, directories) = names.split_last().expect("there are names");
+    for name in directories {
+        mkdirat(&here, *name, Mode::RWXU)?;
+        here = openat(&here, *name, flags, Mode::empty())?;
+    }
+    let file = openat(&here, *file, OFlags::CREATE | OFlags::WRONLY, Mode::RUSR)?;
+    fs::File::from(file).write_all(b"deep down")
+}
+
 /// Writes a file, its parents, its mode and its time.
 pub fn touch(path: &Path, content: &[u8], mode: u32, seconds: i64, nanos: u32) -> io::Result<()> {
     if let Some(parent) = path.parent() {
@@ -174,12 +194,13 @@ pub fn set_mtime(path: &Path, seconds: i64, nanos: u32) -> io::Result<()> {
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// The names in a directory, sorted.
+/// The names in a directory but for receipts, sorted.
 pub fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {
         names.push(entry?.file_name().display().to_string());
     }
+    names.retain(|name| !name.ends_with(".receipt"));
     names.sort();
     Ok(names)
 }
@@ -209,7 +230,7 @@ pub fn unpack(
     destination: &Path,
     replace: bool,
 ) -> Result<(), PayloadError> {
-    let mut unpacker = Unpacker::create(destination.to_owned(), replace, NONCE)?;
+    let mut unpacker = unpacker(destination, replace)?;
     let mut rest = message;
     for &piece in pieces.iter().cycle() {
         let (head, tail) = rest.split_at(piece.min(rest.len()));
@@ -220,6 +241,23 @@ pub fn unpack(
         }
     }
     unpacker.commit()
+}
+
+/// Of a PE that nobody asks what it is doing.
+pub fn unpacker(destination: &Path, replace: bool) -> Result<Unpacker, PayloadError> {
+    Unpacker::create(
+        destination.to_owned(),
+        replace,
+        NONCE,
+        UNDERTAKING,
+        Arc::default(),
+    )
+}
+
+/// Whether a message goes on with a directory.
+pub fn is_directory(mut rest: &[u8]) -> bool {
+    let entry = pb::FileEntry::decode_length_delimited(&mut rest).expect("it was packed");
+    entry.kind() == pb::file_entry::Kind::Directory
 }
 
 /// Where the entries of a message end, contents included.

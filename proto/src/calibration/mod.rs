@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod fit;
+pub mod learned;
 
 use crate::cost::{Edge, Host, Link};
 use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};

@@ -167,7 +167,8 @@ pub struct Head {
     pub bytes: u64,
 }
 /// A message made of files is a sequence of entries, each a varint length, one
-/// FileEntry of that length, and then the `size` bytes of a regular file.
+/// FileEntry of that length, and then the `size` bytes of a regular file. The root comes
+/// first, and each directory before all that is in it, with nothing between them that is not.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileEntry {
     /// Relative, components separated by '/'; empty for the message's root itself.
@@ -459,6 +460,19 @@ pub struct Assignment {
     /// delivered before. So is that of a PE that is absent, which is not named.
     #[prost(uint32, repeated, tag = "13")]
     pub left_out: ::prost::alloc::vec::Vec<u32>,
+    /// Names the undertaking that this cluster is a part of, on every host and in every
+    /// cluster that follows. It is in the names of receipts: hidden files beside messages made
+    /// of files, which say what this undertaking has put there.
+    #[prost(fixed64, tag = "40")]
+    pub undertaking: u64,
+    /// P0 in a scatter: where a gather will deliver that follows once the messages were worked
+    /// on. What stands there already is told now; empty if none is to follow.
+    #[prost(bytes = "bytes", tag = "41")]
+    pub later_output: ::prost::bytes::Bytes,
+    /// A record of the undertaking is on a disk: should the coordinator die, somebody may go on
+    /// with it, and ask for receipts.
+    #[prost(bool, tag = "42")]
+    pub recorded: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -512,6 +526,14 @@ pub struct Ready {
     /// scatter, its own from another PE in a gather.
     #[prost(uint64, repeated, tag = "1")]
     pub message_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// Of the messages that this PE is the destination of, the i of those that are there, each
+    /// with a receipt of this undertaking: they need not be sent.
+    #[prost(uint32, repeated, tag = "40")]
+    pub delivered: ::prost::alloc::vec::Vec<u32>,
+    /// The i of those whose place is taken by something else, which is not to be replaced; also
+    /// where the Assignment says that a gather will deliver later.
+    #[prost(uint32, repeated, tag = "41")]
+    pub standing: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbeEdge {
@@ -792,9 +814,17 @@ pub struct Fault {
     /// A message cannot be read at its source: whoever is left out, that stays as it is.
     #[prost(bool, tag = "4")]
     pub bad_input: bool,
+    /// A message cannot become visible, since something stands in its place: that is no PE's
+    /// failure either.
+    #[prost(bool, tag = "40")]
+    pub output_stands: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Stop {}
+pub struct Stop {
+    /// The undertaking is over: its receipts are removed.
+    #[prost(bool, tag = "40")]
+    pub over: bool,
+}
 /// The round is given up.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Abort {
@@ -826,6 +856,10 @@ pub struct Pong {
     pub unreached: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "5")]
     pub counts: ::core::option::Option<Counts>,
+    /// Since it last finished a file, directory or symlink of a message on its disk, or found
+    /// one there to be sent.
+    #[prost(uint64, tag = "50")]
+    pub files_quiet_ms: u64,
 }
 /// Nested message and enum types in `Pong`.
 pub mod pong {

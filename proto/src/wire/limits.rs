@@ -26,6 +26,10 @@ pub const MAX_COUNTED_EDGES: usize = 65_536;
 /// and the tree.
 pub const MAX_CONTROL_FRAME: usize = 16 * 1024 * 1024;
 
+/// Of what is said on the control channel before it is known who says it, Join and Register: a
+/// secret, an address, the name of a clock and a few numbers.
+pub const MAX_GREETING: usize = 4 * 1024;
+
 /// Of the answer to who wants to join: a secret, an address and a few numbers, or why not,
 /// in a few sentences.
 pub const MAX_WELCOME: usize = 16 * 1024;

@@ -1,17 +1,19 @@
 //! Feeds parsers anything for a while; see `fuzz` in the library.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, hex};
+use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, hex, write_seeds};
 
 const USAGE: &str = "usage: fuzz [--target T] [--seconds S] [--seed N] [--print]
 
   --target T   this one only (all)
   --seconds S  so long for each (10)
   --seed N     where the generator starts (0)
-  --print      print the inputs with new answers, as tests/corpus has them";
+  --print      print the inputs with new answers, as tests/corpus has them
+  --seeds DIR  only write the inputs to begin with into a folder, each in a file";
 
 /// Inputs between two looks at the clock.
 const BATCH: u32 = 1000;
@@ -22,6 +24,7 @@ struct Args {
     seconds: u64,
     seed: u64,
     print: bool,
+    seeds: Option<PathBuf>,
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -30,6 +33,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         seconds: 10,
         seed: 0,
         print: false,
+        seeds: None,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -42,6 +46,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--seconds" => args.seconds = number(value()?)?,
             "--seed" => args.seed = number(value()?)?,
             "--print" => args.print = true,
+            "--seeds" => args.seeds = Some(value()?.into()),
             _ => return Err(format!("`{word}` is not known here")),
         }
     }
@@ -102,6 +107,15 @@ fn main() -> ExitCode {
             .as_deref()
             .is_none_or(|name| name == target.name)
     };
+    if let Some(folder) = &args.seeds {
+        for target in TARGETS.iter().filter(chosen) {
+            if let Err(error) = write_seeds(target, folder) {
+                eprintln!("error: {}: {error}", folder.display());
+                return ExitCode::from(2);
+            }
+        }
+        return ExitCode::SUCCESS;
+    }
     let mut clean = true;
     for target in TARGETS.iter().filter(chosen) {
         clean &= fuzz(target, &args);

@@ -183,6 +183,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
     };
     let pong = pb::Pong {
         quiet_ms: 400,
+        files_quiet_ms: 70_000,
         doing: pb::pong::Doing::Receiving.into(),
         peer: 2,
         unreached: vec![2],
@@ -234,7 +235,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         Kind::Register(register),
         Kind::Fault(fault),
         Kind::Abort(abort),
-        Kind::Stop(pb::Stop {}),
+        Kind::Stop(pb::Stop { over: true }),
         Kind::Trigger(pb::Trigger { round: 4 }),
         Kind::Collect(pb::Collect { round: 4 }),
         Kind::Ready(pb::Ready {
@@ -330,7 +331,7 @@ pub(super) fn links() -> Vec<Vec<u8>> {
 }
 
 pub(super) fn records() -> Vec<Vec<u8>> {
-    let text = "version = 1\noperation = \"gather\"\nalgorithm = \"certification\"\n\
+    let text = "version = 2\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
         sync = \"serial\"\npacing = \"turns\"\ntree = \"path:4\"\nparents = [0, 1, 2]\n\
         network = \"ring:4\"\nnodes = [0, 1, 2, 3]\nflit_bytes = 65536\n\
         timeouts = \"silence=5s\"\ninput = \"/in\"\noutput = \"/out\"\nspread = false\n\

@@ -2,11 +2,13 @@
 //! they bring out an answer that was not seen before. No instrumentation, so it runs on
 //! any toolchain; the same seed tries the same inputs.
 //!
-//! `targets` says what is fed and what must hold, `examples` gives the first inputs, and
+//! `targets` and `state` say what is fed and what must hold, `examples` gives the first inputs, and
 //! `mutate` changes them.
 
 mod examples;
 mod mutate;
+mod payload;
+mod state;
 mod targets;
 
 use std::collections::BTreeSet;
@@ -143,6 +145,20 @@ pub fn corpus(target: &Target) -> Vec<Vec<u8>> {
     lines
         .map(|line| from_hex(line).unwrap_or_else(|| panic!("{}: `{line}`", target.name)))
         .collect()
+}
+
+/// Writes the inputs to begin with into a folder, each in a file: what other fuzzers take.
+///
+/// # Errors
+///
+/// They cannot be written.
+pub fn write_seeds(target: &Target, folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let inputs = (target.examples)().into_iter().chain(corpus(target));
+    for (number, input) in inputs.enumerate() {
+        std::fs::write(folder.join(format!("seed-{number:03}")), input)?;
+    }
+    Ok(())
 }
 
 /// Writes an input as the corpus has it.

@@ -7,7 +7,7 @@ use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
-use super::{PART, examples};
+use super::{PART, examples, payload, state};
 
 /// Something that reads what others have written.
 pub struct Target {
@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: &[Target] = &[
     Target {
         name: "frames",
         feed: frames,
@@ -173,11 +173,18 @@ pub const TARGETS: [Target; 13] = [
             "18446744073709551615",
         ],
     },
+    payload::ENTRY,
+    payload::UNPACKER,
+    state::PROFILE,
+    state::REQUEST,
+    state::KEPT_CLUSTER,
+    state::KEPT_PES,
+    state::KEPT_ROUNDS,
 ];
 
 /// The parser `parse`, fed with text. A fault is told in printable words: it goes to a
 /// terminal.
-fn said(
+pub(super) fn said(
     input: &[u8],
     parse: impl Fn(&str) -> Result<String, Vec<String>>,
 ) -> Result<String, String> {

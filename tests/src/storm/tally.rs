@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use xxhash_rust::xxh3::xxh3_128;
+
 use super::{Kind, Outcome};
 
 /// Figures of many runs.
@@ -25,6 +27,8 @@ pub struct Tally {
     pub repeated_frames: u64,
     /// Frames dropped since their round was over.
     pub late_frames: u64,
+    /// A hash of their traces, in order: the same on every machine, in every build.
+    pub trace: u128,
     /// Seeds of runs that broke a promise, with the first one.
     pub findings: Vec<(u64, String)>,
 }
@@ -43,6 +47,8 @@ impl Tally {
         self.doubled_frames += outcome.doubled_frames;
         self.repeated_frames += outcome.repeated_frames;
         self.late_frames += outcome.late_frames;
+        let traces = [self.trace, outcome.trace].map(u128::to_be_bytes);
+        self.trace = xxh3_128(traces.as_flattened());
         if let Some(finding) = outcome.findings.first() {
             let seed = outcome.scenario.seed;
             self.findings.push((seed, finding.to_string()));
@@ -65,6 +71,7 @@ impl fmt::Display for Tally {
         row("doubled frames", self.doubled_frames.to_string())?;
         row("repeated frames dropped", self.repeated_frames.to_string())?;
         row("late frames dropped", self.late_frames.to_string())?;
+        row("trace", format!("{:032x}", self.trace))?;
         row("findings", self.findings.len().to_string())?;
         for (seed, finding) in &self.findings {
             writeln!(f, "  seed {seed}: {finding}")?;

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 
 use flitcast_tests::files::fill;
 
-use crate::{TO_OUTPUT, refused_in, with_input};
+use super::{TO_OUTPUT, refused_in, with_input};
 
 #[test]
 fn entries_that_belong_to_no_pe() {

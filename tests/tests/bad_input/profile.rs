@@ -5,7 +5,7 @@ use std::fs;
 use flitcast_tests::scratch;
 use tempfile::TempDir;
 
-use crate::{refused, refused_in};
+use super::{refused, refused_in};
 
 const PROFILE: &str = r#"
 version = 1
@@ -71,7 +71,7 @@ fn with(from: &str, to: &str) -> TempDir {
 #[test]
 fn a_good_profile_is_taken() {
     let dir = with("", "");
-    crate::run_loudly(dir.path(), GATHER).ok();
+    super::run_loudly(dir.path(), GATHER).ok();
 }
 
 /// It would foresee what encryption costs, or not foresee it.

@@ -4,7 +4,7 @@ use std::fs;
 
 use flitcast_tests::scratch;
 
-use crate::{refused, refused_in};
+use super::{refused, refused_in};
 
 #[test]
 fn a_shape_that_is_unknown() {

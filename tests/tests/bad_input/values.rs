@@ -1,6 +1,6 @@
 //! Sizes, flits and algorithms, and options that do not go together.
 
-use crate::{TO_OUTPUT, refused, refused_in, with_input};
+use super::{TO_OUTPUT, refused, refused_in, with_input};
 
 #[test]
 fn sizes_that_overflow() {

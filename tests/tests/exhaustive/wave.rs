@@ -4,7 +4,7 @@
 
 use flitcast_proto::{PeId, Tree};
 
-use crate::every::for_each_order;
+use super::every::for_each_order;
 
 /// The step in which P0 can have the last certificate. Orders that depend on all
 /// of them cross after it, and all ports are free then; so the best gather that

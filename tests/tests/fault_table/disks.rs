@@ -6,6 +6,7 @@ use std::process::Command;
 
 use flitcast_tests::files::{fill, messages, names, sparse};
 use flitcast_tests::lab::said;
+use flitcast_tests::privileges::needs_root;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
@@ -13,20 +14,22 @@ use std::time::Instant;
 
 use crate::{measured, says, words};
 
-/// A file system of 8 MiB.
-struct SmallDisk(PathBuf);
+/// A file system of its own, in memory.
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
+    /// On a folder that is made if it is not there, with these options of tmpfs.
     #[track_caller]
-    fn at(path: &Path) -> SmallDisk {
-        fs::create_dir(path).expect("it can be made");
+    pub fn mounted(path: &Path, options: &str) -> SmallDisk {
+        needs_root("a small file system");
+        fs::create_dir_all(path).expect("it can be made");
         let mut mount = Command::new("mount");
         let said = said(
             mount
-                .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
+                .args(["-t", "tmpfs", "-o", options, "tmpfs"])
                 .arg(path),
         );
-        assert_eq!(said.code, Some(0), "a file system needs root: {said:?}");
+        assert_eq!(said.code, Some(0), "it is not mounted: {said:?}");
         SmallDisk(path.to_owned())
     }
 }
@@ -40,7 +43,7 @@ impl Drop for SmallDisk {
 #[test]
 fn row_13_a_disk_is_full() {
     let dir = scratch();
-    let disk = SmallDisk::at(&dir.path().join("disk"));
+    let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
     let input = dir.path().join("input");
     fill(&input.join("p1/short"), 1000);
     fill(&input.join("p2/long"), 20 << 20);
@@ -115,4 +118,25 @@ fn row_13_the_output_directory_goes_away() {
         ],
     );
     assert!(!output.exists() || names(&output).is_empty());
+}
+
+#[test]
+fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
+    let dir = scratch();
+    let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
+    let input = dir.path().join("input");
+    fill(&input.join("p1"), 1);
+    let line = format!(
+        "map --tree path:2 --input {} --output {} --work {} -- sh -c",
+        input.display(),
+        dir.path().join("out").display(),
+        disk.0.display()
+    );
+    let script = "head -c 12000000 /dev/zero | tr '\\0' x >&2";
+    let finished = run([words(&line), vec![script.to_owned()]].concat());
+    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    let told =
+        "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";
+    says(&finished, &[told, "/stderr`: No space left on device"]);
+    assert_eq!(names(&disk.0).len(), 0, "the working folder is gone");
 }

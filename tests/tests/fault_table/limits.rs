@@ -6,11 +6,16 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use flitcast_proto::wire::LENGTH_BYTES;
+use flitcast_tests::crowd::Crowd;
 use flitcast_tests::edge::is_flit;
 use flitcast_tests::flitcast;
+use flitcast_tests::flood::listener_of;
 use flitcast_tests::impostor::Stage;
+use flitcast_tests::joining::Joining;
 use flitcast_tests::lab::said;
+use flitcast_tests::processes::{descriptors, eventually};
 use flitcast_tests::relay::{Frames, OnUp};
+use flitcast_tests::run::begin;
 use flitcast_tests::start;
 
 use crate::hostile::{FLITS, gather_through};
@@ -33,7 +38,7 @@ fn row_12_too_few_descriptors() {
 /// P0 may open few more than it has, and strangers take them all: it goes on accepting.
 #[test]
 fn row_12_an_accept_loop_out_of_descriptors_survives() {
-    let stage = Stage::limited(2, 1, 0, "ulimit -n 24");
+    let stage = Stage::limited(2, 1, 0, "ulimit -n 18");
     let mut running = start(stage.arguments("gather --size 0 -v"));
     let impostor = stage.enter();
     let assignment = impostor.assignment();
@@ -61,6 +66,71 @@ fn row_12_an_accept_loop_out_of_descriptors_survives() {
     let impostor = std::thread::spawn(move || impostor.serve());
     running.finish().ok();
     impostor.join().expect("it can be played");
+}
+
+/// P0 has the usual 1024 and reads its input while more strangers than that come: what a round
+/// needs is not theirs.
+#[test]
+fn row_12_strangers_leave_the_input_its_descriptors() {
+    let stage = Stage::limited(2, 1, 0, "ulimit -n 1024");
+    let input = stage.path_of("in");
+    // It takes longer to look through them than to let a thousand strangers in.
+    for folder in 0..20_000 {
+        let folder = input.join(format!("p1/{folder}"));
+        std::fs::create_dir_all(&folder).expect("it can be made");
+    }
+    let (input, output) = (input.display(), stage.path_of("out"));
+    let line = format!(
+        "scatter --input {input} --output {} --timeouts handshake=60s -v",
+        output.display()
+    );
+    let mut running = start(stage.arguments(&line));
+    let p0 = eventually("P0 runs", || {
+        running.pes().into_iter().find(|pe| pe.pe() == Some(0))
+    });
+    // They are there before P0 asks anybody who it is.
+    let address = listener_of(p0.pid);
+    let strangers: Vec<TcpStream> = (0..1500)
+        .map(|_| TcpStream::connect(address).expect("the system takes it"))
+        .collect();
+    let impostor = stage.enter();
+    let assignment = impostor.assignment();
+    let mut edge = impostor.call_parent(&assignment);
+    drop(strangers);
+    impostor.get_ready(&mut edge, Vec::new());
+    running.wait_for(&["triggered"]);
+    impostor.leave();
+    let finished = running.finish();
+    says(&finished, &["error: P1 was killed by signal 15"]);
+}
+
+/// The coordinator has some more than its PEs take, and more strangers than that come.
+#[test]
+fn row_12_strangers_leave_the_coordinator_its_descriptors() {
+    let cluster = Joining::new(97, &[0, 0], "60s");
+    let mut command = Command::new("bash");
+    command.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]);
+    let file = cluster.path("cluster.toml");
+    let line = "scatter --insecure --size 1KiB --format json --timeouts handshake=60s --cluster";
+    command
+        .arg(flitcast())
+        .args(line.split_whitespace())
+        .arg(file);
+    let running = begin(command);
+    let at = cluster.at().parse().expect("it is an address");
+    eventually("it listens", || TcpStream::connect(at).ok());
+    let crowd = Crowd::at(at, 500, |_| Vec::new());
+    eventually("its door is full", || (crowd.came() > 1000).then_some(()));
+    let taken = descriptors(running.pid());
+    assert!(
+        (150..=256 - 41).contains(&taken),
+        "{taken} of 256 are taken"
+    );
+    let nodes: Vec<_> = (0..3).map(|pe| cluster.node(pe, "--insecure")).collect();
+    running.finish().ok().report().assert_all_arrived();
+    for node in nodes {
+        node.finish().ok();
+    }
 }
 
 /// A flit's frame with these bytes ahead of its fields.

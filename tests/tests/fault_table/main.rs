@@ -9,17 +9,21 @@
 //! rows are tested elsewhere, `tests/README.md` says.
 
 mod credentials;
+mod crowds;
 mod deaths;
 mod disks;
 mod doubled;
 mod flood;
+mod full;
 mod guarded;
 mod hostile;
 mod inputs;
 mod limits;
 mod network;
 mod random_kills;
+mod scrapes;
 mod silence;
+mod slow;
 
 use std::time::{Duration, Instant};
 

@@ -48,6 +48,19 @@ fn who_was_started_for_it_runs_commands_and_clears_away() {
 }
 
 #[test]
+fn the_working_folder_is_private_there_as_well() {
+    let cluster = cluster(46);
+    let nodes = cluster.nodes("--stay --commands");
+    let more = format!("--keep-work --credentials {}", cluster.path("ca").display());
+    map(&cluster, &more, "cat").finish().ok();
+    let work = cluster.path("work");
+    for name in flitcast_tests::files::names(&work) {
+        assert_eq!(super::mode(&work.join(name)), 0o700);
+    }
+    dismiss(nodes);
+}
+
+#[test]
 fn who_was_not_is_named_before_anything_is_sent() {
     let cluster = cluster(42);
     let mut nodes: Vec<_> = (0..2)
@@ -90,6 +103,26 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
     );
     let results = flitcast_tests::files::names(&cluster.path("out"));
     assert_eq!(results, ["p1"]);
+    dismiss(nodes);
+}
+
+#[test]
+fn results_of_another_time_are_found_before_a_shard_is_sent() {
+    let cluster = cluster(46);
+    let nodes = cluster.nodes("--stay --commands");
+    let older = cluster.path("out/p2");
+    flitcast_tests::files::fill(&older, 10);
+    let credentials = format!("--credentials {}", cluster.path("ca").display());
+    let marker = cluster.path("marker");
+    let script = format!("touch '{}'", marker.display());
+    let refused = map(&cluster, &credentials, &script).finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["/out/p2 at P0 on h0\n", "--force"]);
+    assert!(!marker.exists(), "a command was run");
+    assert_eq!(flitcast_tests::files::names(&cluster.path("out")), ["p2"]);
+    let forced = format!("{credentials} --force");
+    map(&cluster, &forced, &script).finish().ok();
+    assert!(older.join("stdout").exists());
     dismiss(nodes);
 }
 

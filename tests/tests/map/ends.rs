@@ -1,7 +1,12 @@
 //! However it ends, nothing that a command has started outlives it.
 
-use flitcast_tests::Running;
+use std::fs::{self, File};
+use std::process::Command;
+
+use flitcast_tests::files::set_mode;
 use flitcast_tests::processes::{Process, eventually};
+use flitcast_tests::run::begin;
+use flitcast_tests::{Running, flitcast};
 use rustix::process::Signal;
 
 use super::Place;
@@ -110,13 +115,210 @@ fn what_a_command_leaves_behind_ends_with_it() {
 fn a_supervisor_that_is_told_to_end_ends_its_command() {
     let place = Place::new(&TWO);
     let running = start(&place, &[], STUBBORN);
-    for process in running.processes() {
-        if process.arguments.iter().any(|word| word == "leash") {
-            process.signal(Signal::TERM);
-        }
+    for process in leashes(&running) {
+        process.signal(Signal::TERM);
     }
     let ended = running.finish();
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     super::says(&ended, &["error: P1: it was told to end\n"]);
     place.assert_beside(&["in put"]);
+}
+
+/// Leaves nothing by which it could be known: it has a session of its own, no parent, no
+/// environment and no open file, and ignores what asks it to end. Its number is in a file.
+const DAEMON: &str = "
+    (env -i setsid /bin/sh -c 'echo $$ > daemon; trap : TERM HUP INT
+        exec 0<&- 1>&- 2>&- 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+        while :; do /bin/sleep 0.1; done' &)
+    until [ -s daemon ]; do sleep 0.01; done
+    touch up; sleep 1000 & wait";
+
+/// The processes that stand between PEs and commands.
+fn leashes(running: &Running) -> Vec<Process> {
+    let mut all = running.processes();
+    all.retain(Process::is_leash);
+    all
+}
+
+/// Of the PEs that [`TWO`] names.
+#[track_caller]
+fn daemons(place: &Place) -> Vec<i32> {
+    let work = place.work().expect("they run in it");
+    let number = |pe: u32| {
+        let text = fs::read_to_string(work.join(format!("tasks/p{pe}/directory/daemon")));
+        text.expect("it is written")
+            .trim()
+            .parse()
+            .expect("a number")
+    };
+    [1, 3].map(number).into()
+}
+
+#[track_caller]
+fn are_gone(daemons: &[i32]) {
+    eventually("the daemons are gone", || {
+        let mut left = daemons.iter().copied();
+        (!left.any(Process::lives)).then_some(())
+    });
+}
+
+#[test]
+fn when_all_that_is_called_flitcast_is_killed_commands_end() {
+    for script in [STUBBORN, DAEMON] {
+        let place = Place::new(&TWO);
+        let mut running = start(&place, &[], script);
+        let daemons = match script == DAEMON {
+            true => daemons(&place),
+            false => Vec::new(),
+        };
+        // By its name, as `pkill` finds it, or by its command line, as `pkill -f` does.
+        let is_called_so = |process: &Process| {
+            let mut words = process.arguments.iter().chain([&process.name]);
+            words.any(|word| word.contains("flitcast"))
+        };
+        let mut called_so = running.processes();
+        called_so.retain(is_called_so);
+        assert!(called_so.len() >= 3, "the coordinator and two PEs");
+        for process in called_so {
+            process.signal(Signal::KILL);
+        }
+        running.coordinator_ends();
+        eventually("nothing is left", || {
+            running.processes().is_empty().then_some(())
+        });
+        are_gone(&daemons);
+    }
+}
+
+#[test]
+fn whichever_supervisor_is_killed_the_other_ends_the_command() {
+    let place = Place::new(&TWO);
+    let running = start(&place, &[], DAEMON);
+    let daemons = daemons(&place);
+    // The upper one of P1's and the lower one of P3's, or the other way round.
+    let of = |processes: Vec<Process>, parents: &[Process]| -> Vec<Process> {
+        let is_below = |process: &Process| parents.iter().any(|it| it.pid == process.parent);
+        processes.into_iter().filter(is_below).collect()
+    };
+    let upper = of(leashes(&running), &running.pes());
+    let lower = of(leashes(&running), &upper);
+    assert_eq!((upper.len(), lower.len()), (2, 2));
+    let beside = lower.iter().find(|it| it.parent != upper[0].pid);
+    upper[0].signal(Signal::KILL);
+    beside.expect("each has one").signal(Signal::KILL);
+    let ended = running.finish();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for pe in [1, 3] {
+        let told =
+            format!("error: P{pe}: the supervisor of the command ended (signal: 9 (SIGKILL))");
+        super::says(&ended, &[&told]);
+    }
+    are_gone(&daemons);
+    place.assert_beside(&["in put"]);
+}
+
+/// Writes into the shard's folder all the time, and says of the run before it whether any of
+/// its processes still live.
+const JEALOUS: &str = "
+    for old in $(cat ../../../../first 2>/dev/null); do
+        ! grep -qs '^State:[[:space:]][^ZX]' /proc/$old/status || echo $old >> ../../../../beside
+    done
+    [ ! -e ../../../../first ] || exit 0
+    setsid sh -c 'trap : TERM; while :; do echo x >> more; sleep 0.01; done' &
+    (trap : TERM; while :; do echo x >> more; sleep 0.01; done) &
+    echo $$ $! $(pgrep -P $$) >> ../../../../first
+    touch up; sleep 1000";
+
+#[test]
+fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
+    let place = Place::new(&[(1, "one")]);
+    let running = place.start(&["--retry", "1"], &["sh", "-c", JEALOUS]);
+    let up = || place.work().map(|work| work.join("tasks/p1/directory/up"));
+    eventually("the command runs", || up()?.exists().then_some(()));
+    // All who watch over it at once: none of them sees the others go.
+    let mut watching = leashes(&running);
+    watching.push(running.pe(1));
+    for signal in [Signal::STOP, Signal::KILL] {
+        watching.iter().for_each(|process| process.signal(signal));
+    }
+    let done = running.finish().ok();
+    super::says(
+        &done,
+        &["P1: was killed by signal 9 (SIGKILL); running it again"],
+    );
+    // What it has written it did not find: the folder was cleared when nobody wrote any more.
+    assert_eq!(
+        flitcast_tests::files::names(&place.output().join("p1")),
+        ["stdout"]
+    );
+    place.assert_results(&["p1"], &["first"]);
+}
+
+#[test]
+fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
+    let place = Place::new(&[(1, "one")]);
+    let script = "echo $$ > ../../../../pid; until [ -e ../../../../go ]; do sleep 0.01; done";
+    let running = place.start(&[], &["sh", "-c", script]);
+    let pid = eventually("it says its number", || {
+        let text = fs::read_to_string(place.path("pid")).ok()?;
+        text.trim().parse::<u32>().ok()
+    });
+    // This test, which none of its processes has started, and nobody can end.
+    let stderr = File::options()
+        .write(true)
+        .open(format!("/proc/{pid}/fd/2"));
+    let stderr = stderr.expect("it is a pipe");
+    place.put("go", "");
+    let failed = running.finish();
+    drop(stderr);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let holder = format!("still held by process {} (`", std::process::id());
+    let told = "error: P1: it ended with exit status 0, but its stderr is ";
+    super::says(&failed, &[&format!("{told}{holder}")]);
+    place.assert_beside(&["go", "in put", "pid"]);
+}
+
+/// Another user's process cannot be killed: here, root's by nobody's.
+#[test]
+fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
+    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let place = Place::new(&[(1, "one")]);
+    let rootly = place.path("rootly");
+    let setpriv = ["/usr/bin/setpriv", "/bin/setpriv"];
+    let setpriv = setpriv
+        .iter()
+        .find(|path| fs::exists(path).is_ok_and(|is| is));
+    fs::copy(setpriv.expect("util-linux has it"), &rootly).expect("it can be copied");
+    set_mode(&rootly, 0o4755);
+    set_mode(&place.path(""), 0o777);
+    let script = "
+        ../../../../rootly --reuid=0 --regid=0 --clear-groups sleep 1000 >/dev/null 2>&1 &
+        until grep -q sleep /proc/$!/comm; do sleep 0.01; done";
+    let mut map = Command::new("setpriv");
+    map.args(NOBODY).arg(flitcast());
+    map.args(["map", "--tree", "star:2", "--input"])
+        .arg(place.input());
+    map.arg("--output")
+        .arg(place.output())
+        .args(["--", "sh", "-c", script]);
+    let mut running = begin(map);
+    let failed = running.coordinator_ends();
+    let mut left = running.processes();
+    left.iter().for_each(|process| process.signal(Signal::KILL));
+    let survivor = left.pop().expect("this test needs root");
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let told = format!(
+        "error: P1: it ended with exit status 0, but of what it started process {} (`sleep`) survives SIGKILL\n",
+        survivor.pid
+    );
+    super::says(
+        &failed,
+        &[
+            &told,
+            "cannot remove the working folder",
+            "an earlier command still holds",
+        ],
+    );
+    assert!(place.work().is_some(), "nobody removes it under that");
 }

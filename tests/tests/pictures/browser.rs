@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use flitcast_tests::scratch;
 use serde_json::{Value, json};
 
-use crate::data::{data, spans, with_data};
-use crate::{drawn, page};
+use super::data::{data, spans, with_data};
+use super::{drawn, page};
 
 /// A page that takes longer has hung.
 const LIMIT_SECONDS: &str = "120";

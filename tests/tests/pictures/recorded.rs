@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use flitcast_tests::scratch;
 use serde_json::{Value, json};
 
-use crate::data::{Span, data, spans};
-use crate::{drawn, page};
+use super::data::{Span, data, spans};
+use super::{drawn, page};
 
 /// How often each item crosses each edge, by what one kind of port says.
 fn crossings(spans: &[Span], received: bool) -> BTreeMap<(u64, u64, String), usize> {

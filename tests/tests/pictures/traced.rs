@@ -3,8 +3,8 @@
 use flitcast_tests::scratch;
 use serde_json::{Value, json};
 
-use crate::data::{Span, data, spans};
-use crate::{drawn, page, trace};
+use super::data::{Span, data, spans};
+use super::{drawn, page, trace};
 
 /// What the trace has to hold of a span.
 fn event(pid: u64, span: &Span, bytes: &[u64]) -> Value {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Files, LINK, kill, numbers, says};
+use super::{Files, LINK, kill, numbers, says};
 
 #[test]
 fn an_interior_pe_dies_with_its_own_message() {

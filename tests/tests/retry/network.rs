@@ -1,6 +1,6 @@
 //! Where not everybody can be everybody's neighbour.
 
-use crate::{Files, LINK, kill, numbers, says};
+use super::{Files, LINK, kill, numbers, says};
 use flitcast_tests::{Finished, Running, run};
 
 /// P1 dies, and nobody above P2 reaches it.

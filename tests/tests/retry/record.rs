@@ -5,7 +5,7 @@ use std::fs;
 
 use flitcast_tests::run;
 
-use crate::{Files, edit, kill, says};
+use super::{Files, edit, kill, says};
 
 /// A scatter that failed, and left a record.
 #[track_caller]

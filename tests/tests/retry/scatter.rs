@@ -1,6 +1,6 @@
 //! Deaths in mid-scatter.
 
-use crate::{Files, kill, numbers, says};
+use super::{Files, kill, numbers, says};
 
 #[test]
 fn an_interior_pe_dies_and_its_child_moves_up() {

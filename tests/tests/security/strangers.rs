@@ -71,17 +71,20 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             links: Vec::new(),
             record_spans: false,
             left_out: Vec::new(),
+            undertaking: 0,
+            recorded: false,
+            later_output: None,
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
         };
         let told = "synthetic messages only: give both ends --credentials DIR";
         assert!(reason.contains(told), "{reason}");
-        stranger.say(&ToPe::Stop);
+        stranger.say(&ToPe::Stop { over: true });
         // It stays, and joins whoever listens next.
         stranger = Stranger::welcome(listener);
     }
-    stranger.say(&ToPe::Stop);
+    stranger.say(&ToPe::Stop { over: true });
     assert!(!at("written").exists());
 }
 

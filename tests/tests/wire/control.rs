@@ -14,12 +14,12 @@ use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
     Arrival, Assignment, Counts, Doing, EdgeCounts, FromPe, Join, OwnStart, Payload, Pong, Prepare,
-    Register, Report, TimeoutsNs, ToPe, Welcome,
+    Ready, Register, Report, TimeoutsNs, ToPe, Welcome,
 };
 use flitcast_proto::{PeId, RoundId, Tree};
 
-use crate::body;
-use crate::reference::Reference;
+use super::body;
+use super::reference::Reference;
 
 fn register() -> FromPe {
     FromPe::Register(Register {
@@ -79,6 +79,7 @@ fn spans() -> Vec<Span> {
 fn pong(doing: Doing, unreached: Vec<PeId>) -> FromPe {
     FromPe::Pong(Pong {
         quiet_ms: 1 << 40,
+        files_quiet_ms: 0,
         doing,
         unreached,
         counts: Counts::default(),
@@ -143,10 +144,13 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                listen: "[::1]:4711" pid: 4194304 clock: "boot" }"#,
         ),
         (
-            FromPe::Ready {
+            FromPe::Ready(Ready {
                 message_bytes: vec![0, 1, 1 << 40],
-            },
-            "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776 }",
+                delivered: vec![PeId(3), PeId(1)],
+                standing: vec![PeId(2)],
+            }),
+            "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776
+                     delivered: 3 delivered: 1 standing: 2 }",
         ),
         (
             FromPe::ProbeResult {
@@ -211,8 +215,9 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 peer: Some(PeId(2)),
                 reason: "gone".to_owned(),
                 bad_input: false,
+                output_stands: true,
             },
-            r#"fault { round: 3 peer: 2 reason: "gone" }"#,
+            r#"fault { round: 3 peer: 2 reason: "gone" output_stands: true }"#,
         ),
         (
             FromPe::Fault {
@@ -220,6 +225,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 peer: None,
                 reason: "no such file".to_owned(),
                 bad_input: true,
+                output_stands: false,
             },
             r#"fault { round: 3 reason: "no such file" bad_input: true }"#,
         ),
@@ -246,6 +252,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         (
             FromPe::Pong(Pong {
                 quiet_ms: 0,
+                files_quiet_ms: 7,
                 doing: Doing::Working,
                 unreached: Vec::new(),
                 counts: Counts {
@@ -253,7 +260,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                     ..Counts::default()
                 },
             }),
-            "pong { doing: DOING_WORKING counts { rounds_begun: 1 } }",
+            "pong { doing: DOING_WORKING counts { rounds_begun: 1 } files_quiet_ms: 7 }",
         ),
     ]
 }
@@ -286,6 +293,9 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         ],
         record_spans: true,
         left_out: vec![PeId(2), PeId(3)],
+        undertaking: 77,
+        recorded: true,
+        later_output: Some("/out".into()),
     })
 }
 
@@ -300,6 +310,7 @@ fn files() -> Payload {
 
 const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
+    undertaking: 77 later_output: "/out" recorded: true
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
@@ -358,7 +369,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
         ),
         (ToPe::Trigger { round }, "trigger { round: 6 }"),
         (ToPe::Collect { round }, "collect { round: 6 }"),
-        (ToPe::Stop, "stop { }"),
+        (ToPe::Stop { over: false }, "stop { }"),
+        (ToPe::Stop { over: true }, "stop { over: true }"),
         (
             ToPe::Abort { round, reason },
             r#"abort { round: 6 reason: "P2 died" }"#,
@@ -430,6 +442,7 @@ fn a_fault_of_p0_is_not_one_of_nobody() {
         peer: Some(PeId::ROOT),
         reason: "gone".to_owned(),
         bad_input: false,
+        output_stands: false,
     };
     let text = r#"fault { round: 3 peer: 0 reason: "gone" }"#;
     let mut ours = Vec::new();
@@ -502,7 +515,8 @@ fn a_tree_may_lack_pes() {
     word.put(&mut ours);
     let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
         parent_listen: "127.0.0.1:1" operation: OPERATION_SCATTER_FDF flit_bytes: 65536
-        synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3 }"#;
+        synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
+        undertaking: 77 later_output: "/out" recorded: true }"#;
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));

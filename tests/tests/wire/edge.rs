@@ -7,8 +7,8 @@ use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
 use flitcast_proto::wire::seal::{HEAD_BYTES, Sealer};
 use flitcast_proto::{PeId, RoundId, Time};
 
-use crate::body;
-use crate::reference::Reference;
+use super::body;
+use super::reference::Reference;
 
 fn control(item: Control) -> EdgeFrame {
     let round = RoundId(u64::MAX);

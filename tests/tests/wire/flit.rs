@@ -5,8 +5,8 @@ use flitcast_proto::pe::Message;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_BYTES, flit};
 use flitcast_proto::{PeId, RoundId};
 
-use crate::body;
-use crate::reference::Reference;
+use super::body;
+use super::reference::Reference;
 
 type Head = (RoundId, Message);
 

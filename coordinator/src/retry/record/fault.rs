@@ -26,6 +26,9 @@ pub enum Fault {
         /// As the file writes it.
         found: String,
     },
+    /// No name of an undertaking.
+    #[error("undertaking: `{0}` is not sixteen hexadecimal digits")]
+    Undertaking(String),
     /// A key that has to be there.
     #[error("`{0}` is missing")]
     Missing(&'static str),

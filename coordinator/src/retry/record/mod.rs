@@ -2,7 +2,8 @@
 //! with it, on its own. Written here; `read` reads it, `fault` is what can be wrong.
 //!
 //! ```toml
-//! version = 1
+//! version = 2
+//! undertaking = "5d0c9a5b17f3e2a4"
 //! operation = "scatter"
 //! algorithm = "fdf"
 //! parents = [0, 0, 1]
@@ -47,7 +48,7 @@ const FILE: FileKind = FileKind {
 };
 
 /// The records that this flitcast writes and reads.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Why nothing can be resumed.
 pub type RecordError = FileError<Fault>;
@@ -55,6 +56,8 @@ pub type RecordError = FileError<Fault>;
 /// What a record says.
 #[derive(Clone, Debug)]
 pub struct Record {
+    /// Names what was undertaken, in the receipts of what was delivered.
+    pub undertaking: u64,
     /// What the round does.
     pub operation: Operation,
     /// The algorithm's name, and for certification how it synchronises.
@@ -146,6 +149,7 @@ impl Record {
         };
         let profile = request.profile.as_ref();
         Ok(Record {
+            undertaking: request.undertaking,
             operation: request.operation,
             algorithm: request.algorithm,
             sync: request.sync,
@@ -184,6 +188,11 @@ impl Record {
     fn write(&self, out: &mut String) -> std::fmt::Result {
         let path = |path: &Path| quoted(&path.display().to_string());
         writeln!(out, "version = {VERSION}")?;
+        writeln!(
+            out,
+            "undertaking = \"{:016x}\" # as receipts name it",
+            self.undertaking
+        )?;
         let operation = operation_name(self.operation);
         writeln!(out, "operation = {}", quoted(operation))?;
         writeln!(out, "algorithm = {}", quoted(self.algorithm))?;

@@ -23,8 +23,9 @@ use crate::toml_file::{self, SpotFault, Value};
 
 type Reader<'t> = toml_file::Reader<'t, Fault>;
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "version",
+    "undertaking",
     "operation",
     "algorithm",
     "sync",
@@ -104,6 +105,7 @@ impl Reader<'_> {
                 self.unknown_key(key, KEYS.join(", "));
             }
         }
+        let undertaking = self.undertaking(document);
         let tree = self.tree(document);
         let last = tree.as_ref().map_or(0, |tree| tree.len() - 1);
         let tree_name = self.text(document, "tree");
@@ -129,6 +131,7 @@ impl Reader<'_> {
         // Every `None` was reported, and whatever else is wrong refuses the whole.
         let (operation, algorithm, sync) = operation?;
         Some(Record {
+            undertaking: undertaking?,
             operation,
             algorithm,
             sync,
@@ -170,6 +173,18 @@ impl Reader<'_> {
             self.wrong_type(key, "a text", value);
         }
         text.map(str::to_owned)
+    }
+
+    /// As it stands in the names of receipts: sixteen hexadecimal digits.
+    fn undertaking(&mut self, document: &DeTable<'_>) -> Option<u64> {
+        let text = self.text(document, "undertaking")?;
+        let id = u64::from_str_radix(&text, 16).ok();
+        let id = id.filter(|id| format!("{id:016x}") == text);
+        if id.is_none() {
+            let spot = document.get("undertaking").map(|value| self.spot_of(value));
+            self.fault(spot, Fault::Undertaking(text));
+        }
+        id
     }
 
     fn path(&mut self, table: &DeTable<'_>, key: &'static str) -> Option<PathBuf> {

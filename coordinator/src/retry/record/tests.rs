@@ -3,7 +3,7 @@
 use super::*;
 
 fn record() -> Record {
-    let text = "version = 1\noperation = \"gather\"\nalgorithm = \"certification\"\n\
+    let text = "version = 2\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
         sync = \"pipelined\"\npacing = \"turns\"\ntree = \"mesh:2x2 root 0 bfs\"\n\
         parents = [0, 0, 1]\nnetwork = \"mesh:2x2\"\nnodes = [0, 1, 2, 3]\n\
         cluster = \"/c.toml\"\ncredentials = \"/ca\"\nflit_bytes = 4096\ntimeouts = \"silence=5s\"\n\
@@ -18,6 +18,7 @@ fn record() -> Record {
 fn what_is_written_is_read() {
     let record = record();
     assert_eq!(record.input, Path::new("/in put/\u{7f}\n\""));
+    assert_eq!(record.undertaking, 0xab);
     assert_eq!(record.bytes, [0, 10, 0, u64::MAX]);
     assert!(record.dead.contains_key(&PeId(1)));
     let again = parse(&record.text()).expect("it was written");
@@ -60,7 +61,7 @@ type SpotFault = toml_file::SpotFault<Fault>;
 #[test]
 fn all_that_is_wrong_is_told_with_its_line() {
     let told = refused(
-        "version = 1\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
+        "version = 2\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
          tree = \"x\"\nparents = [0, 7, 3]\nnodes = [1]\nflit_bytes = 1\n\
          timeouts = \"patience=1s\"\ninput = \"here\"\noutput = 5\nspread = \"yes\"\n\
          bytes = [1, -2]\ndelivered = [0, 3, 3]\nwhat = 1\n[[dead]]\npe = 9\nwhy = \"\"\n\
@@ -94,11 +95,16 @@ fn what_does_not_go_together_is_told() {
     let whole = record().text();
     for (from, to, expected) in [
         (
-            "version = 1",
             "version = 2",
-            "2: version `2`: this flitcast reads version 1",
+            "version = 1",
+            "2: version `1`: this flitcast reads version 2",
         ),
-        ("version = 1\n", "", "there is no version"),
+        (
+            "\"00000000000000ab\"",
+            "\"+0000000000000ab\"",
+            "3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits",
+        ),
+        ("version = 2\n", "", "there is no version"),
         (
             "\"gather\"",
             "\"broadcast\"",

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -79,6 +80,74 @@ fn what_is_copied_runs_with_every_word_as_it_was() {
 }
 
 #[test]
+fn what_others_could_have_put_there_is_not_run() {
+    let home = tempfile::tempdir().unwrap();
+    let ssh = Ssh::default();
+    let binary = binary(
+        b"#!/bin/sh\n: >~/it-ran\ncase $1 in self-hash) echo 0123456789abcdef;; *) echo; esac\n",
+    );
+    let task = Task {
+        prefix: Vec::new(),
+        arguments: vec!["node".into()],
+        input: Vec::new(),
+        leashed: false,
+    };
+    let (start, copy) = (start(&ssh, &binary, &task), copy(&ssh, &binary));
+    let (directory, ran) = (
+        home.path().join(".cache/flitcast"),
+        home.path().join("it-ran"),
+    );
+    let program = directory.join(binary.name());
+    let set_mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let begun = || {
+        let _ = std::fs::remove_file(&ran);
+        let begun = done(home.path(), &start, b"");
+        let said = String::from_utf8([begun.stdout, begun.stderr].concat()).unwrap();
+        (begun.status.code(), said)
+    };
+    let is_missing = |(code, said): (Option<i32>, String)| {
+        assert!(said.contains("flitcast: missing Linux "), "{said}");
+        assert_eq!(code, Some(0));
+        assert!(!ran.exists());
+    };
+    assert!(done(home.path(), &copy, &binary.content).status.success());
+    assert!(begun().1.contains(BEGINS));
+    for mode in [0o720, 0o702, 0o777, 0o600] {
+        set_mode(&program, mode);
+        is_missing(begun());
+        // Another one takes its place.
+        assert!(done(home.path(), &copy, &binary.content).status.success());
+        assert!(begun().1.contains(BEGINS));
+    }
+    let other = home.path().join("other");
+    std::fs::rename(&program, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &program).unwrap();
+    is_missing(begun());
+    assert!(done(home.path(), &copy, &binary.content).status.success());
+
+    for mode in [0o720, 0o702, 0o1777] {
+        set_mode(&directory, mode);
+        let (code, said) = begun();
+        assert_eq!(code, Some(1));
+        let told = format!(
+            "others can write in {}: make it yours alone",
+            directory.display()
+        );
+        assert!(said.contains(&told), "{said}");
+        assert!(!ran.exists());
+        let refused = done(home.path(), &copy, &binary.content);
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(&told));
+        assert!(!ran.exists());
+    }
+    // It is its own, and another program.
+    set_mode(&directory, 0o700);
+    std::fs::write(&program, "#!/bin/sh\necho 0123456789abcdee\n").unwrap();
+    is_missing(begun());
+}
+
+#[test]
 fn what_did_not_come_whole_is_not_kept() {
     let home = tempfile::tempdir().unwrap();
     let (ssh, binary) = (Ssh::default(), binary(b"#!/bin/sh\necho another\n"));
@@ -117,6 +186,7 @@ fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output
         "chmod",
         "dd",
         "head",
+        "ls",
         "mkdir",
         "mv",
         "rm",

@@ -4,7 +4,7 @@ use prost::Message as _;
 
 use super::counts::{parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
-use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Register, Report, missing};
+use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Ready, Register, Report, missing};
 use crate::calibration::Exchange;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{Secret, WireError, put_frame};
@@ -25,7 +25,11 @@ impl FromPe {
                 clock: register.clock,
                 secret: register.secret.to_bytes(),
             }),
-            FromPe::Ready { message_bytes } => Kind::Ready(pb::Ready { message_bytes }),
+            FromPe::Ready(ready) => Kind::Ready(pb::Ready {
+                message_bytes: ready.message_bytes,
+                delivered: ready.delivered.into_iter().map(|pe| pe.0).collect(),
+                standing: ready.standing.into_iter().map(|pe| pe.0).collect(),
+            }),
             FromPe::ProbeResult { child, exchanges } => Kind::ProbeResult(pb::ProbeResult {
                 child: child.0,
                 exchanges: exchanges.iter().map(put_exchange).collect(),
@@ -57,11 +61,13 @@ impl FromPe {
                 peer,
                 reason,
                 bad_input,
+                output_stands,
             } => Kind::Fault(pb::Fault {
                 round: round.0,
                 peer: peer.map(|pe| pe.0),
                 reason,
                 bad_input,
+                output_stands,
             }),
             FromPe::Pong(pong) => Kind::Pong(put_pong(pong)),
             FromPe::Line(text) => Kind::Line(pb::Line { text }),
@@ -88,9 +94,11 @@ impl FromPe {
                 clock: register.clock,
                 secret: Secret::parse(&register.secret)?,
             }),
-            Kind::Ready(ready) => FromPe::Ready {
+            Kind::Ready(ready) => FromPe::Ready(Ready {
                 message_bytes: ready.message_bytes,
-            },
+                delivered: ready.delivered.into_iter().map(PeId).collect(),
+                standing: ready.standing.into_iter().map(PeId).collect(),
+            }),
             Kind::ProbeResult(result) => FromPe::ProbeResult {
                 child: PeId(result.child),
                 exchanges: result.exchanges.iter().map(parse_exchange).collect(),
@@ -122,6 +130,7 @@ impl FromPe {
                 peer: fault.peer.map(PeId),
                 reason: fault.reason,
                 bad_input: fault.bad_input,
+                output_stands: fault.output_stands,
             },
             Kind::Pong(pong) => FromPe::Pong(parse_pong(pong)?),
             Kind::Line(pb::Line { text }) => FromPe::Line(text),
@@ -165,6 +174,7 @@ fn put_pong(pong: Pong) -> pb::Pong {
     };
     pb::Pong {
         quiet_ms: pong.quiet_ms,
+        files_quiet_ms: pong.files_quiet_ms,
         doing: doing as i32,
         peer: peer.0,
         unreached: pong.unreached.into_iter().map(|pe| pe.0).collect(),
@@ -188,6 +198,7 @@ fn parse_pong(pong: pb::Pong) -> Result<Pong, WireError> {
     };
     Ok(Pong {
         quiet_ms: pong.quiet_ms,
+        files_quiet_ms: pong.files_quiet_ms,
         doing,
         unreached: pong.unreached.into_iter().map(PeId).collect(),
         counts: parse_counts(pong.counts)?,

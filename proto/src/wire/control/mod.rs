@@ -9,7 +9,7 @@ mod span;
 mod task;
 mod to_pe;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Secret, WireError, pb};
@@ -31,12 +31,8 @@ pub enum FromPe {
     Join(Join),
     /// The first word, or the second of one that joins.
     Register(Register),
-    /// Connected to its neighbours; bytes of the messages it is the source of:
-    /// M_1..M_n from P0 in a scatter, its own from another PE in a gather.
-    Ready {
-        /// Bytes.
-        message_bytes: Vec<u64>,
-    },
+    /// Connected to its neighbours, with its files looked at.
+    Ready(Ready),
     /// An edge is measured.
     ProbeResult {
         /// The edge's lower end.
@@ -66,6 +62,8 @@ pub enum FromPe {
         /// A message cannot be read at its source: whoever is left out, that stays as it
         /// is.
         bad_input: bool,
+        /// A message cannot become visible, since something stands in its place.
+        output_stands: bool,
     },
     /// The answer to a [`ToPe::Ping`].
     Pong(Pong),
@@ -112,7 +110,10 @@ pub enum ToPe {
         round: RoundId,
     },
     /// Leave.
-    Stop,
+    Stop {
+        /// The undertaking is over: remove its receipts before.
+        over: bool,
+    },
     /// Give the round up, undo what is half done, and report what arrived.
     Abort {
         /// The round.
@@ -139,6 +140,9 @@ pub enum ToPe {
 pub struct Pong {
     /// Since it last read a byte from an edge, or wrote one to it.
     pub quiet_ms: u64,
+    /// Since it last finished a file, directory or symlink of a message on its disk, or
+    /// found one there to be sent.
+    pub files_quiet_ms: u64,
     /// What it is doing.
     pub doing: Doing,
     /// Neighbours whose hosts do not acknowledge what was sent, and sent again; empty
@@ -185,6 +189,19 @@ pub struct Register {
     pub secret: Secret,
 }
 
+/// What a PE has found where its messages lie, and where they are to arrive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Bytes of the messages it is the source of: M_1..M_n from P0 in a scatter, its own from
+    /// another PE in a gather.
+    pub message_bytes: Vec<u64>,
+    /// Of the messages it is the destination of, those that are there with a receipt of this
+    /// undertaking.
+    pub delivered: Vec<PeId>,
+    /// Those whose place is taken by something else, which is not to be replaced.
+    pub standing: Vec<PeId>,
+}
+
 /// Where a PE stands and what it will do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
@@ -207,6 +224,13 @@ pub struct Assignment {
     /// Those whose messages are null whatever the payload says, in increasing order: they
     /// were delivered before.
     pub left_out: Vec<PeId>,
+    /// Names the undertaking that the cluster is a part of, in the names of its receipts.
+    pub undertaking: u64,
+    /// Whether a record of it is on a disk, so that somebody may go on with it should the
+    /// coordinator die.
+    pub recorded: bool,
+    /// P0 in a scatter: where a gather will deliver that follows.
+    pub later_output: Option<PathBuf>,
 }
 
 impl Assignment {
@@ -236,6 +260,16 @@ pub enum Payload {
         /// An entry that stands at the destination already is replaced.
         replace: bool,
     },
+}
+
+impl Payload {
+    /// Where messages made of files arrive.
+    pub fn output(&self) -> Option<&Path> {
+        match self {
+            Payload::Files { output, .. } => Some(output),
+            Payload::Synthetic { .. } => None,
+        }
+    }
 }
 
 /// What the rounds need to know.

@@ -41,7 +41,7 @@ impl ToPe {
             }),
             ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
             ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
-            ToPe::Stop => Kind::Stop(pb::Stop {}),
+            ToPe::Stop { over } => Kind::Stop(pb::Stop { over }),
             ToPe::Abort { round, reason } => Kind::Abort(pb::Abort {
                 round: round.0,
                 reason,
@@ -83,7 +83,7 @@ impl ToPe {
             Kind::Collect(collect) => ToPe::Collect {
                 round: RoundId(collect.round),
             },
-            Kind::Stop(pb::Stop {}) => ToPe::Stop,
+            Kind::Stop(pb::Stop { over }) => ToPe::Stop { over },
             Kind::Abort(abort) => ToPe::Abort {
                 round: RoundId(abort.round),
                 reason: abort.reason,
@@ -125,6 +125,12 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
+        undertaking: assignment.undertaking,
+        recorded: assignment.recorded,
+        later_output: assignment
+            .later_output
+            .map(|path| path_bytes(&path))
+            .unwrap_or_default(),
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -191,6 +197,11 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         payload,
         record_spans: assignment.record_spans,
         left_out,
+        undertaking: assignment.undertaking,
+        recorded: assignment.recorded,
+        later_output: Some(assignment.later_output)
+            .filter(|path| !path.is_empty())
+            .map(parse_path),
     })
 }
 

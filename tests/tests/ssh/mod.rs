@@ -4,7 +4,7 @@
 mod spread;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode, sparse};
@@ -128,6 +128,58 @@ fn another_program_is_put_beside() {
         &["copying flitcast there", "it does not run there"],
     );
     assert_eq!(names(&cache), both);
+    hosts.are_quiet();
+}
+
+/// What another user has put where the program is to be, or could have.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn what_is_not_the_users_own_is_not_run() {
+    const ANOTHER: Option<u32> = Some(65534);
+    let hosts = Hosts::up(2);
+    let shared = hosts.path("shared");
+    let launch = format!("directory = '{}'\n{}", shared.display(), hosts.lean());
+    let cluster = hosts.cluster(&[0, 1], &launch);
+    let line = "scatter --size 10KiB";
+    run(arguments(&cluster, line)).ok();
+    let ours = program(&hosts.path(""), "shared").expect("both hosts have it there");
+    let (marker, real) = (hosts.path("it-ran"), fs::read(&ours).expect("it is ours"));
+    let theirs = format!(
+        "#!/bin/sh\ntouch {}\nexec {} \"$@\"\n",
+        marker.display(),
+        hosts.path("flitcast").display()
+    );
+    let put_theirs = || {
+        fs::remove_file(&ours).expect("it is there");
+        fs::write(&ours, &theirs).expect("it can be written");
+        set_mode(&ours, 0o755);
+    };
+    // Theirs, or everybody's, from the time when they could write there.
+    put_theirs();
+    chown(&ours, ANOTHER, ANOTHER).expect("this test needs root");
+    run(arguments(&cluster, line)).ok();
+    assert!(
+        fs::read(&ours).expect("it is there") == real,
+        "it was replaced"
+    );
+    put_theirs();
+    set_mode(&ours, 0o775);
+    run(arguments(&cluster, line)).ok();
+    assert!(
+        fs::read(&ours).expect("it is there") == real,
+        "it was replaced"
+    );
+
+    // They still can, or could change that at any time.
+    put_theirs();
+    for (owner, mode) in [(ANOTHER, 0o755), (Some(0), 0o775), (Some(0), 0o1777)] {
+        chown(&shared, owner, owner).expect("this test needs root");
+        set_mode(&shared, mode);
+        let refused = run(arguments(&cluster, line));
+        let told = format!("others can write in {}", shared.display());
+        fails(&refused, &["ssh fcssh", &told, "[launch] directory"]);
+    }
+    assert!(!marker.exists(), "what is not ours was run");
     hosts.are_quiet();
 }
 

@@ -242,3 +242,28 @@ fn links_across_hosts_are_not_shaped() {
     let told = "--link: only links between processes of one host are shaped, by the clock that all of them read, and relay has an address of a network, 192.0.2.7";
     assert!(refused.stderr.contains(told), "{}", refused.stderr);
 }
+
+#[test]
+fn whatever_a_pe_says_on_stderr_is_heard_to_its_end() {
+    let noise = "printf 'not \\377 UTF-8\\n' >&2; head -c 40000 /dev/zero | tr '\\0' x >&2; \
+        echo >&2; echo heard >&2; printf 'no end of a line' >&2; exec 2>&-; exec \"$@\"";
+    let text = PER_EDGE.replace(
+        "\"env\", \"--\"",
+        &format!("\"sh\", \"-c\", {noise:?}, \"sh\""),
+    );
+    let said = run(ClusterFile::of(&text).words("scatter --size 1KiB"))
+        .ok()
+        .stderr;
+    assert!(
+        said.starts_with("P0| not \u{fffd} UTF-8\nP0| xxxx"),
+        "{said:.200}"
+    );
+    assert!(
+        said.ends_with("x\nP0| heard\nP0| no end of a line\n"),
+        "{said:.200}"
+    );
+    // A line of which there seems to be no end is told in parts.
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 6);
+    assert_eq!(said.bytes().filter(|byte| *byte == b'x').count(), 40_000);
+}

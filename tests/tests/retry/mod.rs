@@ -8,6 +8,7 @@
 
 mod gather;
 mod network;
+mod receipts;
 mod record;
 mod scatter;
 

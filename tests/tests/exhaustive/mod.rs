@@ -1,7 +1,7 @@
 //! Gathering against the best schedule there is: every tree of up to 6 PEs,
 //! lengths from {0, 1, 2, 5}.
 //!
-//! `cargo test -p flitcast-tests --release --test exhaustive -- --nocapture` prints
+//! `cargo test -p flitcast-tests --release --test suite exhaustive:: -- --nocapture` prints
 //! how far the algorithms are above it; deploy/runs/2026-11-20-exhaustive keeps it.
 
 mod optimum;

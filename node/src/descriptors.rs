@@ -1,0 +1,43 @@
+//! The descriptors that this process may have: what it needs itself comes first, and who
+//! stands at its door gets what is left.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::limits::{FEWEST_GREETINGS, GREETINGS};
+
+/// Raises the soft limit to `wanted` if it is lower and the hard limit allows it; what it is
+/// then. No further: processes that are started from here inherit it, a user's commands among
+/// them, and some take their limit for the number of descriptors that they have to close.
+pub fn raised_to(wanted: u64) -> u64 {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|soft| soft < wanted) {
+        limit.current = Some(limit.maximum.map_or(wanted, |hard| hard.min(wanted)));
+        // Refused, the limit is what it was, and that is what is looked at.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// How many may stand at a door at once where this process `needs` so many descriptors for all
+/// else.
+pub fn places(needs: u64) -> usize {
+    left(raised_to(needs + GREETINGS as u64), needs)
+}
+
+fn left(have: u64, needs: u64) -> usize {
+    let left = have.saturating_sub(needs).min(GREETINGS as u64);
+    FEWEST_GREETINGS.max(left as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_door_gets_what_is_left() {
+        assert_eq!(left(u64::MAX, 200), GREETINGS);
+        assert_eq!(left(1024, 200), 824);
+        assert_eq!(left(1024, 1022), FEWEST_GREETINGS);
+        assert_eq!(left(60, 200), FEWEST_GREETINGS);
+    }
+}

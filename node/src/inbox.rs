@@ -1,0 +1,92 @@
+//! The places where messages made of files become visible at a PE: what stands there
+//! before a round, and receipts that are of no more use.
+
+use std::path::Path;
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{Assignment, Payload};
+use tokio::task::spawn_blocking;
+
+use crate::payload::{PayloadError, Receipt, Standing, joined};
+
+/// Where messages become visible at this PE.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// Of all messages that it is the destination of, in this cluster or one before.
+    receipts: Vec<(PeId, Receipt)>,
+    /// Those of them that may come in this cluster, and those of a gather that follows.
+    awaited: Vec<(PeId, Receipt)>,
+    /// Whether what stands there is replaced.
+    replace: bool,
+}
+
+/// What stands there.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Whose messages are there, put there by this undertaking.
+    pub delivered: Vec<PeId>,
+    /// Whose places are taken by something else, which is not to be replaced.
+    pub standing: Vec<PeId>,
+}
+
+impl Inbox {
+    /// Of this PE; nothing is looked at.
+    pub fn of(pe: PeId, assignment: &Assignment) -> Inbox {
+        let Payload::Files {
+            output, replace, ..
+        } = &assignment.payload
+        else {
+            return Inbox::default();
+        };
+        let (scatters, is_root) = (assignment.operation.is_scatter(), pe == PeId::ROOT);
+        let ids = || assignment.tree.ids().skip(1);
+        let receipts = |output: &Path, pes: Vec<PeId>| -> Vec<(PeId, Receipt)> {
+            let receipt = |pe| (pe, Receipt::of(output, pe, assignment.undertaking));
+            pes.into_iter().map(receipt).collect()
+        };
+        let all = match (scatters, is_root) {
+            (true, false) => receipts(output, vec![pe]),
+            (false, true) => receipts(output, ids().collect()),
+            _ => Vec::new(),
+        };
+        let may_come = |(pe, _): &&(PeId, Receipt)| !assignment.left_out.contains(pe);
+        let mut awaited: Vec<_> = all.iter().filter(may_come).cloned().collect();
+        if let (true, true, Some(later)) = (scatters, is_root, &assignment.later_output) {
+            awaited.extend(receipts(later, ids().collect()));
+        }
+        Inbox {
+            receipts: all,
+            awaited,
+            replace: *replace,
+        }
+    }
+
+    /// Looks at what stands there.
+    pub async fn look(&self) -> Result<Found, PayloadError> {
+        let (awaited, replace) = (self.awaited.clone(), self.replace);
+        let looked = spawn_blocking(move || {
+            let mut found = Found::default();
+            for (pe, receipt) in awaited {
+                match receipt.look()? {
+                    Standing::Delivered => found.delivered.push(pe),
+                    Standing::Another if !replace => found.standing.push(pe),
+                    Standing::Nothing | Standing::Another => {}
+                }
+            }
+            Ok(found)
+        });
+        joined(looked.await)
+    }
+
+    /// Removes the receipts: nobody will go on with the undertaking.
+    pub async fn clear(self) {
+        let removed = spawn_blocking(move || {
+            for (pe, receipt) in self.receipts {
+                if let Err(error) = receipt.remove() {
+                    tracing::warn!(of = %pe, %error, "a receipt is left");
+                }
+            }
+        });
+        joined(removed.await);
+    }
+}

@@ -1,0 +1,138 @@
+//! Writing a new file without its zeros: what is not written to a file that was just made
+//! reads as zeros, and takes no room. So sparse files stay sparse wherever they go, and
+//! nobody needs to be told where their holes are.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// What file systems keep together. A smaller run of zeros saves nothing.
+const BLOCK_BYTES: u64 = 4096;
+
+/// A regular file that is written from its beginning to its end, once.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    file: File,
+    at: u64,
+    /// Where what was written ends.
+    written: u64,
+}
+
+impl NewFile {
+    /// A file that has just been made, and is empty.
+    pub fn new(file: File) -> Self {
+        Self {
+            file,
+            at: 0,
+            written: 0,
+        }
+    }
+
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// How much of it has come.
+    pub fn bytes(&self) -> u64 {
+        self.at
+    }
+
+    /// Takes what comes next.
+    pub fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let zeros = self.blocks(bytes, is_zero);
+            self.at += zeros as u64;
+            bytes = &bytes[zeros..];
+            let data = self.blocks(bytes, |piece| !is_zero(piece));
+            self.file.write_all_at(&bytes[..data], self.at)?;
+            self.at += data as u64;
+            self.written = if data > 0 { self.at } else { self.written };
+            bytes = &bytes[data..];
+        }
+        Ok(())
+    }
+
+    /// All of it has come: gives it its length, should it end with zeros.
+    pub fn finish(&self) -> io::Result<()> {
+        if self.written < self.at {
+            self.file.set_len(self.at)?;
+        }
+        Ok(())
+    }
+
+    /// For how many bytes all blocks of the file, or what there is of the first and last of
+    /// them, are of this kind.
+    fn blocks(&self, bytes: &[u8], is_so: impl Fn(&[u8]) -> bool) -> usize {
+        let mut end = 0;
+        while end < bytes.len() {
+            let rest = &bytes[end..];
+            let in_block = BLOCK_BYTES - (self.at + end as u64) % BLOCK_BYTES;
+            let piece = &rest[..rest.len().min(in_block as usize)];
+            if !is_so(piece) {
+                break;
+            }
+            end += piece.len();
+        }
+        end
+    }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    // The first one tells of nearly all data; the rest is compared many at a time.
+    bytes.first() == Some(&0) && bytes.iter().fold(0, |all, byte| all | byte) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::unix::fs::MetadataExt;
+
+    /// Runs of zeros and of other bytes, written in pieces.
+    fn written(content: &[u8], pieces: &[usize]) -> io::Result<File> {
+        let mut file = NewFile::new(tempfile::tempfile()?);
+        let mut rest = content;
+        for &piece in pieces.iter().cycle() {
+            let (head, tail) = rest.split_at(piece.min(rest.len()));
+            file.write(head)?;
+            rest = tail;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        file.finish()?;
+        assert_eq!(file.bytes(), content.len() as u64);
+        Ok(file.file)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_what_came(
+            runs in prop::collection::vec((any::<bool>(), 1usize..12_000), 0..6),
+            pieces in prop::collection::vec(1usize..9_000, 1..4),
+        ) {
+            let mut content = Vec::new();
+            for (is_zero, bytes) in runs {
+                let byte = |place: usize| if is_zero { 0 } else { place as u8 };
+                content.extend((0..bytes).map(byte));
+            }
+            let file = written(&content, &pieces).expect("a temporary file");
+            let mut read = vec![1; content.len()];
+            file.read_exact_at(&mut read, 0).expect("it is as long");
+            prop_assert!(read == content);
+            prop_assert_eq!(file.metadata().expect("it is open").len(), content.len() as u64);
+        }
+    }
+
+    #[test]
+    fn zeros_take_no_room() -> io::Result<()> {
+        let mut content = vec![0; 1 << 20];
+        content[500_000] = 1;
+        // However it is cut: a hole is a hole from its first byte to its last.
+        for piece in [1000, 4096, 262_144, 1 << 20] {
+            let taken = written(&content, &[piece])?.metadata()?.blocks() * 512;
+            assert!((1..=2 * 4096).contains(&taken), "{taken} bytes, by {piece}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,406 @@
+//! What hosts cost, learned from rounds as they come.
+//!
+//! The costs are known as a normal distribution of their logarithms. A round tells when its
+//! messages arrived; the prediction says when they should have; the costs that are most likely
+//! after both are found by Gauss and Newton's method, with Huber's weights, so that a round that
+//! something else disturbed counts little (an iterated extended Kalman filter). What a round does
+//! not depend on stays as it was, and as unsure.
+//!
+//! Pure arithmetic: whose rounds these are, and where what was learned is kept, is the
+//! coordinator's business.
+
+use crate::cost::{COSTS, Host};
+
+/// Costs, by their logarithms.
+type Costs = [f64; COSTS];
+type Matrix = [[f64; COSTS]; COSTS];
+
+/// How far a cost may be from what was assumed: a factor.
+const FARTHEST: f64 = 30.0;
+/// How unsure an assumed cost is: the standard deviation of its logarithm, a factor of three.
+const UNSURE: f64 = 1.1;
+/// How much surer than this nobody ever is: machines change, and so do the rounds.
+const SUREST: f64 = 0.03;
+/// What a cost may have drifted between two lessons.
+const DRIFT: f64 = 0.02;
+/// A residual of so many deviations begins to count less (Huber's constant).
+const HUBER: f64 = 1.345;
+/// The step in which slopes are taken.
+const SLOPE: f64 = 0.1;
+/// A lesson changes no cost by more than this factor in one iteration.
+const LONGEST_STEP: f64 = std::f64::consts::LN_2;
+/// Iterations, and how short a step ends them.
+const ITERATIONS: usize = 10;
+const SHORT_STEP: f64 = 0.01;
+
+/// What is known of a host's costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned {
+    /// The most likely costs.
+    pub host: Host,
+    /// How unsure they are: the covariances of their logarithms.
+    pub covariance: Matrix,
+    /// How many rounds they were learned from.
+    pub rounds: u64,
+}
+
+/// What was seen of rounds of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lesson {
+    /// Measured times, in nanoseconds: as many as the prediction of the lesson gives.
+    pub times_ns: Vec<f64>,
+    /// How unsure each is, as a part of it.
+    pub deviation: f64,
+    /// How many rounds these are the medians of.
+    pub rounds: u64,
+}
+
+/// What a host with these costs is predicted to take, in nanoseconds: as many times as the
+/// lesson of this index has, or none if there is no prediction.
+pub type Predict<'a> = dyn Fn(&Host, usize) -> Option<Vec<f64>> + 'a;
+
+impl Learned {
+    /// Nothing but what is assumed.
+    pub fn assumed(host: Host) -> Learned {
+        let mut covariance = [[0.0; COSTS]; COSTS];
+        for (i, row) in covariance.iter_mut().enumerate() {
+            row[i] = UNSURE * UNSURE;
+        }
+        Learned {
+            host,
+            covariance,
+            rounds: 0,
+        }
+    }
+
+    /// Whether this can be what was once learned: all of it finite, and positive where it has to
+    /// be.
+    pub fn is_sound(&self) -> bool {
+        let costs = self.host.costs();
+        let diagonal = (0..COSTS).all(|i| self.covariance[i][i] > 0.0);
+        diagonal
+            && costs.iter().all(|cost| cost.is_finite() && *cost > 0.0)
+            && self.covariance.as_flattened().iter().all(|c| c.is_finite())
+            && inverse(&self.covariance).is_some()
+    }
+
+    /// What is known after these lessons; `assumed` is what no cost leaves too far.
+    #[must_use]
+    pub fn after(&self, lessons: &[Lesson], assumed: &Host, predict: &Predict<'_>) -> Learned {
+        let mut drifted = self.covariance;
+        for (i, row) in drifted.iter_mut().enumerate() {
+            row[i] += DRIFT * DRIFT;
+        }
+        let Some(information) = inverse(&drifted) else {
+            return self.clone();
+        };
+        let start = self.host.costs().map(f64::ln);
+        let problem = Problem {
+            lessons,
+            predict,
+            host: self.host,
+            start,
+            information,
+            bounds: assumed.costs().map(f64::ln),
+        };
+        let mut at = start;
+        let Some(mut here) = problem.linearised(&at) else {
+            return self.clone();
+        };
+        for _ in 0..ITERATIONS {
+            let Some(inverse) = inverse(&here.hessian) else {
+                break;
+            };
+            let step = times(&inverse, &here.gradient);
+            let longest = step.iter().fold(0.0_f64, |most, part| most.max(part.abs()));
+            if longest < SHORT_STEP {
+                break;
+            }
+            // Shorter until it helps: far away the slopes are others.
+            let mut part = (LONGEST_STEP / longest).min(1.0);
+            let better = loop {
+                let there = problem.bounded(&at, &step, part);
+                match problem.linearised(&there) {
+                    Some(found) if found.badness < here.badness => break Some((there, found)),
+                    _ if part * longest < SHORT_STEP => break None,
+                    _ => part /= 2.0,
+                }
+            };
+            let Some(found) = better else {
+                break;
+            };
+            (at, here) = found;
+        }
+        let covariance = inverse(&here.hessian).unwrap_or(drifted);
+        Learned {
+            host: self.host.with_costs(at.map(f64::exp)),
+            covariance: unsure(covariance),
+            rounds: self.rounds + lessons.iter().map(|lesson| lesson.rounds).sum::<u64>(),
+        }
+    }
+}
+
+/// Nobody is ever quite sure, or less sure than at the start.
+fn unsure(mut covariance: Matrix) -> Matrix {
+    for i in 0..COSTS {
+        let variance = covariance[i][i];
+        let scale = (variance.clamp(SUREST * SUREST, UNSURE * UNSURE) / variance).sqrt();
+        for j in 0..COSTS {
+            covariance[i][j] *= scale;
+            covariance[j][i] *= scale;
+        }
+    }
+    covariance
+}
+
+struct Problem<'a> {
+    lessons: &'a [Lesson],
+    predict: &'a Predict<'a>,
+    host: Host,
+    start: Costs,
+    information: Matrix,
+    bounds: Costs,
+}
+
+/// The problem around one place.
+struct Linearised {
+    badness: f64,
+    gradient: Costs,
+    hessian: Matrix,
+}
+
+impl Problem<'_> {
+    fn bounded(&self, at: &Costs, step: &Costs, part: f64) -> Costs {
+        std::array::from_fn(|i| {
+            let farthest = FARTHEST.ln();
+            let bound = self.bounds[i];
+            (at[i] + part * step[i]).clamp(bound - farthest, bound + farthest)
+        })
+    }
+
+    fn predicted(&self, at: &Costs, lesson: usize) -> Option<Vec<f64>> {
+        let host = self.host.with_costs(at.map(f64::exp));
+        let times = (self.predict)(&host, lesson)?;
+        let matches = times.len() == self.lessons[lesson].times_ns.len();
+        matches.then(|| times.iter().map(|ns| ns.max(1.0).ln()).collect())
+    }
+
+    /// `None` if no lesson is predicted.
+    fn linearised(&self, at: &Costs) -> Option<Linearised> {
+        let away: Costs = std::array::from_fn(|i| at[i] - self.start[i]);
+        let pull = times(&self.information, &away);
+        let mut here = Linearised {
+            badness: (0..COSTS).map(|i| away[i] * pull[i]).sum::<f64>() / 2.0,
+            gradient: pull.map(|part| -part),
+            hessian: self.information,
+        };
+        let mut told = false;
+        for (index, lesson) in self.lessons.iter().enumerate() {
+            let Some(predicted) = self.predicted(at, index) else {
+                continue;
+            };
+            told = true;
+            let slopes: [Option<Vec<f64>>; COSTS] = std::array::from_fn(|i| {
+                let mut there = *at;
+                there[i] += SLOPE;
+                self.predicted(&there, index)
+            });
+            for (place, &expected) in predicted.iter().enumerate() {
+                let off = (lesson.times_ns[place].max(1.0).ln() - expected) / lesson.deviation;
+                // Beyond Huber's constant, badness grows with the residual and not its square.
+                let weight = (HUBER / off.abs()).min(1.0);
+                here.badness += match weight < 1.0 {
+                    true => HUBER * (off.abs() - HUBER / 2.0),
+                    false => off * off / 2.0,
+                };
+                let slope: Costs = std::array::from_fn(|i| {
+                    let there = slopes[i].as_ref().map_or(expected, |there| there[place]);
+                    (there - expected) / SLOPE / lesson.deviation
+                });
+                for i in 0..COSTS {
+                    here.gradient[i] += weight * slope[i] * off;
+                    for j in 0..COSTS {
+                        here.hessian[i][j] += weight * slope[i] * slope[j];
+                    }
+                }
+            }
+        }
+        told.then_some(here)
+    }
+}
+
+fn times(matrix: &Matrix, vector: &Costs) -> Costs {
+    std::array::from_fn(|i| (0..COSTS).map(|j| matrix[i][j] * vector[j]).sum())
+}
+
+/// The inverse of a positive definite matrix, by Cholesky's decomposition; `None` of any other.
+fn inverse(matrix: &Matrix) -> Option<Matrix> {
+    let mut lower = [[0.0; COSTS]; COSTS];
+    for i in 0..COSTS {
+        for j in 0..=i {
+            let dot: f64 = (0..j).map(|k| lower[i][k] * lower[j][k]).sum();
+            let left = matrix[i][j] - dot;
+            lower[i][j] = match i == j {
+                true if left > 0.0 => left.sqrt(),
+                true => return None,
+                false => left / lower[j][j],
+            };
+        }
+    }
+    let mut found = [[0.0; COSTS]; COSTS];
+    for column in 0..COSTS {
+        let mut solved: Costs = [0.0; COSTS];
+        for i in 0..COSTS {
+            let dot: f64 = (0..i).map(|k| lower[i][k] * solved[k]).sum();
+            let unit = if i == column { 1.0 } else { 0.0 };
+            solved[i] = (unit - dot) / lower[i][i];
+        }
+        for i in (0..COSTS).rev() {
+            let dot: f64 = (i + 1..COSTS).map(|k| lower[k][i] * solved[k]).sum();
+            solved[i] = (solved[i] - dot) / lower[i][i];
+        }
+        for (row, value) in found.iter_mut().zip(solved) {
+            row[column] = value;
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeded::SplitMix64;
+
+    fn assumed() -> Host {
+        Host {
+            shared_cores: Some(2),
+            ..Host::NONE
+        }
+        .with_costs([15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3])
+    }
+
+    fn truth() -> Host {
+        assumed().with_costs([60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3])
+    }
+
+    /// Hops, messages, bytes and control frames of rounds of one kind.
+    const ROUNDS: [[f64; 4]; 6] = [
+        [1.0, 7.0, 1e3, 0.0],
+        [3.0, 7.0, 1e3, 20.0],
+        [7.0, 1.0, 1e6, 0.0],
+        [1.0, 7.0, 2e6, 20.0],
+        [2.0, 3.0, 6e4, 8.0],
+        [7.0, 7.0, 3e5, 20.0],
+    ];
+
+    fn times_of(host: &Host, round: usize) -> Option<Vec<f64>> {
+        let [hops, messages, bytes, words] = ROUNDS[round % ROUNDS.len()];
+        let [wake, control, flit, send, receive, end, message] = host.costs();
+        let flits = bytes / 65_536.0;
+        let last = hops * (wake + flit)
+            + messages * message
+            + bytes * (send + receive + end)
+            + flits * flit
+            + words * control;
+        Some(vec![last, last / 2.0 + wake])
+    }
+
+    fn lessons(wild: &[usize], count: usize) -> Vec<Lesson> {
+        let mut chance = SplitMix64::new(3);
+        let mut noise = || 0.97 + chance.below(60) as f64 / 1000.0;
+        let lesson = |round: usize| {
+            let factor = if wild.contains(&round) { 4.0 } else { 1.0 };
+            let times = times_of(&truth(), round).expect("each has a prediction");
+            Lesson {
+                times_ns: times.iter().map(|ns| ns * factor * noise()).collect(),
+                deviation: 0.1,
+                rounds: 5,
+            }
+        };
+        (0..count).map(lesson).collect()
+    }
+
+    #[track_caller]
+    fn assert_predicts(learned: &Learned, within: f64) {
+        for round in 0..ROUNDS.len() {
+            let (found, truth) = (times_of(&learned.host, round), times_of(&truth(), round));
+            for (found, truth) in found.into_iter().flatten().zip(truth.into_iter().flatten()) {
+                let off = (found / truth - 1.0).abs();
+                assert!(off < within, "{off} in round {round}: {learned:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_lessons_at_once_tell_what_rounds_take() {
+        let learned = Learned::assumed(assumed()).after(&lessons(&[], 6), &assumed(), &times_of);
+        assert_predicts(&learned, 0.08);
+        assert_eq!(learned.rounds, 30);
+        assert!(learned.is_sound());
+    }
+
+    #[test]
+    fn a_lesson_at_a_time_comes_to_the_same() {
+        let mut learned = Learned::assumed(assumed());
+        for (round, lesson) in lessons(&[], 30).into_iter().enumerate() {
+            let predict = |host: &Host, _: usize| times_of(host, round);
+            learned = learned.after(&[lesson], &assumed(), &predict);
+            assert!(learned.is_sound(), "{learned:?}");
+        }
+        assert_predicts(&learned, 0.12);
+    }
+
+    #[test]
+    fn wild_rounds_count_little() {
+        let all = lessons(&[4, 7, 15], 24);
+        let learned = Learned::assumed(assumed()).after(&all, &assumed(), &times_of);
+        assert_predicts(&learned, 0.15);
+    }
+
+    #[test]
+    fn what_no_lesson_tells_of_stays_and_stays_unsure() {
+        let predict = |host: &Host, _: usize| Some(vec![host.message_ns * 3.0]);
+        let lesson = Lesson {
+            times_ns: vec![90e3],
+            deviation: 0.05,
+            rounds: 1,
+        };
+        let before = Learned::assumed(assumed());
+        let learned = before.after(&[lesson], &assumed(), &predict);
+        assert!((learned.host.message_ns / 30e3 - 1.0).abs() < 0.02);
+        assert!(learned.covariance[6][6] < 0.01);
+        for i in 0..COSTS - 1 {
+            let (was, is) = (before.host.costs()[i], learned.host.costs()[i]);
+            assert!((is / was - 1.0).abs() < 1e-9, "cost {i}: {is} for {was}");
+            assert!((learned.covariance[i][i] / (UNSURE * UNSURE) - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
+        let predict = |host: &Host, _: usize| Some(vec![host.message_ns]);
+        let lesson = Lesson {
+            times_ns: vec![1e15],
+            deviation: 0.01,
+            rounds: 1,
+        };
+        let mut learned = Learned::assumed(assumed());
+        for _ in 0..50 {
+            learned = learned.after(std::slice::from_ref(&lesson), &assumed(), &predict);
+        }
+        assert!(learned.host.message_ns <= 20e3 * FARTHEST * 1.001);
+        assert!(learned.is_sound());
+    }
+
+    #[test]
+    fn without_a_prediction_nothing_is_learned() {
+        let learned = Learned::assumed(assumed());
+        let none = |_: &Host, _: usize| None;
+        assert_eq!(learned.after(&lessons(&[], 3), &assumed(), &none), learned);
+        let short = |_: &Host, _: usize| Some(vec![1.0]);
+        assert_eq!(learned.after(&lessons(&[], 3), &assumed(), &short), learned);
+        let mut broken = learned;
+        broken.covariance[2][2] = f64::NAN;
+        assert!(!broken.is_sound());
+    }
+}

@@ -1,0 +1,177 @@
+//! Callers who want to keep others out: each says something, stays as long as it is let, and
+//! comes again as soon as it was cut off.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Who is not let into the kernel's queue by then tries again.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Between two looks whether it is over.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+/// Callers of a listener.
+#[derive(Debug)]
+pub struct Crowd {
+    came: Arc<AtomicU64>,
+    said_bytes: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// One of them.
+struct Caller {
+    stream: TcpStream,
+    says: Vec<u8>,
+    said: usize,
+}
+
+impl Crowd {
+    /// So many at `address`, each of whom says what `opening` makes of its number, as much of it
+    /// as is taken.
+    pub fn at(
+        address: SocketAddr,
+        callers: usize,
+        opening: impl Fn(usize) -> Vec<u8> + Send + 'static,
+    ) -> Crowd {
+        let came = Arc::<AtomicU64>::default();
+        let said_bytes = Arc::<AtomicU64>::default();
+        let is_over = Arc::<AtomicBool>::default();
+        let shared = (came.clone(), said_bytes.clone(), is_over.clone());
+        let thread = thread::spawn(move || {
+            let (came, said_bytes, is_over) = shared;
+            let mut all: Vec<Option<Caller>> = (0..callers).map(|_| None).collect();
+            while !is_over.load(Relaxed) {
+                for (number, place) in all.iter_mut().enumerate() {
+                    if place.is_none() {
+                        *place = Caller::come(address, opening(number));
+                        came.fetch_add(u64::from(place.is_some()), Relaxed);
+                    }
+                }
+                wait(&all);
+                for place in &mut all {
+                    if let Some(caller) = place {
+                        match caller.goes_on() {
+                            Some(bytes) => drop(said_bytes.fetch_add(bytes, Relaxed)),
+                            None => *place = None,
+                        }
+                    }
+                }
+            }
+        });
+        Crowd {
+            came,
+            said_bytes,
+            is_over,
+            thread: Some(thread),
+        }
+    }
+
+    /// How many have come so far, each as often as it came.
+    pub fn came(&self) -> u64 {
+        self.came.load(Relaxed)
+    }
+
+    /// What the system has taken of what they say.
+    pub fn said_bytes(&self) -> u64 {
+        self.said_bytes.load(Relaxed)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.is_over.store(true, Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Caller {
+    fn come(address: SocketAddr, says: Vec<u8>) -> Option<Caller> {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some(Caller {
+            stream,
+            says,
+            said: 0,
+        })
+    }
+
+    /// The bytes that were taken; `None` once it was cut off.
+    fn goes_on(&mut self) -> Option<u64> {
+        let before = self.said;
+        while self.said < self.says.len() {
+            match self.stream.write(&self.says[self.said..]) {
+                Ok(bytes) => self.said += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => return None,
+            }
+        }
+        loop {
+            match self.stream.read(&mut [0; 4096]) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => return None,
+            }
+        }
+        Some((self.said - before) as u64)
+    }
+}
+
+/// Until anything happens to any of them.
+fn wait(all: &[Option<Caller>]) {
+    let watched = |caller: &'_ Caller| match caller.said < caller.says.len() {
+        true => PollFlags::IN | PollFlags::OUT,
+        false => PollFlags::IN,
+    };
+    let there = all.iter().flatten();
+    let mut polled: Vec<PollFd<'_>> = there
+        .map(|caller| PollFd::new(&caller.stream, watched(caller)))
+        .collect();
+    let _ = poll(&mut polled, Some(&LOOK));
+}
+
+/// The first flight of TLS 1.3 as a client begins, whole and good.
+pub fn client_hello() -> Vec<u8> {
+    let mut extensions = Vec::new();
+    for (kind, body) in [
+        // TLS 1.3, X25519, and signatures by ECDSA with P-256 or by Ed25519.
+        (43, vec![2, 3, 4]),
+        (10, vec![0, 2, 0, 0x1d]),
+        (13, vec![0, 4, 4, 3, 8, 7]),
+        // A share of X25519: its base point is one.
+        (51, [&[0, 36, 0, 0x1d, 0, 32, 9][..], &[0; 31]].concat()),
+    ] {
+        extensions.extend([0, kind, 0, body.len() as u8]);
+        extensions.extend(body);
+    }
+    let mut hello = vec![3, 3];
+    hello.extend([7; 32]);
+    // No session, one cipher suite, no compression.
+    hello.extend([0, 0, 2, 0x13, 1, 1, 0]);
+    hello.extend([0, extensions.len() as u8]);
+    hello.extend(extensions);
+    let mut record = vec![0x16, 3, 1, 0, hello.len() as u8 + 4];
+    record.extend([1, 0, 0, hello.len() as u8]);
+    record.extend(hello);
+    record
+}
+
+/// The beginning of one that is 64 KiB long, as far as is taken.
+pub fn endless_client_hello() -> Vec<u8> {
+    let mut hello = vec![1, 0, 0xff, 0xff, 3, 3];
+    hello.resize(0xffff, 7);
+    let records = hello.chunks(16_000).map(|part| {
+        let length = (part.len() as u16).to_be_bytes();
+        [&[0x16, 3, 1][..], &length, part].concat()
+    });
+    records.collect::<Vec<_>>().concat()
+}

@@ -1,0 +1,65 @@
+//! A listener that is far away: what is said to it, and what it says, arrives later.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// As much as is read at a time.
+const PART: usize = 64 * 1024;
+
+/// Who calls `near` reaches `far`, every byte `delay` later; in both directions, and the call
+/// itself as well. For as long as the test runs.
+#[track_caller]
+pub fn far_away(near: SocketAddr, far: SocketAddr, delay: Duration) {
+    let listener = TcpListener::bind(near).expect("the loopback has it");
+    thread::spawn(move || {
+        while let Ok((caller, _)) = listener.accept() {
+            thread::spawn(move || {
+                let (first, heard) = delayed(&caller, delay);
+                thread::sleep(delay);
+                // Nobody may be there any more.
+                let Ok(called) = TcpStream::connect(far) else {
+                    return;
+                };
+                let _ = called.set_nodelay(true);
+                let _ = caller.set_nodelay(true);
+                let (second, said) = delayed(&called, delay);
+                let back = thread::spawn(move || arrive(&said, &caller));
+                arrive(&heard, &called);
+                let _ = (back.join(), first.join(), second.join());
+            });
+        }
+    });
+}
+
+type Part = (Instant, Vec<u8>);
+
+/// Reads at once, and says when each part arrives.
+fn delayed(from: &TcpStream, delay: Duration) -> (thread::JoinHandle<()>, mpsc::Receiver<Part>) {
+    let (say, parts) = mpsc::channel();
+    let mut from = from.try_clone().expect("it can be");
+    let reading = thread::spawn(move || {
+        let mut part = vec![0; PART];
+        while let Ok(bytes @ 1..) = from.read(&mut part) {
+            if say
+                .send((Instant::now() + delay, part[..bytes].to_vec()))
+                .is_err()
+            {
+                break;
+            }
+        }
+    });
+    (reading, parts)
+}
+
+fn arrive(parts: &mpsc::Receiver<Part>, mut to: &TcpStream) {
+    for (at, part) in parts {
+        thread::sleep(at.saturating_duration_since(Instant::now()));
+        if to.write_all(&part).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}

@@ -1,0 +1,115 @@
+//! Which clock is read where. The wall's clock can be set, forwards or back, while a round runs;
+//! so no wait and no measurement knows of it, and who tells the time of day is named here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::source::sources;
+
+/// Whatever is of the wall's clock has one of these in its type.
+const WALL: [&str; 7] = [
+    "DateTime",
+    "OffsetDateTime",
+    "Realtime",
+    "RealtimeCoarse",
+    "SystemTime",
+    "UNIX_EPOCH",
+    "UnixTime",
+];
+
+/// The files that read it, and what becomes of that.
+const ALLOWED: [(&str, &str); 15] = [
+    (
+        "coordinator/src/authority.rs",
+        "from when until when a certificate is good",
+    ),
+    (
+        "coordinator/src/ca.rs",
+        "until when they are, as is printed",
+    ),
+    (
+        "coordinator/src/calibrate.rs",
+        "when a profile was made: a comment in it",
+    ),
+    (
+        "coordinator/src/kept/keeper.rs",
+        "since when a PE is up: `flitcast status` prints it",
+    ),
+    ("coordinator/src/kept/pes.rs", "the same, on the disk"),
+    (
+        "coordinator/src/kept/rounds.rs",
+        "when a command ended: `flitcast status` prints it",
+    ),
+    (
+        "coordinator/src/kept/said.rs",
+        "since when a cluster is up, on the disk",
+    ),
+    (
+        "coordinator/src/kept/status.rs",
+        "how long ago all that was",
+    ),
+    ("coordinator/src/kept/up.rs", "since when a cluster is up"),
+    (
+        "coordinator/src/otel/export.rs",
+        "when a command began: spans are counted from there by the monotonic clock",
+    ),
+    (
+        "coordinator/src/otel/spans.rs",
+        "when a span began and ended",
+    ),
+    (
+        "coordinator/src/run.rs",
+        "when a command ended, for `flitcast status`",
+    ),
+    (
+        "node/src/health.rs",
+        "how old a file is: after a jump forwards it is old until it is written again, 1 s later",
+    ),
+    (
+        "node/src/security.rs",
+        "whether a certificate is good today",
+    ),
+    (
+        "node/src/security/explain.rs",
+        "a certificate's dates, as an error tells them",
+    ),
+];
+
+#[test]
+fn the_wall_s_clock_is_told_and_never_waited_for() {
+    let mut readers: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for source in sources(&["proto", "node", "coordinator"]) {
+        for word in WALL {
+            if !source.places(word).is_empty() {
+                readers.entry(source.file.clone()).or_default().insert(word);
+            }
+        }
+    }
+    for (file, words) in &readers {
+        let is_allowed = ALLOWED.iter().any(|(allowed, _)| allowed == file);
+        assert!(
+            is_allowed,
+            "{file} reads a clock that can be set: {words:?}"
+        );
+    }
+    for (file, why) in ALLOWED {
+        assert!(readers.contains_key(file), "{file} no more: {why}");
+    }
+}
+
+/// The kernel's timers and the node's clock go by the monotonic clock. (The runtime's timers and
+/// `Instant` know no other.)
+#[test]
+fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
+    let mut seen = BTreeSet::new();
+    for source in sources(&["proto", "node", "coordinator"]) {
+        for word in ["ClockId", "TimerfdClockId"] {
+            for at in source.places(word) {
+                if let Some(clock) = source.code[at + word.len()..].strip_prefix("::") {
+                    let end = clock.find(|char: char| !char.is_alphanumeric());
+                    seen.insert(clock[..end.unwrap_or(clock.len())].to_owned());
+                }
+            }
+        }
+    }
+    assert_eq!(Vec::from_iter(seen), ["Monotonic", "MonotonicCoarse"]);
+}

@@ -1,0 +1,112 @@
+//! Who may depend on whom: `proto <- node <- coordinator`, and the protocol needs
+//! neither sockets nor a clock nor chance. What no compiler sees of the rest: waits without a
+//! limit (`waits`), clocks that can be set (`clocks`), figures that a test writes itself.
+
+mod clocks;
+mod source;
+mod waits;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// All packages that a package is built from, itself included, by name.
+#[track_caller]
+fn dependencies(package: &str) -> BTreeSet<String> {
+    let cargo = Command::new(env!("CARGO"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .args([
+            "tree", "-p", package, "-e", "normal", "--prefix", "none", "--format", "{p}",
+        ])
+        .output()
+        .expect("cargo is there");
+    let text = String::from_utf8_lossy(&cargo.stdout);
+    let complaint = String::from_utf8_lossy(&cargo.stderr);
+    assert!(cargo.status.success(), "{complaint}");
+    let names = text.lines().filter_map(|line| line.split(' ').next());
+    let names: BTreeSet<String> = names.map(str::to_owned).collect();
+    assert!(names.contains(package), "{text}");
+    names
+}
+
+#[track_caller]
+fn assert_without(package: &str, unwanted: &[&str]) {
+    let all = dependencies(package);
+    for name in unwanted {
+        assert!(!all.contains(*name), "{package} depends on {name}: {all:?}");
+    }
+}
+
+#[test]
+fn the_protocol_does_no_io_and_has_no_clock_and_no_chance() {
+    let unwanted = [
+        "tokio",
+        "tokio-util",
+        "mio",
+        "socket2",
+        "async-std",
+        "smol",
+        "rustix",
+        "nix",
+        "libc",
+        "rand",
+        "rand_core",
+        "getrandom",
+        "fastrand",
+        "chrono",
+        "time",
+        "tracing-subscriber",
+    ];
+    assert_without("flitcast-proto", &unwanted);
+    assert!(dependencies("flitcast-proto").contains("prost"));
+    assert!(
+        dependencies("flitcast-node").contains("tokio"),
+        "that is how it would show"
+    );
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let node = [
+        "flitcast-coordinator",
+        "flitcast-tests",
+        "clap",
+        "indicatif",
+    ];
+    assert_without("flitcast-node", &node);
+    let above = ["flitcast-node", "flitcast-coordinator", "flitcast-tests"];
+    assert_without("flitcast-proto", &above);
+    assert_without("flitcast-coordinator", &["flitcast-tests"]);
+    for (package, below) in [
+        ("flitcast-node", "flitcast-proto"),
+        ("flitcast-coordinator", "flitcast-node"),
+    ] {
+        assert!(dependencies(package).contains(below), "{package}");
+    }
+}
+
+/// What is generated may be written anew by its test. What was typed in from a paper is what the
+/// code is held against, and nothing writes it.
+#[test]
+fn only_generated_code_is_written_by_its_test() {
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let mut folders: Vec<_> = ["proto", "node", "coordinator", "tests"]
+        .map(|name| root.join(name))
+        .into();
+    // In two parts, or this file had it.
+    let variable = ["FLITCAST", "BLESS"].join("_");
+    let mut writers = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("it can be listed") {
+            let path = entry.expect("it can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).expect("it is text");
+                if text.contains(&variable) {
+                    writers.push(path.strip_prefix(root).expect("below").to_owned());
+                }
+            }
+        }
+    }
+    assert_eq!(writers, [std::path::Path::new("proto/codegen/src/lib.rs")]);
+}

@@ -1,0 +1,247 @@
+//! Rust as a test reads it: the code of each file without comments, texts and tests, and what
+//! a place in it stands in. Enough for what rustfmt has laid out; it knows no macros.
+
+use std::path::Path;
+
+/// What stands ahead of an item that only tests have.
+const FOR_TESTS: &str = "#[cfg(test)]";
+
+/// A file's code. What is no code is spaces, so that places and lines are the file's.
+pub struct Source {
+    /// From the workspace's root.
+    pub file: String,
+    /// Its code.
+    pub code: String,
+}
+
+/// The code of these crates' `src`, in the order of their paths.
+#[track_caller]
+pub fn sources(crates: &[&str]) -> Vec<Source> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let mut folders: Vec<_> = crates
+        .iter()
+        .map(|name| root.join(name).join("src"))
+        .collect();
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("it is there") {
+            let path = entry.expect("it can be listed").path();
+            let is_rust = path.extension().is_some_and(|ending| ending == "rs");
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_rust && path.file_name().is_some_and(|name| name != "tests.rs") {
+                let text = std::fs::read_to_string(&path).expect("it is text");
+                let file = path.strip_prefix(root).expect("it is below");
+                found.push(Source::new(&file.display().to_string(), &text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{crates:?}");
+    found.sort_by(|a, b| a.file.cmp(&b.file));
+    found
+}
+
+impl Source {
+    /// The code of a file's text.
+    pub fn new(file: &str, text: &str) -> Source {
+        let mut code = blanked(text);
+        while let Some(begin) = code.find(FOR_TESTS) {
+            let end = begin + end_of_item(&code[begin..]);
+            let blank = |char| if char == '\n' { '\n' } else { ' ' };
+            let blanks: String = code[begin..end].chars().map(blank).collect();
+            code.replace_range(begin..end, &blanks);
+        }
+        let file = file.to_owned();
+        Source { file, code }
+    }
+
+    /// The line of a place, counted from 1.
+    pub fn line(&self, at: usize) -> usize {
+        1 + self.code[..at].matches('\n').count()
+    }
+
+    /// The function that a place stands in, closures and tasks in it included.
+    pub fn function(&self, at: usize) -> &str {
+        word_at(&self.code, self.begin_of_function(at))
+    }
+
+    /// Where the name of that function stands.
+    pub fn begin_of_function(&self, at: usize) -> usize {
+        let before = &self.code[..at];
+        before.rfind("fn ").map_or(at, |fun| fun + "fn ".len())
+    }
+
+    /// What has the place in its parentheses or braces, from the inside out: the word ahead of
+    /// each that is open, `timeout` or `select!`.
+    pub fn surroundings(&self, at: usize) -> Vec<&str> {
+        let open = self.open(at).into_iter();
+        open.map(|place| word_before(&self.code, place)).collect()
+    }
+
+    /// The names that `let` gives to the blocks of code that a place stands in, to be run later.
+    pub fn names_of_blocks(&self, at: usize) -> Vec<&str> {
+        let name = |place: usize| {
+            let ahead = self.code[..place].trim_end();
+            let ahead = ahead.strip_suffix(" move").unwrap_or(ahead);
+            let ahead = ahead.strip_suffix("async")?.trim_end().strip_suffix('=')?;
+            Some(word_before(&self.code, ahead.len()))
+        };
+        self.open(at).into_iter().filter_map(name).collect()
+    }
+
+    /// The places of what is open, from the inside out.
+    fn open(&self, at: usize) -> Vec<usize> {
+        let mut open = Vec::new();
+        for (place, char) in self.code[..at].char_indices() {
+            match char {
+                '(' | '[' | '{' => open.push(place),
+                ')' | ']' | '}' => drop(open.pop()),
+                _ => {}
+            }
+        }
+        open.reverse();
+        open
+    }
+
+    /// All places of `word` as a whole word.
+    pub fn places(&self, word: &str) -> Vec<usize> {
+        let is_whole = |at: &usize| {
+            !self.code[..*at].ends_with(is_of_word)
+                && !self.code[*at + word.len()..].starts_with(is_of_word)
+        };
+        let places = self.code.match_indices(word).map(|(at, _)| at);
+        places.filter(is_whole).collect()
+    }
+
+    /// What `.await` at this place waits for: the function that was called, or the value.
+    pub fn awaited(&self, at: usize) -> (&str, usize) {
+        let ahead = self.code[..at].trim_end();
+        let end = match ahead.ends_with(')') {
+            false => ahead.len(),
+            true => {
+                let mut depth = 0;
+                let opens = |(place, char): (usize, char)| {
+                    depth += i32::from(char == ')') - i32::from(char == '(');
+                    (depth == 0).then_some(place)
+                };
+                ahead.char_indices().rev().find_map(opens).unwrap_or(0)
+            }
+        };
+        let word = word_before(&self.code, end);
+        (word, self.code[..end].trim_end().len() - word.len())
+    }
+}
+
+fn is_of_word(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_'
+}
+
+fn word_at(code: &str, begin: usize) -> &str {
+    let rest = &code[begin..];
+    &rest[..rest.find(|char| !is_of_word(char)).unwrap_or(rest.len())]
+}
+
+/// The word that ends ahead of a place, with the `!` of a macro.
+fn word_before(code: &str, end: usize) -> &str {
+    let ahead = code[..end].trim_end();
+    let begin = ahead
+        .trim_end_matches('!')
+        .trim_end_matches(is_of_word)
+        .len();
+    &ahead[begin..]
+}
+
+/// Where the item ends with which some code begins: at its semicolon, or with its braces.
+fn end_of_item(code: &str) -> usize {
+    let mut depth = 0;
+    for (at, char) in code.char_indices() {
+        depth += i32::from(char == '{') - i32::from(char == '}');
+        if depth == 0 && (char == '}' || char == ';') {
+            return at + 1;
+        }
+    }
+    code.len()
+}
+
+/// The text with spaces for comments, texts and characters.
+fn blanked(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match no_code(rest, code.ends_with(is_of_word)) {
+            0 => {
+                code.push(first);
+                first.len_utf8()
+            }
+            length => {
+                let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
+                code.extend(rest.bytes().take(length).map(blank));
+                length
+            }
+        };
+        rest = &rest[length..];
+    }
+    code
+}
+
+/// How long the comment, text or character is with which `rest` begins; 0 if it is code.
+fn no_code(rest: &str, in_word: bool) -> usize {
+    let through = |end: &str, from: usize| {
+        let found = rest.get(from..).and_then(|rest| rest.find(end));
+        found.map_or(rest.len(), |at| from + at + end.len())
+    };
+    let raw = rest.strip_prefix('b').unwrap_or(rest);
+    let raw = raw.strip_prefix('r').filter(|_| !in_word);
+    if rest.starts_with("//") {
+        return rest.find('\n').unwrap_or(rest.len());
+    }
+    if rest.starts_with("/*") {
+        return through("*/", 2);
+    }
+    if let Some(raw) = raw {
+        let hashes = raw.len() - raw.trim_start_matches('#').len();
+        if raw[hashes..].starts_with('"') {
+            let end = format!("\"{}", "#".repeat(hashes));
+            return through(&end, rest.len() - raw.len() + hashes + 1);
+        }
+    }
+    match rest.chars().next() {
+        Some('"') => closed(rest, '"'),
+        // A lifetime has no second quote.
+        Some('\'') if rest[1..].starts_with('\\') => closed(rest, '\''),
+        Some('\'') => {
+            let mut chars = rest.char_indices().skip(2);
+            let quoted = chars.next().filter(|(_, char)| *char == '\'');
+            quoted.map_or(0, |(at, _)| at + 1)
+        }
+        _ => 0,
+    }
+}
+
+/// Up to and with the quote that closes what `rest` begins with.
+fn closed(rest: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, char) in rest.char_indices().skip(1) {
+        match char {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if char == quote => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+#[test]
+fn what_is_no_code_is_not_read() {
+    let text = "#[cfg(test)]\nuse c; fn a() { b('\"', \"fn c(\"); } // fn d(\nfn e<'x>() { r#\"f(\"# ; g!{h(i)} }";
+    let source = Source::new("one.rs", text);
+    for word in ["c", "d", "f"] {
+        assert_eq!(source.places(word), [0; 0], "{word}: {}", source.code);
+    }
+    let i = source.places("i")[0];
+    assert_eq!(source.function(i), "e");
+    assert_eq!(source.surroundings(i), ["h", "g!", ""]);
+    assert_eq!(source.line(i), 3);
+    assert_eq!(source.function(source.places("b")[0]), "a");
+}

@@ -1,0 +1,288 @@
+//! Where one process waits for another, for a disk or for a user, there is a limit; or it stands
+//! here why there is none.
+//!
+//! A wait is a call that the operating system or the runtime returns from when it likes. What
+//! awaits a function of ours is none: that function's own waits are looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::source::{Source, sources};
+
+/// Calls that wait wherever they stand, if what they are given begins so: `join()` waits for a
+/// thread, `join(", ")` for nobody.
+const CALLS: [(&str, &str); 39] = [
+    ("accept", "("),
+    ("acquire", "("),
+    ("acquire_many", "("),
+    ("acquire_owned", "("),
+    ("blocking_recv", "("),
+    ("blocking_send", "("),
+    ("cancelled", "("),
+    ("changed", "()"),
+    ("copy", "(&mut"),
+    ("copy_bidirectional", "("),
+    ("flock", "("),
+    ("flush", "("),
+    ("join", "()"),
+    ("join_all", "("),
+    ("join_next", "("),
+    ("next_line", "("),
+    ("notified", "("),
+    ("output", "()"),
+    ("park", "("),
+    ("peek", "("),
+    ("poll_fn", "("),
+    ("poll_read", "("),
+    ("poll_write", "("),
+    ("poll_write_vectored", "("),
+    ("read", "(&mut"),
+    ("read_exact", "("),
+    ("read_line", "("),
+    ("read_to_end", "("),
+    ("read_to_string", "("),
+    ("read_until", "("),
+    ("recv", "("),
+    ("recv_from", "("),
+    ("status", "()"),
+    ("wait", "("),
+    ("wait_for", "("),
+    ("wait_with_output", "("),
+    ("waitid", "("),
+    ("write_all", "("),
+    ("write_vectored", "("),
+];
+
+/// Names that functions of ours share with calls that wait: awaited, or an arm of one of these
+/// macros, each counts as a wait.
+const SHARED: [&str; 9] = [
+    "connect", "copy", "lock", "next", "poll", "read", "send", "shutdown", "write",
+];
+const MACROS: [&str; 3] = ["join!", "select!", "try_join!"];
+
+/// Calls that have the limit of what they are given.
+const LIMITS: [&str; 2] = ["timeout", "timeout_at"];
+/// Calls that are limits themselves.
+const PAUSES: [&str; 3] = ["sleep", "sleep_until", "tick"];
+
+/// A wait without a limit of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Wait {
+    file: String,
+    function: String,
+    call: String,
+}
+
+/// The functions that are defined in these sources.
+fn defined(sources: &[Source]) -> BTreeSet<&str> {
+    let of = |source| {
+        let source: &Source = source;
+        let is_defined = |at: &usize| source.code[at + 2..].starts_with(' ');
+        let places = source.places("fn").into_iter().filter(is_defined);
+        places.map(|at| source.function(at + 3)).collect::<Vec<_>>()
+    };
+    sources.iter().flat_map(of).collect()
+}
+
+/// All waits of a source, each with its place.
+fn waits<'a>(source: &'a Source, ours: &BTreeSet<&str>) -> Vec<(usize, &'a str)> {
+    let code = &source.code;
+    let mut found = BTreeMap::new();
+    let is_defined = |at: usize| code[..at].ends_with("fn ");
+    for (word, given) in CALLS {
+        for at in source.places(word) {
+            let end = at + word.len();
+            if code[end..].starts_with(given) && !is_defined(at) {
+                found.insert(at, &code[at..end]);
+            }
+        }
+    }
+    for word in SHARED {
+        for at in source.places(word) {
+            let is_called = code[at + word.len()..].starts_with('(');
+            let is_arm = source
+                .surroundings(at)
+                .first()
+                .is_some_and(|around| MACROS.contains(around));
+            if is_called && is_arm {
+                found.insert(at, &code[at..at + word.len()]);
+            }
+        }
+    }
+    for at in source.places("await") {
+        let (awaited, place) = source.awaited(at - ".".len());
+        let is_ours = ours.contains(awaited) && !SHARED.contains(&awaited);
+        let is_limit = LIMITS.contains(&awaited) || PAUSES.contains(&awaited);
+        if !is_ours && !is_limit {
+            // A value that has no name.
+            let awaited = if awaited.is_empty() { "(..)" } else { awaited };
+            found.insert(place, awaited);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The functions of ours that are called only where a limit is set, or by such functions.
+fn limited<'a>(sources: &'a [Source], ours: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    let mut calls: BTreeMap<&str, Vec<(&Source, usize)>> = BTreeMap::new();
+    for source in sources {
+        for function in ours {
+            for at in source.places(function) {
+                if !source.code[..at].ends_with("fn ") {
+                    calls.entry(function).or_default().push((source, at));
+                }
+            }
+        }
+    }
+    let mut limited = BTreeSet::new();
+    loop {
+        let is_limited = |(_, places): &(&&str, &Vec<(&Source, usize)>)| {
+            let mut places = places.iter();
+            places.all(|(source, at)| has_limit(source, *at, &limited))
+        };
+        let now: BTreeSet<&str> = calls.iter().filter(is_limited).map(|(f, _)| *f).collect();
+        if now == limited {
+            return limited;
+        }
+        limited = now;
+    }
+}
+
+/// Whether what stands at a place is given to a limit, by itself or by the name of the block
+/// that it stands in, or is of a function that is.
+fn has_limit(source: &Source, at: usize, limited: &BTreeSet<&str>) -> bool {
+    let around = source.surroundings(at);
+    let names = source.names_of_blocks(at);
+    let is_given_later = |name: &&str| {
+        let later = source.places(name).into_iter().filter(|place| *place > at);
+        let mut uses = later.take_while(|place| source.begin_of_function(*place) < at);
+        uses.any(|place| LIMITS.contains(source.surroundings(place).first().unwrap_or(&"")))
+    };
+    around.iter().any(|word| LIMITS.contains(word))
+        || names.iter().any(is_given_later)
+        || limited.contains(source.function(at))
+}
+
+/// All waits without a limit, with their lines.
+fn unlimited(sources: &[Source]) -> BTreeMap<Wait, Vec<usize>> {
+    let ours = defined(sources);
+    let limited = limited(sources, &ours);
+    let mut found: BTreeMap<Wait, Vec<usize>> = BTreeMap::new();
+    for source in sources {
+        for (at, call) in waits(source, &ours) {
+            if !has_limit(source, at, &limited) {
+                let wait = Wait {
+                    file: source.file.clone(),
+                    function: source.function(at).to_owned(),
+                    call: call.to_owned(),
+                };
+                found.entry(wait).or_default().push(source.line(at));
+            }
+        }
+    }
+    found
+}
+
+/// The waits that may have no limit, each below its reason.
+fn allowed() -> BTreeSet<Wait> {
+    let lines = include_str!("waits.txt").lines().map(str::trim);
+    let mut has_reason = false;
+    let mut allowed = BTreeSet::new();
+    for line in lines.filter(|line| !line.is_empty()) {
+        if line.starts_with('#') {
+            has_reason = true;
+            continue;
+        }
+        assert!(has_reason, "without a reason: {line}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [file, function, calls @ ..] = &words[..] else {
+            panic!("no file and function: {line}");
+        };
+        assert!(!calls.is_empty(), "no call: {line}");
+        for call in calls {
+            let wait = Wait {
+                file: (*file).to_owned(),
+                function: (*function).to_owned(),
+                call: (*call).to_owned(),
+            };
+            assert!(allowed.insert(wait), "twice: {line}");
+        }
+    }
+    allowed
+}
+
+#[test]
+fn every_wait_has_a_limit_or_a_reason() {
+    let found = unlimited(&sources(&["node", "coordinator"]));
+    let allowed = allowed();
+    let unknown: Vec<String> = found
+        .iter()
+        .filter(|(wait, _)| !allowed.contains(wait))
+        .map(
+            |(
+                Wait {
+                    file,
+                    function,
+                    call,
+                },
+                lines,
+            )| { format!("{file} {function} {call}    line {lines:?}") },
+        )
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "these wait without a limit: give them one, or say in waits.txt why not\n{}",
+        unknown.join("\n")
+    );
+    let gone: Vec<_> = allowed
+        .iter()
+        .filter(|wait| !found.contains_key(wait))
+        .collect();
+    assert!(gone.is_empty(), "waits.txt has what is no more: {gone:#?}");
+}
+
+/// What is heard with `None` for a deadline is waited for as long as it takes: only where a
+/// round is watched.
+#[test]
+fn only_a_watched_round_is_heard_without_a_deadline() {
+    let mut found = Vec::new();
+    for source in sources(&["node", "coordinator"]) {
+        for word in ["hear", "next_word", "wait"] {
+            let places = source.places(word).into_iter();
+            let endless = |at: &usize| source.code[at + word.len()..].starts_with("(None)");
+            found.extend(places.filter(endless).map(|_| (source.file.clone(), word)));
+        }
+    }
+    let conduct = "coordinator/src/conduct.rs".to_owned();
+    assert_eq!(found, [(conduct, "next_word")]);
+}
+
+/// The search finds what it is for, and lets go what has a limit.
+#[test]
+fn a_wait_that_is_planted_is_found() {
+    let text = r#"
+        async fn plain(a: A) { a.recv().await; }
+        async fn bounded(a: A) { timeout(LIMIT, a.recv()).await; }
+        async fn named(a: A) { let rest = async { a.recv().await }; timeout(LIMIT, rest).await; }
+        async fn late(a: A) { let rest = async { a.recv().await }; rest.await; }
+        async fn called(a: A) { a.recv().await; }
+        async fn caller(a: A) { timeout(LIMIT, called(a)).await; plain(a).await; }
+        async fn chosen(a: A) { select! { b = a.next() => b, () = sleep(LIMIT) => {} } }
+        async fn unheard_of(a: A) { a.till_doomsday().await; }
+        fn thread(a: A) { a.join(); a.join(", "); }
+        #[cfg(test)] mod tests { fn test(a: A) { a.accept() } }
+    "#;
+    let found = unlimited(&[Source::new("planted.rs", text)]);
+    let found: Vec<(&str, &str)> = found
+        .keys()
+        .map(|wait| (&*wait.function, &*wait.call))
+        .collect();
+    let expected = [
+        ("chosen", "next"),
+        ("late", "recv"),
+        ("late", "rest"),
+        ("plain", "recv"),
+        ("thread", "join"),
+        ("unheard_of", "till_doomsday"),
+    ];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,201 @@
+//! Rows 17 and 20: callers who keep their places at a door as long as they can, say as much as
+//! they can, and come again.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use flitcast_tests::crowd::{Crowd, client_hello, endless_client_hello};
+use flitcast_tests::distance::far_away;
+use flitcast_tests::flitcast;
+use flitcast_tests::joining::Joining;
+use flitcast_tests::processes::{descriptors, eventually, memory_kib};
+
+use crate::measured;
+
+const CALLERS: usize = 1000;
+const MIB: u64 = 1024;
+
+/// What they say who take most memory, or who took most once.
+type Opening = fn() -> Vec<u8>;
+const PLAIN: [(&str, Opening); 2] = [
+    ("16 MiB announced, 128 KiB sent", || {
+        frame(16 << 20, 128 << 10)
+    }),
+    ("4 KiB announced, all but a byte sent", || frame(4096, 4095)),
+];
+const TLS: [(&str, Opening); 3] = [
+    ("silent", Vec::new),
+    ("half a ClientHello", endless_client_hello),
+    ("a ClientHello, and half a record", || {
+        let record = [0x17, 3, 3, 0x40, 0];
+        [client_hello(), record.to_vec(), vec![7; 16_000]].concat()
+    }),
+];
+
+fn frame(announced: u32, sent: usize) -> Vec<u8> {
+    [announced.to_be_bytes().to_vec(), vec![7; sent]].concat()
+}
+
+/// What a process has in memory for a thousand of them.
+#[track_caller]
+fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening)]) {
+    // What earlier callers have left to those that follow is counted for these as well.
+    let before = memory_kib(pid, "VmRSS");
+    for &(case, opening) in openings {
+        let crowd = Crowd::at(address, CALLERS, move |_| opening());
+        // Until they say no more, or have come several times.
+        let mut said = (0, Instant::now());
+        eventually("they have said what they can", || {
+            let now = crowd.said_bytes();
+            if now != said.0 {
+                said = (now, Instant::now());
+            }
+            let stay = descriptors(pid) > CALLERS && said.1.elapsed() > Duration::from_millis(300);
+            (stay || crowd.came() > 5 * CALLERS as u64).then_some(())
+        });
+        let more = memory_kib(pid, "VmRSS").saturating_sub(before);
+        println!(
+            "| 17 | {who}, {CALLERS} callers, {case} | {:.1} MiB | 16 MiB |",
+            more as f64 / MIB as f64
+        );
+        assert!(more < 16 * MIB, "{who}, {case}: {more} KiB");
+        drop(crowd);
+        eventually("they are gone", || {
+            (descriptors(pid) < CALLERS / 10).then_some(())
+        });
+    }
+}
+
+#[test]
+fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
+    for (place, guard, openings) in [(91, "--insecure", &PLAIN[..]), (92, "", &TLS)] {
+        let cluster = Joining::new(place, &[0], "60s");
+        let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
+        let running = match guard {
+            "" => cluster.guarded(&line),
+            _ => cluster.command(&line),
+        };
+        let address: SocketAddr = cluster.at().parse().expect("it is one");
+        eventually("it listens", || TcpStream::connect(address).ok());
+        let who = ["the coordinator, plain", "the coordinator, TLS"];
+        let who = who[usize::from(guard.is_empty())];
+        besieged(who, running.pid(), address, openings);
+    }
+}
+
+/// P0 waits for P1, which calls where the test is and is not answered: for 10 s.
+#[test]
+fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
+    let hello: [(&str, Opening); 1] = [("96 bytes announced, all but one sent", || frame(96, 95))];
+    for (place, is_plain) in [(93, true), (94, false)] {
+        let all = if is_plain { &hello[..] } else { &TLS };
+        for opening in all {
+            let cluster = Joining::new(place, &[0], "60s");
+            cluster.reroute(1, cluster.address(101));
+            let at = SocketAddr::new(cluster.address(1), 7300);
+            let elsewhere = SocketAddr::new(cluster.address(101), at.port());
+            let elsewhere = TcpListener::bind(elsewhere).expect("the loopback has it");
+            let guard = match is_plain {
+                true => "--insecure",
+                false => "--credentials DIR/ca",
+            };
+            let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
+            let _running = cluster.command(&line);
+            let p0 = cluster.node(0, &format!("{guard} --listen {at}"));
+            let _p1 = cluster.node(1, guard);
+            let _unanswered = elsewhere.accept().expect("P1 calls");
+            let who = if is_plain { "a PE, plain" } else { "a PE, TLS" };
+            besieged(who, p0.pid(), at, &[*opening]);
+        }
+    }
+}
+
+/// All of them have 300 ms to the coordinator and back, and P1 to P0. At both doors there are
+/// more strangers than places: some say nothing, some begin a handshake as a PE begins it, and
+/// whoever is cut off comes again.
+#[test]
+fn row_20_far_pes_join_past_strangers_who_come_again() {
+    let delay = Duration::from_millis(150);
+    let cluster = Joining::new(95, &[0], "60s");
+    cluster.reroute(1, cluster.address(101));
+    let to_p0 = SocketAddr::new(cluster.address(1), 7300);
+    far_away(SocketAddr::new(cluster.address(101), 7300), to_p0, delay);
+    let to_coordinator: SocketAddr = cluster.at().parse().expect("it is one");
+    let from_afar = SocketAddr::new(cluster.address(102), to_coordinator.port());
+    far_away(from_afar, to_coordinator, delay);
+    let opening = |caller| match caller % 3 {
+        0 => Vec::new(),
+        1 => client_hello()[..50].to_vec(),
+        _ => client_hello(),
+    };
+    let running = cluster.guarded("gather --size 1KiB --format json");
+    eventually("it listens", || TcpStream::connect(to_coordinator).ok());
+    let crowd = Crowd::at(to_coordinator, 1500, opening);
+    eventually("the door is full", || (crowd.came() > 2000).then_some(()));
+    let began = Instant::now();
+    let mut nodes = Vec::new();
+    let mut crowds = vec![crowd];
+    for pe in [0, 1] {
+        let listen = match pe {
+            0 => format!("--listen {to_p0}"),
+            _ => String::new(),
+        };
+        let line = format!("node --pe {pe} --join {from_afar} {listen} --credentials");
+        let credentials = cluster.path("ca").display().to_string();
+        let words = line.split_whitespace().map(str::to_owned);
+        nodes.push(flitcast_tests::start(words.chain([credentials])));
+        if pe == 0 {
+            eventually("P0 listens", || TcpStream::connect(to_p0).ok());
+            crowds.push(Crowd::at(to_p0, 1500, opening));
+        }
+    }
+    let finished = running.finish().ok();
+    finished.report().assert_all_arrived();
+    let case = "PEs 150 ms away, 1,500 strangers at either door: all join";
+    measured("20", case, None, began.elapsed());
+    let came = crowds.iter().map(Crowd::came);
+    println!(
+        "| 20 | by then there had come {:?} | - | - |",
+        came.collect::<Vec<_>>()
+    );
+    for node in nodes {
+        node.finish().ok();
+    }
+}
+
+/// The program is handed out to who takes it, whoever else comes.
+#[test]
+fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
+    let mut serving = Command::new(flitcast())
+        .args(["self-serve", "127.0.0.1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("flitcast was built");
+    let mut said = String::new();
+    let mut stdout = BufReader::new(serving.stdout.take().expect("it is piped"));
+    stdout.read_line(&mut said).expect("it says where");
+    let port = said.trim().rsplit(' ').next().expect("it has words");
+    let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("it is one");
+    let connect = |_| TcpStream::connect(address).expect("it listens");
+    let _idle: Vec<TcpStream> = (0..200).map(connect).collect();
+    let began = Instant::now();
+    let program = std::fs::read(flitcast()).expect("it was built");
+    let mut taken = Vec::new();
+    let mut taking = connect(0);
+    let patience = taking.set_read_timeout(Some(Duration::from_secs(60)));
+    patience.expect("it can be set");
+    taking.read_to_end(&mut taken).expect("it is given");
+    measured(
+        "20",
+        "200 who take nothing, then one who takes",
+        Some(20.0),
+        began.elapsed(),
+    );
+    assert!(taken == program);
+    // What has had it started is gone.
+    drop(serving.stdin.take());
+    assert!(serving.wait().expect("it is ours").success());
+}

@@ -1,0 +1,85 @@
+//! What row 19 asks of a round, beside those who ask for metrics without a pause.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::scrape::{address, scrape};
+
+use crate::{is_exact, slack};
+
+/// Asks again as soon as there was an answer.
+struct Scraper {
+    is_over: Arc<AtomicBool>,
+    answers: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Scraper {
+    fn at(address: SocketAddr) -> Scraper {
+        let (is_over, answers) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (over, counted) = (is_over.clone(), answers.clone());
+        let thread = thread::spawn(move || {
+            while !over.load(Relaxed) {
+                counted.fetch_add(u64::from(scrape(address).is_some()), Relaxed);
+            }
+        });
+        Scraper {
+            is_over,
+            answers,
+            thread,
+        }
+    }
+
+    fn end(self) -> u64 {
+        self.is_over.store(true, Relaxed);
+        self.thread.join().expect("answers are right");
+        self.answers.load(Relaxed)
+    }
+}
+
+/// Rounds with and without by turns, each PE asked by two. How many answers they get has a
+/// bound by itself; what that takes of a round is a comparison of times.
+#[test]
+fn row_19_a_round_beside_scrapers() {
+    let cluster = Joining::new(96, &[0, 1], "60s");
+    let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
+    let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
+    let round = || {
+        let line = "gather --size 4MiB --rounds 20 --format json";
+        let finished = cluster.guarded(line).finish().ok();
+        finished.report().float("/round/measured_us/median")
+    };
+    round();
+    let mut pairs: Vec<(f64, f64)> = Vec::new();
+    let mut pace: f64 = 0.0;
+    for _ in 0..if is_exact() { 15 } else { 5 } {
+        let calm = round();
+        let began = Instant::now();
+        let scrapers: Vec<Scraper> = at.iter().chain(&at).map(|&at| Scraper::at(at)).collect();
+        let scraped = round();
+        let answers: u64 = scrapers.into_iter().map(Scraper::end).sum();
+        assert!(answers > 0, "nobody was answered");
+        // One is answered as soon as it comes.
+        let later = answers as f64 / at.len() as f64 - 1.0;
+        pace = pace.max(later / began.elapsed().as_secs_f64());
+        pairs.push((calm, scraped));
+    }
+    dismiss(nodes);
+    let median = |mut numbers: Vec<f64>| {
+        numbers.sort_by(f64::total_cmp);
+        numbers[numbers.len() / 2]
+    };
+    let (calm, scraped): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let ratio = median(pairs.iter().map(|(calm, scraped)| scraped / calm).collect());
+    let (calm, scraped) = (median(calm), median(scraped));
+    println!(
+        "| 19 | a round beside scrapers: {scraped:.0} us, without {calm:.0} us | x {ratio:.3} | x 1.02 |"
+    );
+    println!("| 19 | answers of a PE in a second, at most | {pace:.1} | 20 |");
+    assert!(pace <= 20.0, "{pace} answers a second");
+    assert!(ratio < 1.02 * slack(), "x {ratio:.3}");
+}

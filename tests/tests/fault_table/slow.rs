@@ -1,0 +1,114 @@
+//! Row 13, a disk that is slow, and what is on it when a command has said so. `strace` makes
+//! each fsync take as long as it is to, and writes down what was synced.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::joining::Joining;
+use flitcast_tests::run::begin;
+use flitcast_tests::{Running, flitcast, scratch};
+
+use crate::words;
+
+/// Starts a command whose processes need so long for each fsync.
+#[track_caller]
+fn traced(line: &str, fsync_us: u32, log: &Path) -> Running {
+    let mut command = Command::new("strace");
+    command
+        .args([
+            "--follow-forks",
+            "--seccomp-bpf",
+            "--decode-fds=path",
+            "-qq",
+        ])
+        .args([
+            "--trace=fsync",
+            &format!("--inject=fsync:delay_enter={fsync_us}"),
+        ])
+        .arg("--output")
+        .arg(log)
+        .arg(flitcast())
+        .args(words(line));
+    begin(command)
+}
+
+/// What was synced.
+#[track_caller]
+fn synced(log: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(log).expect("strace writes it, which Debian has by that name");
+    // `1234 fsync(5</a/path>) = 0`
+    let path = |line: &str| {
+        let (_, rest) = line.split_once("fsync(")?;
+        let path = rest.split_once('<')?.1.rsplit_once('>')?.0;
+        Some(PathBuf::from(path))
+    };
+    text.lines().filter_map(path).collect()
+}
+
+/// That a message below `old/new/newer/out` in the folder is durable, and what it stands in.
+#[track_caller]
+fn assert_durable(root: &Path, synced: &[PathBuf]) {
+    let root = root.canonicalize().expect("it is there");
+    for folder in ["old", "old/new", "old/new/newer", "old/new/newer/out"] {
+        assert!(synced.contains(&root.join(folder)), "{folder}: {synced:?}");
+    }
+    // And what is in the message, under the name that it had then.
+    for part in ["file", "folder", ".partial"] {
+        let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(part);
+        assert!(synced.iter().any(is_it), "{part}: {synced:?}");
+    }
+}
+
+const FILES: &str = "--input DIR/input --output DIR/old/new/newer/out";
+
+#[test]
+fn row_13_folders_that_the_output_needs_are_durable() {
+    let dir = scratch();
+    let (root, log) = (dir.path(), dir.path().join("log"));
+    fill(&root.join("input/p1/folder/file"), 10);
+    fs::create_dir(root.join("old")).expect("it can be made");
+    let files = FILES.replace("DIR", &root.display().to_string());
+    traced(&format!("scatter --tree path:2 {files}"), 0, &log)
+        .finish()
+        .ok();
+    assert_durable(root, &synced(&log));
+}
+
+/// PEs on other hosts make them themselves.
+#[test]
+fn row_13_folders_that_a_pe_makes_are_durable() {
+    let joining = Joining::new(113, &[0], "20s");
+    let (root, log) = (joining.path(""), joining.path("log"));
+    fill(&root.join("input/p1/folder/file"), 10);
+    fs::create_dir(root.join("old")).expect("it can be made");
+    let (at, credentials) = (joining.at(), joining.path("ca"));
+    let line = format!(
+        "node --pe 1 --join {at} --credentials {}",
+        credentials.display()
+    );
+    let p1 = traced(&line, 0, &log);
+    let p0 = joining.node(0, "--credentials DIR/ca");
+    joining.guarded(&format!("scatter {FILES}")).finish().ok();
+    p0.finish().ok();
+    p1.finish().ok();
+    assert_durable(&root, &synced(&log));
+}
+
+/// No fsync takes longer than a disk may, all of them together do: four seconds at least.
+#[test]
+fn row_13_a_message_of_many_files_may_take_longer_than_each_of_them() {
+    let dir = scratch();
+    let (input, output) = (dir.path().join("input"), dir.path().join("out"));
+    for number in 0..100 {
+        // So short that all of it has arrived before the first one is durable.
+        fill(&input.join(format!("p1/{number}/file")), 1);
+    }
+    let files = format!("--input {} --output {}", input.display(), output.display());
+    let line = format!("scatter --tree path:2 --timeouts disk=1s {files}");
+    let log = dir.path().join("log");
+    traced(&line, 20_000, &log).finish().ok();
+    assert!(synced(&log).len() >= 200, "{:?}", synced(&log));
+    assert_same_below(&input, &output);
+}

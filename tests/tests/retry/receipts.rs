@@ -1,0 +1,144 @@
+//! What counts as delivered where nobody can tell any more: what has a receipt.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{run, start};
+use rustix::process::Signal;
+
+use super::{Files, edit, kill, says};
+
+#[test]
+fn a_change_of_what_stood_before_delivers_nothing() {
+    let files = Files::new(2);
+    let output = files.output();
+    for older in ["p1/old", "p4/old"] {
+        fill(&output.join(older), 10);
+    }
+    let running = files.start_on_tree("scatter", &["--force", "--retry", "1"]);
+    files.wait_for(&["p3"]);
+    set_mode(&output.join("p4"), 0o700);
+    fs::write(output.join("p1/new"), "by somebody").expect("it can be written");
+    kill(&running, 4);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    says(
+        &finished,
+        &["P4 is dead", "without it: 3 of 4 messages are missing"],
+    );
+    assert_eq!(names(&output.join("p4")), ["old"]);
+    for pe in ["p1", "p2", "p3"] {
+        assert_same_below(&files.input().join(pe), &output.join(pe));
+    }
+    let before = files.there();
+    let before = before.into_iter().filter(|(name, _)| name != "p4");
+    files.resume(&["--revive"]).ok();
+    files.assert_complete(&before.collect());
+}
+
+/// Who is in the way is no PE's failure, even if he comes in mid-round.
+#[test]
+fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("scatter", &["--retry", "1"]);
+    files.wait_for(&["p3"]);
+    let other = files.output().join("p4");
+    fill(&other.join("other"), 10);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let why = "retry: it is no PE's failure: leaving one out would not help";
+    says(&failed, &["output/p4` exists already", why]);
+    assert!(!failed.stderr.contains("is dead"), "{}", failed.stderr);
+    let refused = files.resume(&[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["output/p4 is there, and by the record P4's"]);
+    assert_eq!(names(&other), ["other"]);
+    fs::remove_dir_all(&other).expect("it is there");
+    let before = files.there();
+    files.resume(&[]).ok();
+    files.assert_complete(&before);
+}
+
+/// A record that nobody could bring up to date: what was delivered meanwhile has receipts.
+#[test]
+fn a_resume_whose_coordinator_is_killed_is_resumed() {
+    let files = Files::new(4);
+    let running = files.start_on_tree("scatter", &[]);
+    files.wait_for(&["p1", "p2", "p3"]);
+    kill(&running, 0);
+    assert_eq!(running.finish().code, Some(1));
+    let record = files.record();
+    edit(&record, |text| {
+        let at = text.find("delivered = [").expect("it says so");
+        let end = at + text[at..].find('\n').expect("it ends");
+        format!("{}delivered = []{}", &text[..at], &text[end..])
+    });
+    for pe in ["p1", "p2", "p3"] {
+        fs::remove_dir_all(files.output().join(pe)).expect("it is there");
+    }
+    let record = record.to_str().expect("it is UTF-8");
+    let resumed = start(["resume", record]);
+    files.wait_for(&["p1", "p2", "p3"]);
+    let before = files.there();
+    resumed.kill();
+    files.resume(&[]).ok();
+    files.assert_complete(&before);
+}
+
+/// P3 below P1, so that its message goes first; that of P2 is long.
+#[test]
+fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
+    let cluster = Joining::new(12, &[0, 0, 1], "60s");
+    for (pe, bytes) in [(1, 50_000), (2, 6 << 20), (3, 50_000)] {
+        fill(&cluster.path(&format!("in/p{pe}/file")), bytes);
+    }
+    let out = |pe: u32| cluster.path(&format!("host{pe}/out"));
+    let mut nodes: Vec<_> = (0..4)
+        .map(|pe| cluster.node_apart(pe, "out", "--stay"))
+        .collect();
+    let scatter = "scatter --input DIR/in --output DIR/out --link rate=20mbit,latency=20ms";
+    let running = cluster.guarded(scatter);
+    let arrived = out(3).join("p3");
+    eventually("P3 has its message, and P2's arrives", || {
+        let arrives = names(&out(2)).iter().any(|name| name.ends_with(".partial"));
+        (arrives && arrived.exists()).then_some(())
+    });
+    let victim = nodes.remove(3);
+    victim.signal(Signal::KILL);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    victim.finish();
+    nodes.push(cluster.node_apart(3, "out", "--stay"));
+    let record = names(&cluster.path("out"));
+    assert_eq!(record.len(), 1, "{record:?}");
+    let record = cluster.path("out").join(&record[0]);
+    let record = record.to_str().expect("it is UTF-8");
+
+    // What somebody else has put there is not what was sent, and not to be replaced.
+    let away = out(3).join("away");
+    fs::rename(&arrived, &away).expect("it is there");
+    fill(&arrived.join("file"), 50_000);
+    let other = fs::metadata(&arrived).expect("it is there").ino();
+    let refused = run(["resume", record, "--revive"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["/out/p3 at P3 on h3\n"]);
+    assert_eq!(fs::metadata(&arrived).expect("it is there").ino(), other);
+
+    fs::remove_dir_all(&arrived).expect("it is there");
+    fs::rename(&away, &arrived).expect("it is there");
+    let id = |found: fs::Metadata| (found.ino(), found.mtime_nsec());
+    let before = id(fs::metadata(&arrived).expect("it is there"));
+    let done = run(["resume", record, "--revive"]).ok();
+    assert!(done.stdout.contains("P3 had it already"), "{}", done.stdout);
+    assert_eq!(id(fs::metadata(&arrived).expect("it is there")), before);
+    for pe in 1..4 {
+        let name = format!("p{pe}");
+        assert_same_below(&cluster.path("in").join(&name), &out(pe).join(&name));
+        assert_eq!(names(&out(pe)), [name], "nothing hidden is left");
+    }
+    assert_eq!(names(&cluster.path("out")), [""; 0]);
+    dismiss(nodes);
+}

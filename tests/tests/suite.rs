@@ -1,0 +1,51 @@
+//! The tests of the whole as one program, so that what they test is linked once: a module for
+//! each subject. The table of faults is a program of its own, since its bounds are measured
+//! while nothing else runs.
+//!
+//! Tests that are asked for, since not every machine has what they need, are `#[ignore]`d:
+//!
+//!     cargo test -p flitcast-tests --test suite ssh:: -- --ignored
+
+mod architecture;
+mod bad_input;
+mod baselines;
+mod bench;
+mod brute_force;
+mod calibrate;
+mod check;
+mod choose;
+mod cluster_file;
+mod containers;
+mod exhaustive;
+mod faults;
+mod faults_files;
+mod figures;
+mod files;
+mod fuzz;
+mod join;
+mod kept;
+mod kubernetes;
+mod lab;
+mod limits;
+mod links;
+mod manual;
+mod map;
+mod metrics;
+mod otel;
+mod pacing;
+mod pictures;
+mod plan;
+mod plans;
+mod promtool;
+mod refusals;
+mod retry;
+mod roundtrip;
+mod schedules;
+mod schema;
+mod security;
+mod slurm;
+mod ssh;
+mod storm;
+mod trees;
+mod watch;
+mod wire;

@@ -4,6 +4,7 @@
 
 use flitcast_coordinator::parsers;
 
+use super::PART;
 use super::targets::{Target, said};
 
 /// `--profile FILE`.
@@ -78,7 +79,7 @@ pub(super) const KEPT_PES: Target = Target {
 /// `rounds.jsonl` of a cluster that is up.
 pub(super) const KEPT_ROUNDS: Target = Target {
     name: "kept-rounds",
-    feed: |text| said(text, parsers::kept_rounds),
+    feed: kept_rounds,
     examples: || {
         let line = r#"{"at_s": 1800000000, "what": "scatter", "rounds": 3, "outcome": "done"}"#;
         vec![line.into(), format!("{line}\n{line}\n").into(), "\n".into()]
@@ -113,6 +114,23 @@ fn profile(text: &[u8]) -> Result<String, String> {
         Ok(again) => Err(format!("{written}\nis written as\n{again}")),
         Err(faults) => Err(format!("{written}\nis refused: {faults:?}")),
     }
+}
+
+/// A line is a round or none, whatever stands in the others.
+fn kept_rounds(text: &[u8]) -> Result<String, String> {
+    let text = String::from_utf8_lossy(text);
+    let read = |text: &str| parsers::kept_rounds(text).map_err(|faults| faults.join("; "));
+    let is_round = |line: &str| Ok(read(line)? != read("")?);
+    let lines: Result<Vec<bool>, String> = text.lines().map(is_round).collect();
+    let lines = lines?;
+    if lines.contains(&true) == (read(&text)? == read("")?) {
+        return Err("lines are read otherwise than one by one".to_owned());
+    }
+    let answers = lines.iter().map(|is_round| match is_round {
+        true => "a round",
+        false => "no round",
+    });
+    Ok(answers.collect::<Vec<_>>().join(PART))
 }
 
 /// Only one request is granted, and what is answered to others is one line.

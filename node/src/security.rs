@@ -226,7 +226,7 @@ impl Security {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
                 // Nothing is reserved for who says nothing.
-                stream.readable().await?;
+                stream.peek(&mut [0]).await?;
                 Box::pin(identity.answer(stream, lease)).await
             }
         }

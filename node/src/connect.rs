@@ -1,6 +1,7 @@
 //! A PE's way to its neighbours: it calls its parent, and its children call it.
 
 use std::io;
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Assignment;
@@ -14,7 +15,7 @@ use crate::door::{Caller, Door};
 use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
-use crate::security::Name;
+use crate::security::{Name, Transport};
 use crate::session::{NodeConfig, NodeError};
 
 /// Connects to the parent and waits for all children.
@@ -140,6 +141,7 @@ async fn accept_children(
     let needs = limits::DESCRIPTORS + limits::DESCRIPTORS_PER_NEIGHBOUR * neighbours;
     let places = descriptors::places(needs);
     let mut door = Door::new(listener, places, config.timeouts.greeting());
+    let config = Arc::new(config.clone());
     let limit = limits::NEIGHBOURS.max(2 * config.timeouts.connect);
     let deadline = tokio::time::Instant::now() + limit;
     while !missing.is_empty() {
@@ -158,12 +160,21 @@ async fn accept_children(
     Ok(links)
 }
 
-async fn greet(config: NodeConfig, caller: Caller, flit_bytes: u32) -> Result<Link, String> {
-    // Who it is, it has yet to say; and until then it may send no more than that.
-    let io = |e: io::Error| e.to_string();
+async fn greet(config: Arc<NodeConfig>, caller: Caller, flit_bytes: u32) -> Result<Link, String> {
     let stream = config.security.answer(caller.stream, &caller.lease).await;
-    let stream = stream.map_err(io)?;
-    let mut link = Link::new(config.pe, stream, 0).map_err(io)?;
+    let stream = stream.map_err(|e| e.to_string())?;
+    // What a stranger waits for is as large as all that may come of it: few get further.
+    Box::pin(introduced(config, stream, flit_bytes)).await
+}
+
+async fn introduced(
+    config: Arc<NodeConfig>,
+    stream: Transport,
+    flit_bytes: u32,
+) -> Result<Link, String> {
+    // Who it is, it has yet to say; and until then it may send no more than that.
+    let link = Link::new(config.pe, stream, 0);
+    let mut link = link.map_err(|e| e.to_string())?;
     let theirs = match link.next_control().await.map_err(|e| e.to_string())? {
         EdgeFrame::Hello(hello) => hello,
         _ => return Err("it did not say hello".to_owned()),

@@ -261,7 +261,7 @@ impl Security {
             Security::Tls(identity) => {
                 identity.lasts()?;
                 // Nothing is reserved for who says nothing.
-                stream.readable().await?;
+                stream.peek(&mut [0]).await?;
                 Box::pin(identity.answer(stream, lease)).await
             }
         }

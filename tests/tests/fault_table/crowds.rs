@@ -25,12 +25,17 @@ const PLAIN: [(&str, Opening); 2] = [
     }),
     ("4 KiB announced, all but a byte sent", || frame(4096, 4095)),
 ];
-const TLS: [(&str, Opening); 3] = [
+const TLS: [(&str, Opening); 4] = [
     ("silent", Vec::new),
-    ("half a ClientHello", endless_client_hello),
-    ("a ClientHello, and half a record", || {
+    ("64 KiB of a ClientHello", endless_client_hello),
+    ("4 KiB of one, all but a byte sent", || {
+        endless_client_hello()[..4095].to_vec()
+    }),
+    ("a whole one, and half a record", || {
         let record = [0x17, 3, 3, 0x40, 0];
-        [client_hello(), record.to_vec(), vec![7; 16_000]].concat()
+        let mut opening = [client_hello(), record.to_vec()].concat();
+        opening.resize(4095, 7);
+        opening
     }),
 ];
 

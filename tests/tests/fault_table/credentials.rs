@@ -16,7 +16,7 @@ use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair}
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::{measured, says, words};
+use crate::{alone, measured, says, words};
 
 /// Credentials for three PEs, some of which a test spoils.
 struct Folder(TempDir);
@@ -62,6 +62,7 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn row_23_a_certificate_of_another_authority() {
+    let _alone = alone();
     let (folder, other) = (Folder::new(), Folder::new());
     for name in ["p2.pem", "p2.key"] {
         std::fs::copy(other.file(name), folder.file(name)).expect("it can be");
@@ -73,6 +74,7 @@ fn row_23_a_certificate_of_another_authority() {
 /// The one PE that believes the other authority as well finds nobody whom it believes.
 #[test]
 fn row_23_a_process_of_another_authority() {
+    let _alone = alone();
     let (folder, other) = (Folder::new(), Folder::new());
     let dir = scratch();
     let file = dir.path().join("cluster.toml");
@@ -114,6 +116,7 @@ fn row_23_a_process_of_another_authority() {
 
 #[test]
 fn row_23_an_expired_certificate() {
+    let _alone = alone();
     const DAY: Duration = Duration::from_secs(24 * 3600);
     let folder = Folder::new();
     let key = KeyPair::from_pem(&read(&folder.file("ca.key"))).expect("it is one");
@@ -143,6 +146,7 @@ fn row_23_an_expired_certificate() {
 
 #[test]
 fn row_23_the_certificate_of_another_pe() {
+    let _alone = alone();
     let folder = Folder::new();
     for end in ["pem", "key"] {
         let (from, to) = (
@@ -157,6 +161,7 @@ fn row_23_the_certificate_of_another_pe() {
 
 #[test]
 fn row_23_another_version() {
+    let _alone = alone();
     let stage = Stage::path(3, 1);
     let began = Instant::now();
     let running = start(stage.arguments("gather --size 1KiB"));
@@ -178,6 +183,7 @@ fn row_23_another_version() {
 
 #[test]
 fn row_23_two_processes_with_one_id() {
+    let _alone = alone();
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
     let began = Instant::now();
     let running = start(stage.arguments("gather --size 1KiB"));
@@ -199,6 +205,7 @@ fn row_23_two_processes_with_one_id() {
 /// It knows all but the secret of the launch: neither the coordinator nor a PE answers.
 #[test]
 fn row_23_who_does_not_know_the_secret() {
+    let _alone = alone();
     let wrong = Secret::new([0; Secret::BYTES]);
     let hung_up = |stranger: &mut TcpStream| {
         let read = stranger.read(&mut [0; 100]);

@@ -12,7 +12,7 @@ use flitcast_tests::flitcast;
 use flitcast_tests::joining::Joining;
 use flitcast_tests::processes::{descriptors, eventually, memory_kib};
 
-use crate::measured;
+use crate::{alone, measured};
 
 const CALLERS: usize = 1000;
 const MIB: u64 = 1024;
@@ -75,6 +75,7 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
 
 #[test]
 fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
+    let _alone = alone();
     for (place, guard, openings) in [(91, "--insecure", &PLAIN[..]), (92, "", &TLS)] {
         let cluster = Joining::new(place, &[0], "60s");
         let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
@@ -93,6 +94,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
 /// P0 waits for P1, which calls where the test is and is not answered: for 10 s.
 #[test]
 fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
+    let _alone = alone();
     let hello: [(&str, Opening); 1] = [("96 bytes announced, all but one sent", || frame(96, 95))];
     for (place, is_plain) in [(93, true), (94, false)] {
         let all = if is_plain { &hello[..] } else { &TLS };
@@ -122,6 +124,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
 /// whoever is cut off comes again.
 #[test]
 fn row_20_far_pes_join_past_strangers_who_come_again() {
+    let _alone = alone();
     let delay = Duration::from_millis(150);
     let cluster = Joining::new(95, &[0], "60s");
     cluster.reroute(1, cluster.address(101));
@@ -173,6 +176,7 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
 /// The program is handed out to who takes it, whoever else comes.
 #[test]
 fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
+    let _alone = alone();
     let mut serving = Command::new(flitcast())
         .args(["self-serve", "127.0.0.1"])
         .stdin(Stdio::piped())

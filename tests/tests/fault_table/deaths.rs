@@ -5,13 +5,14 @@ use std::time::Instant;
 use flitcast_tests::{Report, run, scratch, start};
 use rustix::process::Signal;
 
-use crate::{endless, failing, measured, says, words};
+use crate::{alone, endless, failing, measured, says, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 const SCATTER: &str = "scatter --tree kary:2:7 --size 400GiB --format json";
 
 #[test]
 fn row_01_a_leaf_is_killed() {
+    let _alone = alone();
     for (line, case) in [(GATHER, "mid-gather"), (SCATTER, "mid-scatter")] {
         let case = format!("SIGKILL a leaf, {case}");
         let finished = failing("1", &case, Some(1.0), endless(words(line)), |running| {
@@ -37,6 +38,7 @@ fn assert_address(report: &Report) {
 
 #[test]
 fn row_02_an_interior_pe_is_killed() {
+    let _alone = alone();
     for line in [GATHER, SCATTER] {
         let case = format!("SIGKILL an interior PE, {}", &line[..7].trim());
         let finished = failing("2", &case, Some(1.0), endless(words(line)), |running| {
@@ -56,6 +58,7 @@ fn row_02_an_interior_pe_is_killed() {
 
 #[test]
 fn row_09_the_coordinator_is_killed() {
+    let _alone = alone();
     let running = endless(words(GATHER));
     let began = Instant::now();
     running.kill();
@@ -69,6 +72,7 @@ fn row_09_the_coordinator_is_killed() {
 
 #[test]
 fn row_10_a_child_ends_by_itself() {
+    let _alone = alone();
     let dir = scratch();
     let file = dir.path().join("cluster.toml");
     let text = "name = \"two\"\ncoordinator = \"127.0.0.1\"\n\
@@ -106,6 +110,7 @@ fn row_10_a_child_ends_by_itself() {
 
 #[test]
 fn row_x_ctrl_c_twice_ends_it_at_once() {
+    let _alone = alone();
     let mut running = start(words(GATHER).into_iter().chain(["-v".to_owned()]));
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::STOP);

@@ -12,7 +12,7 @@ use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
 use std::time::Instant;
 
-use crate::{measured, says, words};
+use crate::{alone, measured, says, words};
 
 /// A file system of its own, in memory.
 pub struct SmallDisk(PathBuf);
@@ -42,6 +42,7 @@ impl Drop for SmallDisk {
 
 #[test]
 fn row_13_a_disk_is_full() {
+    let _alone = alone();
     let dir = scratch();
     let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
     let input = dir.path().join("input");
@@ -85,6 +86,7 @@ fn row_13_a_disk_is_full() {
 
 #[test]
 fn row_13_the_output_directory_goes_away() {
+    let _alone = alone();
     let dir = scratch();
     let (input, output) = (dir.path().join("input"), dir.path().join("out"));
     fs::create_dir_all(input.join("p1")).expect("it can be made");
@@ -122,6 +124,7 @@ fn row_13_the_output_directory_goes_away() {
 
 #[test]
 fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
+    let _alone = alone();
     let dir = scratch();
     let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
     let input = dir.path().join("input");

@@ -6,7 +6,7 @@ use flitcast_tests::doubling::Doubling;
 use flitcast_tests::files::{assert_same, fill, snapshot};
 use flitcast_tests::{run, scratch};
 
-use crate::{measured, words};
+use crate::{alone, measured, words};
 
 const PATH: &[u32] = &[0, 1, 2];
 const TREE: &[u32] = &[0, 0, 1, 1, 2, 2];
@@ -25,6 +25,7 @@ const GATHERS: [(&str, &[u32]); 5] = [
 /// edge, from the first word on, both ways.
 #[test]
 fn row_21_half_of_all_frames_come_twice() {
+    let _alone = alone();
     let mut lines = vec![("scatter".to_owned(), TREE), ("scatter".to_owned(), PATH)];
     for (algorithm, parents) in GATHERS {
         let pacings: &[&str] = match parents == STAR {
@@ -75,6 +76,7 @@ fn row_21_half_of_all_frames_come_twice() {
 /// There and back again.
 #[test]
 fn row_21_files_are_what_they_were() {
+    let _alone = alone();
     let dir = scratch();
     let (input, there, back) = (
         dir.path().join("input"),

@@ -7,7 +7,7 @@ use flitcast_tests::flood::{Flood, listener_of};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
 
-use crate::{measured, slack, words};
+use crate::{alone, measured, slack, words};
 
 const STRANGERS: u64 = 10_000;
 
@@ -15,6 +15,7 @@ const STRANGERS: u64 = 10_000;
 /// coordinator and at P0.
 #[test]
 fn row_20_ten_thousand_strangers_come_during_the_launch() {
+    let _alone = alone();
     let dir = scratch();
     let mut text = String::from("name = \"besieged\"\ncoordinator = \"127.0.0.1\"\n");
     let mut gates = Vec::new();
@@ -70,6 +71,7 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
 /// round, not the cores that the flood takes from it here.
 #[test]
 fn row_19_a_round_beside_a_flood() {
+    let _alone = alone();
     let line = "gather --tree path:3 --size 1MiB --link rate=200mbit --rounds 10 --format json -v";
     let mut ratios: Vec<f64> = (0..5)
         .map(|_| {

@@ -13,7 +13,7 @@ use flitcast_tests::run::start_with;
 use flitcast_tests::{flitcast, scratch};
 
 use crate::disks::SmallDisk;
-use crate::{says, words};
+use crate::{alone, says, words};
 
 /// What a disk has left.
 #[derive(Clone, Copy)]
@@ -212,6 +212,7 @@ fn inputs(at: &Path) {
 
 #[test]
 fn row_13_whatever_is_written_to_a_full_disk() {
+    let _alone = alone();
     let dir = scratch();
     inputs(dir.path());
     let input = dir.path().display().to_string();
@@ -255,6 +256,7 @@ fn row_13_whatever_is_written_to_a_full_disk() {
 /// That a command runs does not depend on whether it can be watched.
 #[test]
 fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
+    let _alone = alone();
     let dir = scratch();
     let place = dir.path().join("disk");
     let _disk = disk_with(Left::Pages(0), &place);
@@ -271,6 +273,7 @@ fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
 /// What is kept of a cluster that is up.
 #[test]
 fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
+    let _alone = alone();
     for left in [Left::Pages(0), Left::Names(1)] {
         let mut kept = Kept::tree(13);
         let place = kept.path("run");
@@ -287,6 +290,7 @@ fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
 /// Standard output, wherever that goes.
 #[test]
 fn row_13_results_that_cannot_be_printed() {
+    let _alone = alone();
     for line in [
         "scatter --tree path:2 --size 1 --format json",
         "bench gather --tree path:2 --size 1KiB --rounds 1 --format csv",

@@ -8,7 +8,7 @@ use flitcast_tests::{Finished, run, scratch};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::{endless, failing, measured, says, words};
+use crate::{alone, endless, failing, measured, says, words};
 
 /// Certificates for seven PEs, and the lines of a run with them.
 fn guarded(dir: &TempDir) -> [String; 2] {
@@ -21,6 +21,7 @@ fn guarded(dir: &TempDir) -> [String; 2] {
 
 #[test]
 fn row_01_and_02_over_tls_a_pe_is_killed() {
+    let _alone = alone();
     let dir = scratch();
     for line in guarded(&dir) {
         for (row, pe, told) in [
@@ -39,6 +40,7 @@ fn row_01_and_02_over_tls_a_pe_is_killed() {
 
 #[test]
 fn row_03_over_tls_a_pe_is_stopped() {
+    let _alone = alone();
     let dir = scratch();
     for (line, pe) in guarded(&dir).iter().zip([1, 6]) {
         let case = format!("TLS: SIGSTOP P{pe}, {}", &line[..7].trim());
@@ -82,6 +84,7 @@ fn tapped(place: u8, row: &str, case: &str, fault: Fault) -> Finished {
 
 #[test]
 fn row_14_over_tls_one_bit_is_flipped() {
+    let _alone = alone();
     let case = "TLS: a flipped bit on an edge";
     let finished = tapped(71, "14", case, Fault::Flip);
     says(
@@ -95,6 +98,7 @@ fn row_14_over_tls_one_bit_is_flipped() {
 
 #[test]
 fn row_15_over_tls_a_frame_is_cut_off() {
+    let _alone = alone();
     let case = "TLS: a record is cut off, then FIN";
     let finished = tapped(72, "15", case, Fault::Cut);
     // Inside a frame, or where the last record that was whole ended one.

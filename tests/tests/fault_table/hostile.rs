@@ -14,7 +14,7 @@ use flitcast_tests::impostor::Stage;
 use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
 use flitcast_tests::{Finished, start};
 
-use crate::{measured, says};
+use crate::{alone, measured, says};
 
 /// P0 - P1 - P2, of which P1 passes on what it gets from P2 as `on_up` wills, in a gather
 /// of a message of P2.
@@ -52,6 +52,7 @@ fn on_first_flit(change: impl FnOnce(&mut Vec<u8>) -> bool + Send + 'static) -> 
 
 #[test]
 fn row_14_one_bit_is_flipped() {
+    let _alone = alone();
     // In the payload of the first flit, and all over what stands ahead of it: every fifth,
     // which are all places in a byte. (`wire/seal.rs` has its own test, of every bit.)
     let mut prefix = Vec::new();
@@ -108,6 +109,7 @@ fn row_14_one_bit_is_flipped() {
 /// else look like that of an earlier one.
 #[test]
 fn row_14_one_bit_of_a_control_item_is_flipped() {
+    let _alone = alone();
     let mut slowest = Duration::ZERO;
     for bit in (LENGTH_BYTES * 8..).step_by(21).take(9) {
         let line = "--algorithm certification --lengths 0,10000 --rounds 2";
@@ -133,6 +135,7 @@ fn row_14_one_bit_of_a_control_item_is_flipped() {
 
 #[test]
 fn row_15_a_frame_is_cut_off() {
+    let _alone = alone();
     let (finished, took) = gather_through(
         FLITS,
         on_first_flit(|frame| {
@@ -152,6 +155,7 @@ fn row_15_a_frame_is_cut_off() {
 
 #[test]
 fn row_16_a_frame_declares_four_gibibytes() {
+    let _alone = alone();
     let (finished, took) = gather_through(
         FLITS,
         on_first_flit(|frame| {
@@ -170,6 +174,7 @@ fn row_16_a_frame_declares_four_gibibytes() {
 /// In the second round, everything of the first comes once more.
 #[test]
 fn row_22_frames_of_an_old_round_are_dropped() {
+    let _alone = alone();
     let mut first = Vec::new();
     let mut replayed = false;
     let replay = Frames(move |frame: Vec<u8>| {
@@ -223,6 +228,7 @@ fn hung_up(stream: &mut TcpStream) {
 
 #[test]
 fn row_17_a_thousand_declare_the_maximum() {
+    let _alone = alone();
     with_strangers(
         "17",
         "1,000 connections declare the maximum",
@@ -250,6 +256,7 @@ fn row_17_a_thousand_declare_the_maximum() {
 
 #[test]
 fn row_19_a_handshake_takes_forever() {
+    let _alone = alone();
     with_strangers("19", "a byte a second", Some(2.0), |address, _| {
         let mut stranger = TcpStream::connect(address).expect("it listens");
         let mut drip = stranger.try_clone().expect("it can be");
@@ -275,6 +282,7 @@ fn row_19_a_handshake_takes_forever() {
 
 #[test]
 fn row_22_another_cluster_is_turned_away() {
+    let _alone = alone();
     with_strangers("22", "a PE of another cluster", None, |address, _| {
         let mut stranger = TcpStream::connect(address).expect("it listens");
         let hello = EdgeFrame::Hello(Hello {

@@ -15,7 +15,7 @@ use flitcast_tests::{Finished, flitcast, run, scratch, start};
 use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{measured, says, words};
+use crate::{alone, measured, says, words};
 
 /// A command that is refused before anything is started, in a line for each fault.
 #[track_caller]
@@ -78,6 +78,7 @@ fn sent(entry: FileEntry) -> Finished {
 
 #[test]
 fn row_24_paths_that_lead_out() {
+    let _alone = alone();
     let began = Instant::now();
     let entry = |kind: Kind, path: &str| FileEntry {
         path: path.as_bytes().to_vec().into(),
@@ -101,6 +102,7 @@ fn row_24_paths_that_lead_out() {
 
 #[test]
 fn row_24_names_in_a_cluster_file() {
+    let _alone = alone();
     let dir = scratch();
     let file = dir.path().join("c.toml");
     let long = "x".repeat(1 << 20);
@@ -123,6 +125,7 @@ fn row_24_names_in_a_cluster_file() {
 
 #[test]
 fn row_24_names_of_files() {
+    let _alone = alone();
     let dir = scratch();
     let at = |name: &str| dir.path().join(name);
     let inside = at("in/p1");
@@ -160,6 +163,7 @@ fn row_24_names_of_files() {
 
 #[test]
 fn row_25_trees_that_are_none() {
+    let _alone = alone();
     let dir = scratch();
     let file = dir.path().join("t.toml");
     let text = "root = 0\n[[pe]]\nid = 0\n[[pe]]\nid = 1\nparent = 9\n[[pe]]\nid = 2\nparent = 3\n\

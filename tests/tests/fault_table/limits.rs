@@ -19,10 +19,11 @@ use flitcast_tests::run::begin;
 use flitcast_tests::start;
 
 use crate::hostile::{FLITS, gather_through};
-use crate::{measured, says};
+use crate::{alone, measured, says};
 
 #[test]
 fn row_12_too_few_descriptors() {
+    let _alone = alone();
     let began = Instant::now();
     let script = "ulimit -Sn 60; ulimit -Hn 60; exec \"$@\"";
     let line = ["-c", script, "sh"].map(str::to_owned);
@@ -38,6 +39,7 @@ fn row_12_too_few_descriptors() {
 /// P0 may open few more than it has, and strangers take them all: it goes on accepting.
 #[test]
 fn row_12_an_accept_loop_out_of_descriptors_survives() {
+    let _alone = alone();
     let stage = Stage::limited(2, 1, 0, "ulimit -n 18");
     let mut running = start(stage.arguments("gather --size 0 -v"));
     let impostor = stage.enter();
@@ -72,6 +74,7 @@ fn row_12_an_accept_loop_out_of_descriptors_survives() {
 /// needs is not theirs.
 #[test]
 fn row_12_strangers_leave_the_input_its_descriptors() {
+    let _alone = alone();
     let stage = Stage::limited(2, 1, 0, "ulimit -n 1024");
     let input = stage.path_of("in");
     // It takes longer to look through them than to let a thousand strangers in.
@@ -107,6 +110,7 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
 /// The coordinator has some more than its PEs take, and more strangers than that come.
 #[test]
 fn row_12_strangers_leave_the_coordinator_its_descriptors() {
+    let _alone = alone();
     let cluster = Joining::new(97, &[0, 0], "60s");
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]);
@@ -155,6 +159,7 @@ fn in_first_flit(fields: Vec<u8>) -> impl OnUp {
 
 #[test]
 fn row_18_fields_that_no_version_knows() {
+    let _alone = alone();
     // Field 20: a number, and bytes. Field 1, the head, once more behind the first: it
     // is the last that counts.
     for (case, fields) in [

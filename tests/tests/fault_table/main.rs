@@ -1,10 +1,11 @@
 //! The table of faults: what happens, what the user is told, and how soon. Each row is a
-//! test with real processes, named after its number, and prints what it measured:
+//! test with real processes, named after its number, runs alone, and prints what it measured:
 //!
 //!     FLITCAST_BOUNDS=exact cargo test -p flitcast-tests --release --test fault_table -- \
-//!         --nocapture --test-threads 1
+//!         --nocapture
 //!
-//! A bound here is a promise, so it is asserted; among other tests with some slack. Rows
+//! A bound here is a promise, so it is asserted; on a machine that others use with some slack.
+//! Rows
 //! 4 to 7 need the network lab, and 13 a file system of its own: these need root. Which
 //! rows are tested elsewhere, `tests/README.md` says.
 
@@ -25,9 +26,16 @@ mod scrapes;
 mod silence;
 mod slow;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flitcast_tests::{Finished, Running, start};
+
+/// Nothing else of this program runs meanwhile.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A run whose message does not end in a day, in mid-round.
 #[track_caller]
@@ -58,8 +66,8 @@ fn failing(
     finished
 }
 
-/// How many times a bound a case may take: beside other tests, on a machine that others
-/// use, half as much again; where the table is measured (`FLITCAST_BOUNDS=exact`), no more.
+/// How many times a bound a case may take: on a machine that others may use, half as much again;
+/// where nobody does (`FLITCAST_BOUNDS=exact`), no more.
 fn slack() -> f64 {
     match is_exact() {
         true => 1.0,

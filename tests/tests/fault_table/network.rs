@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::lab::{Lab, said};
 use flitcast_tests::start;
 
-use crate::{endless, failing, measured, says, words};
+use crate::{alone, endless, failing, measured, says, words};
 
 /// Runs `ip` or `tc` in a host of the lab.
 #[track_caller]
@@ -20,6 +20,7 @@ fn within(host: &str, tool: &str, line: &str) {
 /// P0 - P1 - P2 - P3: P2 on fc2 has links to fc1 and to fc3, and one to the coordinator.
 #[test]
 fn row_04_a_host_vanishes() {
+    let _alone = alone();
     for line in ["gather --size 400GiB", "scatter --size 400GiB"] {
         let lab = Lab::up("--tree path:4 --rate 100mbit");
         let case = format!("host vanishes, {}", &line[..7].trim());
@@ -39,6 +40,7 @@ fn row_04_a_host_vanishes() {
 /// What one host sends to the other goes to nobody: the address behind the wire is wrong.
 #[test]
 fn row_05_a_link_carries_one_direction_only() {
+    let _alone = alone();
     let lab = Lab::up("--tree path:3 --rate 100mbit");
     // Edge 2 is the network of 198.18.0.4, P1, and 198.18.0.5, P2.
     for (from, interface, to) in [("fc1", "fc2", "198.18.0.5"), ("fc2", "fc1", "198.18.0.4")] {
@@ -72,6 +74,7 @@ fn row_05_a_link_carries_one_direction_only() {
 /// While another edge is busy, and will be for a day.
 #[test]
 fn row_05_a_link_that_is_idle_is_cut() {
+    let _alone = alone();
     let lab = Lab::up("--tree star:3 --rate 100mbit");
     for line in ["gather --lengths 400GiB,0", "scatter --lengths 400GiB,1"] {
         let case = format!("an idle link is down, {}", &line[..7].trim());
@@ -85,6 +88,7 @@ fn row_05_a_link_that_is_idle_is_cut() {
 
 #[test]
 fn row_06_links_stop_and_come_back() {
+    let _alone = alone();
     let lab = Lab::up("--tree path:4 --rate 100mbit");
     let line = "gather --size 4MiB --format json";
     let running = endless(lab.arguments(line));
@@ -128,6 +132,7 @@ fn row_06_links_stop_and_come_back() {
 /// The edges were measured when they were faster.
 #[test]
 fn row_07_an_edge_is_slow() {
+    let _alone = alone();
     let lab = Lab::up("--tree path:3 --rate 100mbit");
     for operation in ["gather", "scatter"] {
         let line = format!("{operation} --lengths 0,1500KiB --format json -vv");

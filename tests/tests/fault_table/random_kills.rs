@@ -9,7 +9,7 @@ use flitcast_tests::files::{Tree, assert_same, fill, messages, snapshot};
 use flitcast_tests::{scratch, start};
 use rustix::process::Signal;
 
-use crate::words;
+use crate::{alone, words};
 
 const PES: u64 = 7;
 const MIB: usize = 1 << 20;
@@ -33,6 +33,7 @@ fn line(operation: &str, from: &Path, to: &Path) -> Vec<String> {
 
 #[test]
 fn random_kills_leave_whole_messages_and_nothing_else() {
+    let _alone = alone();
     let kills = std::env::var("FLITCAST_KILLS");
     let kills: u64 = kills.map_or(6, |kills| {
         kills.parse().expect("FLITCAST_KILLS is a number")

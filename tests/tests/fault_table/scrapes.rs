@@ -9,7 +9,7 @@ use std::time::Instant;
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::scrape::{address, scrape};
 
-use crate::{is_exact, slack};
+use crate::{alone, is_exact, slack};
 
 /// Asks again as soon as there was an answer.
 struct Scraper {
@@ -45,6 +45,7 @@ impl Scraper {
 /// bound by itself; what that takes of a round is a comparison of times.
 #[test]
 fn row_19_a_round_beside_scrapers() {
+    let _alone = alone();
     let cluster = Joining::new(96, &[0, 1], "60s");
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();

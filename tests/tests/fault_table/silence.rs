@@ -9,10 +9,11 @@ use flitcast_tests::{run, scratch, start};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
-use crate::{endless, failing, measured, says, words};
+use crate::{alone, endless, failing, measured, says, words};
 
 #[test]
 fn row_03_a_pe_is_stopped() {
+    let _alone = alone();
     for (line, pe) in [
         ("gather --tree kary:2:7 --size 400GiB", 1),
         ("scatter --tree kary:2:7 --size 400GiB", 6),
@@ -30,6 +31,7 @@ fn row_03_a_pe_is_stopped() {
 /// Shorter than the limit, it is nobody's death.
 #[test]
 fn row_03_a_pe_pauses_and_goes_on() {
+    let _alone = alone();
     let line = "gather --tree kary:2:7 --size 20MiB --link rate=400mbit -vv";
     let mut running = start(words(line));
     running.wait_for(&["P0| ", "message"]);
@@ -46,6 +48,7 @@ fn row_03_a_pe_pauses_and_goes_on() {
 /// when all is over, and leaves by itself.
 #[test]
 fn row_03_a_pe_comes_back_too_late() {
+    let _alone = alone();
     let dir = scratch();
     let file = dir.path().join("cluster.toml");
     // In a session of its own, where the signals of the launcher do not reach.
@@ -90,6 +93,7 @@ fn row_03_a_pe_comes_back_too_late() {
 
 #[test]
 fn row_08_a_peer_never_reads() {
+    let _alone = alone();
     let stage = Stage::path(3, 2);
     let line = "scatter --lengths 0,400GiB --format json -v";
     let mut running = start(stage.arguments(line));
@@ -136,6 +140,7 @@ fn bound(stage: &Stage) -> TcpListener {
 
 #[test]
 fn row_11_a_parent_refuses() {
+    let _alone = alone();
     let stage = Stage::path(2, 0);
     let running = start(stage.arguments("gather --size 1KiB --format json"));
     let began = Instant::now();
@@ -160,6 +165,7 @@ fn row_11_a_parent_refuses() {
 /// A socket whose queue is full answers nobody. It is, before anybody is told of it.
 #[test]
 fn row_11_a_parent_is_a_black_hole() {
+    let _alone = alone();
     let stage = Stage::path(2, 0);
     let hole = bound(&stage);
     listen(&hole, 0).expect("it is bound");
@@ -187,6 +193,7 @@ fn row_11_a_parent_is_a_black_hole() {
 
 #[test]
 fn row_11_a_name_is_no_address() {
+    let _alone = alone();
     let dir = scratch();
     let file = dir.path().join("cluster.toml");
     let text = "name = \"one\"\ncoordinator = \"127.0.0.1\"\n\

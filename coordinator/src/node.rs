@@ -11,6 +11,7 @@ use flitcast_node::allowed::Allowed;
 use flitcast_node::door::listen;
 use flitcast_node::health::{self, State};
 use flitcast_node::join::{Credentials, JoinConfig, join};
+use flitcast_node::limits;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
@@ -117,18 +118,36 @@ fn playing() -> anyhow::Result<Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Is cancelled when one of these signals comes.
+/// Is cancelled when one of these signals comes; of one that tells an orphan so, not before it
+/// had the time to do as the end of its channel tells it.
 fn cancelled_by(signals: &[SignalKind]) -> std::io::Result<CancellationToken> {
     let shutdown = CancellationToken::new();
+    let parent = rustix::process::getppid();
     for &kind in signals {
         let mut signal = signal(kind)?;
         let cancel = shutdown.clone();
         tokio::spawn(async move {
             signal.recv().await;
+            if rustix::process::getppid() != parent {
+                tokio::time::sleep(limits::ORPHANED).await;
+            }
             cancel.cancel();
         });
     }
     Ok(shutdown)
+}
+
+/// Cancels it some time after the signal that the parent has died, of which the end of the
+/// channel tells as well: that is to do its work, and may come behind the signal.
+fn cancel_for_orphan(shutdown: &CancellationToken) -> std::io::Result<()> {
+    let mut signal = signal(SignalKind::hangup())?;
+    let cancel = shutdown.clone();
+    tokio::spawn(async move {
+        signal.recv().await;
+        tokio::time::sleep(limits::ORPHANED).await;
+        cancel.cancel();
+    });
+    Ok(())
 }
 
 /// What makes this process one of a cluster: who starts it says it on standard input.
@@ -172,8 +191,8 @@ fn leashed(shutdown: CancellationToken) {
 /// Plays a PE that a coordinator has started.
 fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode> {
     // If the launcher dies, even by SIGKILL, the end of its channel tells us; this
-    // tells us should that not come.
-    let signal_at_death = Some(rustix::process::Signal::TERM);
+    // tells us should that not come. Nobody else sends this signal, so it means just that.
+    let signal_at_death = Some(rustix::process::Signal::HUP);
     rustix::process::set_parent_process_death_signal(signal_at_death).context("prctl")?;
     let pe = PeId(args.pe.context("--pe is missing")?);
     let coordinator = args.coordinator.context("--coordinator is missing")?;
@@ -187,6 +206,7 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
     let runtime = playing()?;
     let result = runtime.block_on(async {
         let shutdown = cancelled_by(&[SignalKind::terminate()])?;
+        cancel_for_orphan(&shutdown)?;
         let address = args.listen.unwrap_or(([127, 0, 0, 1], 0).into());
         let listener = listen(address);
         let listener = listener.with_context(|| format!("cannot listen on {address}"))?;

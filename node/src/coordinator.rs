@@ -91,8 +91,13 @@ impl Coordinator {
 
     /// Says something, or rather has it said soon.
     pub async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
-        let said = self.queue.send(word).await;
-        said.map_err(|_| NodeError::Abandoned)
+        if self.queue.send(word).await.is_ok() {
+            return Ok(());
+        }
+        // Nobody takes words any more; the last of those that came says why.
+        loop {
+            self.next_word().await?;
+        }
     }
 
     /// What it says next.

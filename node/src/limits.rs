@@ -195,3 +195,8 @@ pub const LOCK: Duration = Duration::from_secs(5);
 /// Between two looks whether processes have ended that cannot be waited for: seldom enough to
 /// cost nothing, and it is only looked while a command ends.
 pub const POLL: Duration = Duration::from_millis(5);
+
+/// For a PE whose parent process has died to leave as the end of its channel tells it to. What
+/// it makes durable then, and tidies away, takes a disk a moment; one that hangs is not waited
+/// for.
+pub const ORPHANED: Duration = Duration::from_secs(5);

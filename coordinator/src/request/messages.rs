@@ -122,6 +122,10 @@ impl Asked {
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         match self {
             Asked::Files { input, output } => {
+                let last = PeId(tree.len().saturating_sub(1) as u32);
+                if let Some(why) = payload::output_fault(&output, last) {
+                    return Err(vec![RequestError::Output { path: output, why }]);
+                }
                 let bytes = match elsewhere {
                     true => vec![0; tree.len()],
                     false => check_input(&input, spread, tree)?,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::entry::{PATH_BYTES_MAX, Refusal};
+use super::entry::Refusal;
 
 /// A message made of files cannot be measured, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -80,16 +80,6 @@ pub enum PayloadError {
     #[error("{} cannot be a destination: it has no file name", shown(.path))]
     Unnamed {
         /// The destination.
-        path: PathBuf,
-    },
-    /// What is staged in the output would have a path that is too long for Linux.
-    #[error(
-        "{} cannot be an output: with what is staged in it, its path is longer than \
-         {PATH_BYTES_MAX} bytes; choose a shorter one",
-        shown(.path)
-    )]
-    OutputTooLong {
-        /// The output.
         path: PathBuf,
     },
     /// The message ended in mid-entry or before its first, or had to be refused.

@@ -174,15 +174,16 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// That what arrives in `output` can be staged there, before anything is sent. What is in a
-/// message needs no path from there; it is the message itself that does.
-pub(crate) fn check_output(output: &Path, last: PeId) -> Result<(), PayloadError> {
-    let staged = Staging::beside(destination(output, last), 0, 0)?;
-    match staged.path().as_os_str().len() {
-        ..=PATH_BYTES_MAX => Ok(()),
-        _ => Err(PayloadError::OutputTooLong {
-            path: output.to_owned(),
-        }),
+/// Why messages up to that of `last` cannot be staged in `output`, as far as its path tells.
+/// What is in a message needs no path from there; it is the message itself that does.
+pub fn output_fault(output: &Path, last: PeId) -> Option<String> {
+    match Staging::beside(destination(output, last), 0, 0) {
+        Ok(staged) if staged.path().as_os_str().len() <= PATH_BYTES_MAX => None,
+        Ok(_) => Some(format!(
+            "with what is staged in it, its path is longer than {PATH_BYTES_MAX} bytes; \
+             choose a shorter one"
+        )),
+        Err(fault) => Some(fault.to_string()),
     }
 }
 

@@ -243,9 +243,11 @@ impl Task {
         // Tells them to end, if they have not.
         drop(stdin);
         drop((child.stdout.take(), child.stderr.take()));
-        let mut supervisor = timeout(ENDING_OF_COMMANDS, child.wait()).await;
+        // The upper one gives the lower one that long, and then ends what that has left.
+        let limit = ENDING_OF_COMMANDS + 2 * DYING;
+        let mut supervisor = timeout(limit, child.wait()).await;
         if supervisor.is_err() {
-            // It was stopped, say; the other one ends it all.
+            // It was stopped, say; the lower one ends it all.
             let _ = child.start_kill();
             supervisor = timeout(DYING, child.wait()).await;
         }

@@ -127,9 +127,9 @@ pub const GRACE: Duration = Duration::from_millis(100);
 /// again within a second.
 pub const ROUND_TRIP: Duration = Duration::from_secs(1);
 
-/// Bytes that somebody may send in all before its certificate was found good. What `flitcast ca`
-/// issues takes a quarter of them, one with an RSA key of 4096 bits two thirds; and what is held
-/// for somebody grows by their double.
+/// Bytes that somebody may send in all before its certificate was found good, its first word
+/// behind that included. What `flitcast ca` issues takes a quarter of them, a certificate with an
+/// RSA key of 4096 bits two thirds; and what is held for somebody grows by their double.
 pub const UNKNOWN_BYTES: usize = 4 * 1024;
 
 /// Descriptors that a PE needs, its neighbours apart: 16 messages that are being made durable,

@@ -102,7 +102,7 @@ async fn nothing_of_what_is_said_can_be_read_on_the_way() {
     let (p1, p2) = (guarded(&authority, P1), guarded(&authority, P2));
     let (calling, mut tap_above) = connection().await;
     let (mut tap_below, answering) = connection().await;
-    let said = b"what nobody else shall read, said often enough to be found".repeat(100);
+    let said = b"what nobody else shall read, said often enough to be found".repeat(20);
     let speak = async {
         let mut transport = p2.call(calling, P1).await.expect("it may");
         transport.write_all(&said).await.expect("it is open");

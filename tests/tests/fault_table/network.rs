@@ -47,7 +47,7 @@ fn row_05_a_link_carries_one_direction_only() {
         for line in ["gather --lengths 0,400GiB", "scatter --lengths 0,400GiB"] {
             let case = format!("{from} to {interface} is lost, {}", &line[..7].trim());
             let running = endless(lab.arguments(line));
-            let finished = failing("5", &case, Some(4.0), running, |_| {
+            let finished = failing("5", &case, Some(5.0), running, |_| {
                 let astray = format!(
                     "neigh replace {to} lladdr 02:00:00:00:00:99 dev {interface} nud permanent"
                 );

@@ -113,6 +113,14 @@ pub(crate) async fn serve(
         }
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
+    let is_allowed = match assignment.payload {
+        Payload::Files { .. } => config.allowed.files.clone(),
+        Payload::Synthetic { .. } => Ok(()),
+    };
+    // Whoever says where files are is not obeyed in anything: no path is looked at.
+    if let Err(why) = is_allowed {
+        return told(config, channel, RoundId(0), NodeError::NotAllowed(why)).await;
+    }
     let inbox = Inbox::of(config.pe, &assignment);
     let recorded = assignment.recorded;
     let mut round = RoundId(0);
@@ -201,13 +209,6 @@ async fn work(
             &ToPe::Assignment(assignment),
             "to one whom its tree lacks",
         ));
-    }
-    if matches!(assignment.payload, Payload::Files { .. }) {
-        config
-            .allowed
-            .files
-            .clone()
-            .map_err(NodeError::NotAllowed)?;
     }
     // At the same time: neighbours are not kept waiting for a large input to be read.
     let pulse = channel.pulse().clone();

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::lab::said;
+use flitcast_tests::privileges::needs_root;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::begin;
 use flitcast_tests::scrape::{address, scrape};
@@ -117,6 +118,7 @@ struct Namespace(String);
 impl Namespace {
     #[track_caller]
     fn new(addresses: &[String]) -> Namespace {
+        needs_root("a network namespace");
         let namespace = Namespace(format!("fc6-{}", std::process::id()));
         let name = &namespace.0;
         ip(&format!("netns add {name}"));

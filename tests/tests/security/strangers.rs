@@ -9,7 +9,7 @@ use flitcast_proto::pe::Operation;
 use flitcast_proto::wire::MAX_VERSION;
 use flitcast_proto::wire::control::{Assignment, End, FromPe, Payload, Run, ToPe};
 use flitcast_proto::{PeId, Tree};
-use flitcast_tests::files::fill;
+use flitcast_tests::files::{fill, names};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::eventually;
@@ -55,6 +55,10 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     );
     assert!(work.join("in/p0").exists() && work.join("in/p1").exists());
     let tree = Tree::from_parents(vec![None, Some(PeId(0))]).expect("it is one");
+    // What an undertaking notes beside what it has delivered, and removes when it is over.
+    let note = at("written/.flitcast-0000000000000000-p1.receipt");
+    std::fs::create_dir(at("written")).expect("it can be made");
+    std::fs::write(&note, "another's").expect("it can be written");
     for operation in [Operation::Scatter, Operation::ShoulderTap] {
         stranger.say(&ToPe::Assignment(Assignment {
             version: MAX_VERSION,
@@ -85,7 +89,8 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         stranger = Stranger::welcome(listener);
     }
     stranger.say(&ToPe::Stop { over: true });
-    assert!(!at("written").exists());
+    let left = names(&at("written"));
+    assert_eq!(left, [".flitcast-0000000000000000-p1.receipt"]);
 }
 
 #[test]

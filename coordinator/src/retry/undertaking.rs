@@ -408,13 +408,15 @@ impl Undertaking {
     }
 
     /// Removes the receipts that can be seen from here, but for those that a record needs
-    /// beside it: what it says itself, it needs none for.
+    /// beside it. It needs none for what it says itself, and none of processes of this host:
+    /// they are gone, and what they had delivered is known.
     fn remove_receipts(&self, is_recorded: bool) -> Result<(), PayloadError> {
         let Some(output) = self.output() else {
             return Ok(());
         };
         let pes = self.whole.tree.pes().skip(1);
-        let mut spent = pes.filter(|pe| !is_recorded || self.delivered.contains(pe));
+        let is_known = !is_recorded || !self.whole.placement.is_elsewhere();
+        let mut spent = pes.filter(|pe| is_known || self.delivered.contains(pe));
         spent.try_for_each(|pe| Receipt::of(output, pe, self.whole.undertaking).remove())
     }
 

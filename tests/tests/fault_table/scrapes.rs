@@ -50,14 +50,14 @@ fn row_19_a_round_beside_scrapers() {
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
     let round = || {
-        let line = "gather --size 4MiB --rounds 20 --format json";
+        let line = "gather --size 4MiB --rounds 100 --format json";
         let finished = cluster.guarded(line).finish().ok();
         finished.report().float("/round/measured_us/median")
     };
     round();
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     let mut pace: f64 = 0.0;
-    for _ in 0..if is_exact() { 31 } else { 5 } {
+    for _ in 0..if is_exact() { 15 } else { 5 } {
         let calm = round();
         let began = Instant::now();
         let scrapers: Vec<Scraper> = at.iter().chain(&at).map(|&at| Scraper::at(at)).collect();

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
+use crate::net::own_net;
+
 use crate::run::begin;
 use crate::{Running, flitcast, run, scratch, start};
 
@@ -19,13 +21,12 @@ pub struct Joining {
 }
 
 impl Joining {
-    /// P1.. below these parents. `place` tells the clusters of one test program apart.
+    /// P1.. below these parents.
     #[track_caller]
-    pub fn new(place: u8, parents: &[u32], wait: &str) -> Joining {
+    pub fn new(parents: &[u32], wait: &str) -> Joining {
         let joining = Joining {
             dir: scratch(),
-            // Of test programs that run at the same time as well.
-            net: format!("127.{}.{place}", 64 + std::process::id() % 128),
+            net: own_net(),
             parents: parents.to_vec(),
         };
         let mut text = format!(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::net::own_net;
 use crate::processes::Process;
 use crate::run::begin;
 use crate::{Finished, Running, flitcast, scratch};
@@ -19,10 +20,9 @@ impl Kept {
     /// The file, ahead of its [[pe]] sections `more` and in each of them what `of` says.
     /// `place` tells the clusters of one test program apart.
     #[track_caller]
-    pub fn new(place: u8, pes: usize, more: &str, of: impl Fn(usize) -> String) -> Kept {
+    pub fn new(pes: usize, more: &str, of: impl Fn(usize) -> String) -> Kept {
         let dir = scratch();
-        // Of test programs that run at the same time as well.
-        let net = format!("127.{}.{place}", 64 + std::process::id() % 128);
+        let net = own_net();
         let mut text = format!("name = \"kept\"\ncoordinator = \"{net}.100\"\n{more}\n");
         for pe in 0..pes {
             let (address, of) = (pe + 1, of(pe));
@@ -38,9 +38,9 @@ impl Kept {
 
     /// P0 with P1 and P2, P3 below P1.
     #[track_caller]
-    pub fn tree(place: u8) -> Kept {
+    pub fn tree() -> Kept {
         let parents = ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""];
-        Kept::new(place, 4, "", |pe| parents[pe].to_owned())
+        Kept::new(4, "", |pe| parents[pe].to_owned())
     }
 
     /// A path in its folder.

@@ -19,6 +19,7 @@ pub mod impostor;
 pub mod joining;
 pub mod kept;
 pub mod lab;
+pub mod net;
 pub mod privileges;
 pub mod processes;
 pub mod random;

@@ -23,7 +23,7 @@ const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";
 
 #[test]
 fn a_round_of_files_and_everybody_leaves() {
-    let cluster = Joining::new(1, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
         fill(&cluster.path(&format!("in/p{pe}")), bytes);
     }
@@ -41,7 +41,7 @@ fn a_round_of_files_and_everybody_leaves() {
 /// On whatever host: all of it is told at once, and nobody is left out for it.
 #[test]
 fn what_stands_in_an_output_is_found_before_anything_is_sent() {
-    let cluster = Joining::new(11, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     for pe in 1..4 {
         fill(&cluster.path(&format!("in/p{pe}")), 200_000);
     }
@@ -76,7 +76,7 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
 
 #[test]
 fn who_stays_joins_the_next_command_until_it_is_stopped() {
-    let cluster = Joining::new(2, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     for pe in 1..4 {
         fill(&cluster.path(&format!("in/p{pe}")), 200_000);
     }
@@ -98,7 +98,7 @@ fn who_stays_joins_the_next_command_until_it_is_stopped() {
 
 #[test]
 fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
-    let cluster = Joining::new(22, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     std::fs::create_dir(cluster.path("health")).expect("it can be made");
     let mut nodes = cluster.nodes("--stay --health DIR/health/of{pe}");
     let mut running = cluster.guarded("gather --size 1MiB --link rate=10mbit -v");
@@ -122,7 +122,7 @@ fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
 
 #[test]
 fn however_much_is_wrong_with_the_input_the_cause_is_told() {
-    let cluster = Joining::new(23, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be made");
     for wrong in 0..200_000 {
         let name = format!("in/{wrong:0100}");
@@ -143,7 +143,7 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
 
 #[test]
 fn who_is_late_is_waited_for_and_told_of() {
-    let cluster = Joining::new(3, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.guarded("gather --size 1KiB --timeouts heartbeat=100ms,silence=1s");
     let mut nodes: Vec<_> = (0..3)
         .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
@@ -159,7 +159,7 @@ fn who_is_late_is_waited_for_and_told_of() {
 
 #[test]
 fn who_never_comes_is_named_and_the_others_leave() {
-    let cluster = Joining::new(4, &TREE, "4s");
+    let cluster = Joining::new(&TREE, "4s");
     let nodes: Vec<_> = [0, 2]
         .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
         .into();
@@ -185,7 +185,7 @@ fn who_never_comes_is_named_and_the_others_leave() {
 
 #[test]
 fn the_end_of_a_channel_is_the_death_of_who_joined() {
-    let cluster = Joining::new(5, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     let mut nodes = cluster.nodes("");
     let mut running = cluster.guarded(LONG);
     running.wait_for(&["triggered"]);
@@ -215,7 +215,7 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
 
 #[test]
 fn a_retry_needs_who_stays_and_goes_on_with_them() {
-    let cluster = Joining::new(6, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     let nodes = cluster.nodes("");
     let failed = cluster.guarded("gather --size 1KiB --retry 1").finish();
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
@@ -249,7 +249,7 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
 
 #[test]
 fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
-    let cluster = Joining::new(7, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.guarded("gather --size 1KiB -v");
     let first = cluster.node(1, "--credentials DIR/ca");
     running.wait_for(&["joined", "pe=P1"]);
@@ -268,7 +268,7 @@ fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
 
 #[test]
 fn one_side_alone_with_certificates_is_told() {
-    let cluster = Joining::new(8, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.command("gather --size 1KiB --insecure");
     running.wait_for(&["waiting up to"]);
     let guarded = cluster.node(1, "--credentials DIR/ca").finish();
@@ -304,7 +304,7 @@ fn one_side_alone_with_certificates_is_told() {
 
 #[test]
 fn a_wrong_certificate_lets_nobody_in() {
-    let cluster = Joining::new(9, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     cluster.found("other");
     let mut running = cluster.guarded("gather --size 1KiB");
     running.wait_for(&["waiting up to"]);
@@ -345,7 +345,7 @@ fn all_that_is_wrong_with_joining_is_told_at_once() {
             "who joins must show who it is",
         ],
     );
-    let cluster = Joining::new(10, &TREE, "60s");
+    let cluster = Joining::new(&TREE, "60s");
     let open = cluster.command("scatter --input in --output out").finish();
     assert_eq!(open.code, Some(2), "{}", open.stdout);
     says(

@@ -27,7 +27,7 @@ fn down(cluster: &Kept) {
 
 #[test]
 fn it_is_used_by_one_command_after_the_other() {
-    let mut cluster = Kept::tree(1);
+    let mut cluster = Kept::tree();
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
         fill(&cluster.path(&format!("in/p{pe}")), bytes);
     }
@@ -86,7 +86,7 @@ fn it_is_used_by_one_command_after_the_other() {
 
 #[test]
 fn who_dies_is_started_again_and_the_next_round_works() {
-    let mut cluster = Kept::tree(2);
+    let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     let victim = cluster.pe(1);
     victim.signal(Signal::KILL);
@@ -123,7 +123,7 @@ fn who_dies_is_started_again_and_the_next_round_works() {
 
 #[test]
 fn without_its_keeper_nobody_is_left() {
-    let mut cluster = Kept::tree(3);
+    let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     cluster.keeper().signal(Signal::KILL);
     eventually("the PEs have left", || {
@@ -141,7 +141,7 @@ fn without_its_keeper_nobody_is_left() {
 
 #[test]
 fn taken_down_in_mid_round_the_round_fails() {
-    let mut cluster = Kept::tree(4);
+    let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     let mut running = cluster.start("scatter --cluster FILE --size 400GiB -v");
     running.wait_for(&["triggered"]);
@@ -151,7 +151,7 @@ fn taken_down_in_mid_round_the_round_fails() {
 
 #[test]
 fn strangers_do_not_join_and_are_not_joined() {
-    let mut cluster = Kept::tree(5);
+    let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     let status = cluster.run("status FILE --format json").ok();
     let status = status.report();
@@ -188,7 +188,7 @@ fn strangers_do_not_join_and_are_not_joined() {
 
 #[test]
 fn a_file_that_has_changed_is_another_cluster() {
-    let mut cluster = Kept::tree(6);
+    let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     let path = cluster.path("cluster.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -215,7 +215,7 @@ fn a_file_that_has_changed_is_another_cluster() {
 #[test]
 fn a_network_is_spanned_as_it_was() {
     let network = "[network]\nedges = [[\"h0\", \"h1\"], [\"h1\", \"h2\"], [\"h2\", \"h0\"]]";
-    let mut cluster = Kept::new(7, 3, network, |_| String::new());
+    let mut cluster = Kept::new(3, network, |_| String::new());
     cluster.up("up FILE --root h1").ok();
     for line in ["gather", "scatter"] {
         let told = cluster
@@ -241,7 +241,7 @@ fn with_certificates() {
         0 => String::new(),
         _ => "parent = \"h0\"".to_owned(),
     };
-    let mut cluster = Kept::new(8, 3, security, parent);
+    let mut cluster = Kept::new(3, security, parent);
     cluster.run("ca init ca --pes 3").ok();
     cluster.up("up FILE").ok();
     let told = cluster.run("gather --cluster FILE --size 1MiB").ok();
@@ -260,7 +260,7 @@ fn what_does_not_come_up_leaves_nothing() {
         1 => "parent = \"h0\"\nrun = [\"sh\", \"-c\", \"echo no licence >&2; exit 3\"]".to_owned(),
         _ => "parent = \"h0\"".to_owned(),
     };
-    let mut cluster = Kept::new(9, 3, "", parent);
+    let mut cluster = Kept::new(3, "", parent);
     let failed = cluster.up("up FILE");
     says(
         &failed,
@@ -269,7 +269,7 @@ fn what_does_not_come_up_leaves_nothing() {
     );
     assert_eq!(cluster.processes(), []);
     assert_eq!(cluster.known(), Vec::<String>::new());
-    let cluster = Kept::new(10, 1, "[launch]\nkind = \"join\"", |_| String::new());
+    let cluster = Kept::new(1, "[launch]\nkind = \"join\"", |_| String::new());
     let path = cluster.path("cluster.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(path, text.replace(".100\"", ".100:7119\"")).unwrap();
@@ -282,7 +282,7 @@ fn what_does_not_come_up_leaves_nothing() {
 #[test]
 fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     let never = r#"run = ["sh", "-c", "cat > /dev/null"]"#;
-    let cluster = Kept::new(20, 1, "", |_| never.to_owned());
+    let cluster = Kept::new(1, "", |_| never.to_owned());
     let up = cluster.start("up FILE");
     let keeper = eventually("it waits for its PEs", || {
         let mut all = up.processes().into_iter();
@@ -302,7 +302,7 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
 /// the first one has made, the second leaves alone.
 #[test]
 fn of_two_that_bring_it_up_at_once_one_does() {
-    let mut cluster = Kept::tree(11);
+    let mut cluster = Kept::tree();
     for turn in 0..20 {
         let mut all = cluster.up_twice("up FILE");
         all.sort_by_key(|finished| finished.code);
@@ -332,7 +332,7 @@ fn of_two_that_bring_it_up_at_once_one_does() {
 /// Whichever comes first, what is there then is whole, or nothing is.
 #[test]
 fn it_is_taken_down_and_brought_up_at_once() {
-    let mut cluster = Kept::tree(12);
+    let mut cluster = Kept::tree();
     for turn in 0..10 {
         cluster.up("up FILE").ok();
         let taking = cluster.start("down FILE");

@@ -115,7 +115,7 @@ fn a_command_tells_what_crosses_every_edge_to_the_byte() {
 
 #[test]
 fn a_pe_tells_its_own_over_all_commands_that_it_joins() {
-    let cluster = Joining::new(1, &[0, 1], "60s");
+    let cluster = Joining::new(&[0, 1], "60s");
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
     let scatter = format!("scatter --size {BYTES} --format json");
@@ -156,7 +156,7 @@ fn a_pe_tells_its_own_over_all_commands_that_it_joins() {
 
 #[test]
 fn a_pe_counts_what_went_wrong() {
-    let cluster = Joining::new(2, &[0, 1], "60s");
+    let cluster = Joining::new(&[0, 1], "60s");
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
     let round = cluster.guarded("scatter --size 1KiB --rounds 100000");

@@ -60,18 +60,29 @@ pub fn claim(folder: PathBuf) -> Result<Claimed, KeptError> {
     }
     // Of a keeper that was killed, and could not tidy up.
     let _ = fs::remove_dir_all(&folder);
-    let made = DirBuilder::new().mode(0o700).create(&folder);
-    made.map_err(at(&folder))?;
+    match made(&folder) {
+        Ok(lock) => Ok(Claimed::Here(Claim {
+            folder,
+            is_up: false,
+            lock,
+        })),
+        Err(error) => {
+            let _ = gone(&folder);
+            Err(error)
+        }
+    }
+}
+
+/// Makes a folder, and the claim in it, which stays locked.
+fn made(folder: &Path) -> Result<File, KeptError> {
+    let made = DirBuilder::new().mode(0o700).create(folder);
+    made.map_err(at(folder))?;
     let path = folder.join(CLAIM);
     let lock = taken(&path, FlockOperation::NonBlockingLockExclusive).map_err(at(&path))?;
     let busy = || io::Error::from(io::ErrorKind::WouldBlock);
     let mut lock = lock.ok_or_else(busy).map_err(at(&path))?;
     write!(lock, "{}", std::process::id()).map_err(at(&path))?;
-    Ok(Claimed::Here(Claim {
-        folder,
-        is_up: false,
-        lock,
-    }))
+    Ok(lock)
 }
 
 impl Claim {

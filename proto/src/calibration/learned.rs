@@ -141,16 +141,13 @@ impl Learned {
 }
 
 /// Nobody is ever quite sure, or less sure than at the start.
-fn unsure(mut covariance: Matrix) -> Matrix {
-    for i in 0..COSTS {
+fn unsure(covariance: Matrix) -> Matrix {
+    let scale: Costs = std::array::from_fn(|i| {
         let variance = covariance[i][i];
-        let scale = (variance.clamp(SUREST * SUREST, UNSURE * UNSURE) / variance).sqrt();
-        for j in 0..COSTS {
-            covariance[i][j] *= scale;
-            covariance[j][i] *= scale;
-        }
-    }
-    covariance
+        (variance.clamp(SUREST * SUREST, UNSURE * UNSURE) / variance).sqrt()
+    });
+    let row = |i: usize| std::array::from_fn(|j| scale[i] * covariance[i][j] * scale[j]);
+    std::array::from_fn(row)
 }
 
 struct Problem<'a> {

@@ -82,9 +82,12 @@ fn unpacker(input: &[u8]) -> Result<String, String> {
             Ok(()) => Ok("delivered".to_owned()),
             Err(error) => Err(error),
         };
-        let expected: &[&str] = if told.is_ok() { &["p1"] } else { &[] };
-        let left = names(&place.path().join("out"));
-        let removed = remove(&destination);
+        // What was delivered, and the receipt that says so.
+        let both = [".flitcast-0000000000000007-p1.receipt", "p1"];
+        let expected: &[&str] = if told.is_ok() { &both } else { &[] };
+        let out = place.path().join("out");
+        let left = names(&out);
+        let removed = remove(&destination).and(remove(&out.join(both[0])));
         if left != expected {
             return Err(format!("the output holds {left:?} after {told:?}"));
         }

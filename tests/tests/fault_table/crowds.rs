@@ -77,7 +77,7 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
 fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
     let _alone = alone();
     for (place, guard, openings) in [(91, "--insecure", &PLAIN[..]), (92, "", &TLS)] {
-        let cluster = Joining::new(place, &[0], "60s");
+        let cluster = Joining::new(&[0], "60s");
         let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
         let running = match guard {
             "" => cluster.guarded(&line),
@@ -99,7 +99,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
     for (place, is_plain) in [(93, true), (94, false)] {
         let all = if is_plain { &hello[..] } else { &TLS };
         for opening in all {
-            let cluster = Joining::new(place, &[0], "60s");
+            let cluster = Joining::new(&[0], "60s");
             cluster.reroute(1, cluster.address(101));
             let at = SocketAddr::new(cluster.address(1), 7300);
             let elsewhere = SocketAddr::new(cluster.address(101), at.port());
@@ -126,7 +126,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
 fn row_20_far_pes_join_past_strangers_who_come_again() {
     let _alone = alone();
     let delay = Duration::from_millis(150);
-    let cluster = Joining::new(95, &[0], "60s");
+    let cluster = Joining::new(&[0], "60s");
     cluster.reroute(1, cluster.address(101));
     let to_p0 = SocketAddr::new(cluster.address(1), 7300);
     far_away(SocketAddr::new(cluster.address(101), 7300), to_p0, delay);

@@ -275,7 +275,7 @@ fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
 fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
     let _alone = alone();
     for left in [Left::Pages(0), Left::Names(1)] {
-        let mut kept = Kept::tree(13);
+        let mut kept = Kept::tree();
         let place = kept.path("run");
         let _disk = disk_with(left, &place);
         let finished = kept.up("up FILE");

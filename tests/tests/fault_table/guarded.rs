@@ -54,8 +54,8 @@ fn row_03_over_tls_a_pe_is_stopped() {
 
 /// A gather over P0 - P1 - P2, on whose lower edge this happens in mid-round.
 #[track_caller]
-fn tapped(place: u8, row: &str, case: &str, fault: Fault) -> Finished {
-    let cluster = Joining::new(place, &[0, 1], "60s");
+fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
+    let cluster = Joining::new(&[0, 1], "60s");
     // P2 finds at P1's address somebody else.
     let behind = format!("{}:7118", cluster.address(200));
     let at = format!("{}:7118", cluster.address(2));
@@ -86,7 +86,7 @@ fn tapped(place: u8, row: &str, case: &str, fault: Fault) -> Finished {
 fn row_14_over_tls_one_bit_is_flipped() {
     let _alone = alone();
     let case = "TLS: a flipped bit on an edge";
-    let finished = tapped(71, "14", case, Fault::Flip);
+    let finished = tapped("14", case, Fault::Flip);
     says(
         &finished,
         &[
@@ -100,7 +100,7 @@ fn row_14_over_tls_one_bit_is_flipped() {
 fn row_15_over_tls_a_frame_is_cut_off() {
     let _alone = alone();
     let case = "TLS: a record is cut off, then FIN";
-    let finished = tapped(72, "15", case, Fault::Cut);
+    let finished = tapped("15", case, Fault::Cut);
     // Inside a frame, or where the last record that was whole ended one.
     says(
         &finished,

@@ -111,7 +111,7 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
 #[test]
 fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     let _alone = alone();
-    let cluster = Joining::new(97, &[0, 0], "60s");
+    let cluster = Joining::new(&[0, 0], "60s");
     let mut command = Command::new("bash");
     command.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]);
     let file = cluster.path("cluster.toml");

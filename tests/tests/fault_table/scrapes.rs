@@ -46,7 +46,7 @@ impl Scraper {
 #[test]
 fn row_19_a_round_beside_scrapers() {
     let _alone = alone();
-    let cluster = Joining::new(96, &[0, 1], "60s");
+    let cluster = Joining::new(&[0, 1], "60s");
     let mut nodes = cluster.nodes("--stay --metrics 127.0.0.1:0");
     let at: Vec<SocketAddr> = nodes.iter_mut().map(address).collect();
     let round = || {

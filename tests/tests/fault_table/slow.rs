@@ -81,7 +81,7 @@ fn row_13_folders_that_the_output_needs_are_durable() {
 #[test]
 fn row_13_folders_that_a_pe_makes_are_durable() {
     let _alone = alone();
-    let joining = Joining::new(113, &[0], "20s");
+    let joining = Joining::new(&[0], "20s");
     let (root, log) = (joining.path(""), joining.path("log"));
     fill(&root.join("input/p1/folder/file"), 10);
     fs::create_dir(root.join("old")).expect("it can be made");

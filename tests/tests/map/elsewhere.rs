@@ -11,8 +11,8 @@ use super::says;
 const TREE: [u32; 2] = [0, 0];
 
 /// A cluster with two shards, and folders to work in.
-fn cluster(place: u8) -> Joining {
-    let cluster = Joining::new(place, &TREE, "60s");
+fn cluster() -> Joining {
+    let cluster = Joining::new(&TREE, "60s");
     fs::create_dir(cluster.path("in")).expect("it can be made");
     for (pe, text) in [(1, "one"), (2, "two two")] {
         fs::write(cluster.path(&format!("in/p{pe}")), text).expect("it can be written");
@@ -33,7 +33,7 @@ fn map(cluster: &Joining, more: &str, script: &str) -> flitcast_tests::Running {
 
 #[test]
 fn who_was_started_for_it_runs_commands_and_clears_away() {
-    let cluster = cluster(41);
+    let cluster = cluster();
     let nodes = cluster.nodes("--stay --commands");
     let credentials = format!("--credentials {}", cluster.path("ca").display());
     let done = map(&cluster, &credentials, "cat; echo from $FLITCAST_PE >&2")
@@ -49,7 +49,7 @@ fn who_was_started_for_it_runs_commands_and_clears_away() {
 
 #[test]
 fn the_working_folder_is_private_there_as_well() {
-    let cluster = cluster(46);
+    let cluster = cluster();
     let nodes = cluster.nodes("--stay --commands");
     let more = format!("--keep-work --credentials {}", cluster.path("ca").display());
     map(&cluster, &more, "cat").finish().ok();
@@ -62,7 +62,7 @@ fn the_working_folder_is_private_there_as_well() {
 
 #[test]
 fn who_was_not_is_named_before_anything_is_sent() {
-    let cluster = cluster(42);
+    let cluster = cluster();
     let mut nodes: Vec<_> = (0..2)
         .map(|pe| cluster.node(pe, "--credentials DIR/ca --stay --commands"))
         .collect();
@@ -81,7 +81,7 @@ fn who_was_not_is_named_before_anything_is_sent() {
 
 #[test]
 fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
-    let cluster = cluster(44);
+    let cluster = cluster();
     let mut nodes = cluster.nodes("--stay --commands");
     let credentials = format!("--credentials {}", cluster.path("ca").display());
     let marker = cluster.path("marker");
@@ -108,7 +108,7 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
 
 #[test]
 fn results_of_another_time_are_found_before_a_shard_is_sent() {
-    let cluster = cluster(46);
+    let cluster = cluster();
     let nodes = cluster.nodes("--stay --commands");
     let older = cluster.path("out/p2");
     flitcast_tests::files::fill(&older, 10);
@@ -128,7 +128,7 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
 
 #[test]
 fn nobody_runs_commands_over_plain_connections_that_join() {
-    let cluster = cluster(45);
+    let cluster = cluster();
     let refused = map(&cluster, "--insecure", "cat").finish();
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
     says(
@@ -141,7 +141,7 @@ fn nobody_runs_commands_over_plain_connections_that_join() {
 
 #[test]
 fn hosts_of_their_own_need_a_folder_to_work_in() {
-    let cluster = cluster(43);
+    let cluster = cluster();
     let path = |name: &str| cluster.path(name).display().to_string();
     let (input, output, file) = (path("in"), path("out"), path("cluster.toml"));
     let arguments = [

@@ -91,7 +91,7 @@ fn a_resume_whose_coordinator_is_killed_is_resumed() {
 /// P3 below P1, so that its message goes first; that of P2 is long.
 #[test]
 fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
-    let cluster = Joining::new(12, &[0, 0, 1], "60s");
+    let cluster = Joining::new(&[0, 0, 1], "60s");
     for (pe, bytes) in [(1, 50_000), (2, 6 << 20), (3, 50_000)] {
         fill(&cluster.path(&format!("in/p{pe}/file")), bytes);
     }

@@ -107,7 +107,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
 /// At the coordinator's door, and at the PE's that calls it.
 #[test]
 fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
-    let cluster = Joining::new(21, &[0, 0], "60s");
+    let cluster = Joining::new(&[0, 0], "60s");
     copied(&cluster.path("ca"), &cluster.path("old"));
     ca(&cluster.path("ca"), "revoke DIR p1").ok();
     let mut running = cluster.guarded("gather --size 1KiB");
@@ -144,7 +144,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
 #[test]
 fn neighbours_with_revoked_certificates_are_refused_and_named() {
     // P0 - P1 - P2.
-    let cluster = Joining::new(22, &[0, 1], "60s");
+    let cluster = Joining::new(&[0, 1], "60s");
     for (revoked, knows, told) in [
         ("p1", 2, "P2: cannot reach the parent P1 at "),
         ("p2", 1, "error: P2"),
@@ -176,7 +176,7 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
 /// They read the list anew for each command, and what was issued for them.
 #[test]
 fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
-    let cluster = Joining::new(23, &[0, 0], "1s");
+    let cluster = Joining::new(&[0, 0], "1s");
     let mut nodes = cluster.nodes("--stay");
     cluster
         .guarded("gather --size 1KiB --timeouts connect=1s")
@@ -194,7 +194,7 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     dismiss(nodes);
 
     let security = "[security]\ncredentials = \"ca\"";
-    let mut kept = Kept::new(24, 2, security, |pe| match pe {
+    let mut kept = Kept::new(2, security, |pe| match pe {
         0 => String::new(),
         _ => "parent = \"h0\"".to_owned(),
     });

@@ -109,7 +109,7 @@ fn at_a_strangers_word_nothing_is_read_written_or_run() {
 
 #[test]
 fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
-    let mut cluster = Kept::tree(31);
+    let mut cluster = Kept::tree();
     std::fs::create_dir(cluster.path("in")).expect("it can be");
     fill(&cluster.path("in/p1"), 1000);
     cluster.up("up FILE --insecure").ok();
@@ -145,7 +145,7 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
             "--commands: with --insecure, anybody who listens at 127.0.0.1:1 could run commands here: give --credentials DIR",
         ],
     );
-    let cluster = Joining::new(30, &[0, 0], "60s");
+    let cluster = Joining::new(&[0, 0], "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be");
     let told = "PEs that join with --insecure play synthetic messages only";
     for line in [

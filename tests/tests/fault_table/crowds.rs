@@ -76,7 +76,7 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
 #[test]
 fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
     let _alone = alone();
-    for (place, guard, openings) in [(91, "--insecure", &PLAIN[..]), (92, "", &TLS)] {
+    for (guard, openings) in [("--insecure", &PLAIN[..]), ("", &TLS)] {
         let cluster = Joining::new(&[0], "60s");
         let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
         let running = match guard {
@@ -96,7 +96,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
 fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
     let _alone = alone();
     let hello: [(&str, Opening); 1] = [("96 bytes announced, all but one sent", || frame(96, 95))];
-    for (place, is_plain) in [(93, true), (94, false)] {
+    for is_plain in [true, false] {
         let all = if is_plain { &hello[..] } else { &TLS };
         for opening in all {
             let cluster = Joining::new(&[0], "60s");

@@ -124,9 +124,9 @@ pub async fn keep(
     }
 }
 
-/// For the last words of a process that has ended: they are in a pipe already, but whomever it
-/// has left behind may hold that for long.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// For the last words of a process that has ended: they are in a pipe already, at most 64 KiB, but
+/// whomever it has left behind may hold that for long.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Where what a PE says is told.
 pub struct Telling {

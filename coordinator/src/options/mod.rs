@@ -1,0 +1,6 @@
+//! What is typed, as it is typed, and the values in it that files share with the command line.
+
+pub mod args;
+pub mod link_spec;
+pub mod timeouts;
+pub mod workload;

@@ -37,7 +37,7 @@ use observe::live::publish::publish;
 use observe::metrics::Metrics;
 use observe::otel;
 use options::args::{Cli, Command, LogFormat, OutputFormat, Seen};
-use render::report;
+use render::{pictures, report};
 use retry::{Story, Undertaking};
 use rounds::outcome::Failure;
 use rounds::run::{Ended, Interrupts};
@@ -248,7 +248,7 @@ async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow::Res
     } = concluded;
     let request = &request;
     report_end(ended, request.format, &story, |outcome| {
-        let drawn = request.pictures.draw(request, outcome);
+        let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
             OutputFormat::Table => report::table(request, outcome) + &story.lines(),
             OutputFormat::Json => report::json(request, outcome, &story),

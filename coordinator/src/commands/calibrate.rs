@@ -30,9 +30,9 @@ use crate::job::request::{Request, gather_operation, links};
 use crate::launch::cluster::LogArgs;
 use crate::options::args::OutputFormat;
 use crate::options::link_spec::LinkSpec;
+use crate::options::names::pacing_name;
+use crate::options::pictures::Pictures;
 use crate::options::workload::Lengths;
-use crate::render::pictures::Pictures;
-use crate::render::report::pacing_name;
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
@@ -158,7 +158,7 @@ impl Calibration {
         for (lengths, operation, pacing) in all {
             let mut name = format!(
                 "{} {lengths}",
-                crate::render::report::operation_name(operation)
+                crate::options::names::operation_name(operation)
             );
             if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
                 name.push_str(&format!(", {pacing}"));
@@ -199,7 +199,7 @@ impl Calibration {
         }
         if let Some(output) = &self.output {
             let text = profile.text();
-            crate::render::pictures::write_whole(output, |out| out.write_all(text.as_bytes()))?;
+            crate::text::whole_file::write_whole(output, |out| out.write_all(text.as_bytes()))?;
         }
         Ok(Ended::Done(Box::new(Calibrated {
             profile,
@@ -224,7 +224,7 @@ impl Calibration {
         lengths: Vec<u64>,
         profile: Option<Profile>,
     ) -> Request {
-        let (algorithm, sync) = crate::render::report::algorithm_name(operation);
+        let (algorithm, sync) = crate::options::names::algorithm_name(operation);
         Request {
             tree_name: self.topology.name.clone(),
             nodes: self.topology.nodes.clone(),

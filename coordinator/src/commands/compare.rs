@@ -280,7 +280,7 @@ fn table(rows: &[Row], bound: u64, scatters: bool, pes: usize, total: u64) -> St
     let mut out = format!(
         "{operation} of {total} flits over {pes} PEs; no way takes less than {bound} steps\n\n"
     );
-    out.push_str(&crate::render::report::lines(table, 3));
+    out.push_str(&crate::text::figures::lines(table, 3));
     if let Some(place) = best {
         out.push_str(&format!("\n  * {}\n", why(rows, place, bound)));
     }

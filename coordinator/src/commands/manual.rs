@@ -79,7 +79,7 @@ pub fn man(args: &ManArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Ma
     collect(command, &mut pages);
     for (name, page) in &pages {
         let path = folder.join(name);
-        let written = crate::render::pictures::write_whole(&path, |out| out.write_all(page));
+        let written = crate::text::whole_file::write_whole(&path, |out| out.write_all(page));
         written.map_err(|error| failed(&path, error))?;
     }
     let pages = pages.len();

@@ -16,7 +16,7 @@ use crate::job::host_costs;
 use crate::job::model::{foresee, model_of};
 use crate::job::request::{Request, links};
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
-use crate::render::report::algorithm_name;
+use crate::options::names::algorithm_name;
 use crate::site::topology::Topology;
 use crate::text::units::{Bytes, Nanos};
 use crate::ways::candidates::Candidate;

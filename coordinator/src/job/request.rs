@@ -22,14 +22,14 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::job::choose::{Choice, FLITS, Offer, choose};
-use crate::launch::cluster::needed_descriptors;
 use crate::options::args::{
     GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs,
     SyncArg,
 };
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
+use crate::options::pictures::Pictures;
 use crate::options::timeouts;
-use crate::render::pictures::Pictures;
 use crate::retry;
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
@@ -46,10 +46,6 @@ pub use links::{link_over, links};
 pub use messages::output_fault;
 
 use links::links_name;
-
-/// Processes on one machine. Each has some 8 MiB and a dozen descriptors; a
-/// thousand is past what a machine does well and before what hurts it.
-pub const MAX_LOCAL_PES: usize = 1024;
 
 /// Long enough that software costs little, short enough to fill a pipe soon.
 const DEFAULT_FLIT_SIZE: &str = "64KiB";
@@ -341,7 +337,7 @@ impl Request {
                 Some(pictures),
                 Some(retries),
             ) if faults.is_empty() => {
-                let (algorithm, sync) = crate::render::report::algorithm_name(operation);
+                let (algorithm, sync) = crate::options::names::algorithm_name(operation);
                 let request = Request {
                     choice: None,
                     links: links(&topology, link),
@@ -477,7 +473,7 @@ pub fn gather_operation(
     }
     match algorithm {
         GatherAlgorithm::ShoulderTap => {
-            let algorithm = crate::render::report::algorithm_name(Operation::ShoulderTap).0;
+            let algorithm = crate::options::names::algorithm_name(Operation::ShoulderTap).0;
             match candidates::check_path(tree, name) {
                 Ok(()) => Ok(Operation::ShoulderTap),
                 Err(why) => Err(RequestError::Unfit { algorithm, why }),

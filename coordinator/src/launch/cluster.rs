@@ -29,6 +29,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::launch::starter::Started;
+use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
 
 pub use error::{Death, LaunchError};
 pub use exit::Exit;
@@ -39,27 +40,6 @@ pub use process::command;
 const STOP: Duration = Duration::from_secs(3);
 /// For the operating system to report a death that a neighbour already noticed.
 pub const DEATH_NOTICE: Duration = Duration::from_millis(500);
-/// Descriptors that the coordinator needs for a PE: its control connection, its stderr, its
-/// process.
-const DESCRIPTORS_PER_PE: u64 = 3;
-/// And where that process is an ssh: what goes to it, and what else it says.
-const DESCRIPTORS_PER_SSH: u64 = 2;
-/// And for itself: some of its own, and 16 who scrape.
-const DESCRIPTORS_OWN: u64 = 32;
-
-/// Descriptors that a coordinator of so many PEs needs, those that strangers take apart.
-pub fn needed_descriptors(pes: usize) -> u64 {
-    DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64
-}
-
-/// "P1, P2, P5".
-pub fn names(pes: &[PeId]) -> String {
-    pes.iter()
-        .map(PeId::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
 /// What is heard of a PE.
 #[derive(Debug)]
 pub enum Heard {

@@ -19,6 +19,7 @@ use crate::commands::map::MapArgs;
 use crate::commands::plan::PlanArgs;
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::view::WatchArgs;
+use crate::options::pictures::PictureArgs;
 use crate::options::timeouts;
 use crate::site::guard::GuardArgs;
 use crate::site::kept::{DownArgs, KeepArgs, StatusArgs, UpArgs};
@@ -370,19 +371,6 @@ pub struct ResumeArgs {
     /// How the result is printed on stdout.
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     pub format: OutputFormat,
-}
-
-/// Pictures of a run.
-#[derive(Debug, Default, Args)]
-pub struct PictureArgs {
-    /// Write a page that shows the run beside its prediction: who sent what when, when
-    /// each message arrived, how the rounds differ. Opens in any browser, from disk.
-    #[arg(long, value_name = "FILE.html", help_heading = "Pictures")]
-    pub report: Option<PathBuf>,
-    /// Write the same round as a trace for ui.perfetto.dev or chrome://tracing, with a
-    /// track for each PE's send port and one for its receive port.
-    #[arg(long, value_name = "FILE.json", help_heading = "Pictures")]
-    pub trace: Option<PathBuf>,
 }
 
 /// How the result is printed.

@@ -2,5 +2,8 @@
 
 pub mod args;
 pub mod link_spec;
+pub mod names;
+pub mod pes;
+pub mod pictures;
 pub mod timeouts;
 pub mod workload;

@@ -3,51 +3,20 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{Table, presets};
 use flitcast_proto::cost::Link;
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
 use crate::job::choose::Way;
 use crate::job::host_costs::{HostCosts, Source};
 use crate::job::request::Request;
+use crate::options::names::{operation_name, pacing_name};
 use crate::retry::Story;
 use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Spread};
+use crate::text::figures::{lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
-
-/// "scatter" or "gather".
-pub fn operation_name(operation: Operation) -> &'static str {
-    if operation.is_scatter() {
-        "scatter"
-    } else {
-        "gather"
-    }
-}
-
-/// The algorithm, and for certification how it synchronises.
-pub fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static str>) {
-    match operation {
-        Operation::Scatter => ("fdf", None),
-        Operation::ShoulderTap => ("shoulder-tap", None),
-        Operation::Certification(Sync::Serial) => ("certification", Some("serial")),
-        Operation::Certification(Sync::Pipelined) => ("certification", Some("pipelined")),
-        Operation::Certification(Sync::Parallel) => ("certification", Some("parallel")),
-        Operation::LinearGather { .. } => ("linear", None),
-        Operation::CombiningGather | Operation::CombiningScatter => ("combining", None),
-    }
-}
-
-/// How orders were obeyed, where there were any.
-pub fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
-    pacing.map(|pacing| match pacing {
-        Pacing::Scheduled => "scheduled",
-        Pacing::Turns => "turns",
-        Pacing::Eager => "eager",
-    })
-}
+use crate::text::words::counted;
 
 /// The table and the summary under it.
 pub fn table(request: &Request, outcome: &Outcome) -> String {
@@ -74,21 +43,6 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     out.push_str(&lines(table, names));
     out.push_str(&summary(request, outcome));
     out
-}
-
-/// A table as text: its first `names` columns to the left, the others, which are
-/// figures, to the right.
-pub fn lines(mut table: Table, names: usize) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        if column.index >= names {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let lines = table.lines();
-    lines
-        .map(|line| format!("  {}\n", line.trim_end()))
-        .collect()
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
@@ -256,11 +210,6 @@ pub fn pictures_line(files: &[&Path]) -> String {
     }
 }
 
-/// `1 flit`, `2 flits`.
-pub fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 pub fn way(way: &Way) -> Value {
     json!({
         "algorithm": way.algorithm,
@@ -268,11 +217,6 @@ pub fn way(way: &Way) -> Value {
         "flit_bytes": way.flit_bytes,
         "predicted_us": micros(way.predicted_ns),
     })
-}
-
-/// Nanoseconds as microseconds, as JSON has all times.
-pub fn micros(ns: u64) -> Value {
-    json!(ns as f64 / 1000.0)
 }
 
 fn spread(spread: Option<Spread>) -> Value {

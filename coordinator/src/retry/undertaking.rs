@@ -18,12 +18,12 @@ use super::goes_on;
 use super::record::{self, Record, RecordError};
 use super::story::{Fate, Retry, Story, Undelivered};
 use crate::job::request::{Request, RequestError};
-use crate::launch::cluster::names;
 use crate::options::args::ResumeArgs;
-use crate::render::report::algorithm_name;
+use crate::options::names::algorithm_name;
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::rounds::run::{Conducted, Ended};
 use crate::site::guard::random_id;
+use crate::text::words::names;
 
 /// What is wrong with going on.
 #[derive(Debug, Error)]
@@ -464,7 +464,7 @@ impl Undertaking {
                 .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         }
         let written =
-            crate::render::pictures::write_whole(&path, |out| out.write_all(text.as_bytes()));
+            crate::text::whole_file::write_whole(&path, |out| out.write_all(text.as_bytes()));
         written.map_err(|error| error.to_string())?;
         self.record = Some(path.clone());
         Ok(path)

@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::job::request::Request;
-use crate::render::report::algorithm_name;
+use crate::options::names::algorithm_name;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
 

@@ -10,9 +10,10 @@ use thiserror::Error;
 use super::raw::{Raw, RawFault};
 use crate::job::request::{Request, RequestError};
 use crate::options::args::{
-    GatherAlgorithm, GatherArgs, OutputFormat, PictureArgs, RoundArgs, ScatterAlgorithm,
-    ScatterArgs, TransferArgs,
+    GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterAlgorithm, ScatterArgs,
+    TransferArgs,
 };
+use crate::options::pictures::PictureArgs;
 use crate::site::guard::Guard;
 use crate::site::topology::{SpanningArg, Topology};
 use crate::ways::candidates::{self, Candidate, Unfit};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::args::Bench;
 use super::measure::{Figures, passes};
-use crate::render::report::micros;
+use crate::text::figures::micros;
 
 /// The object.
 pub fn json(bench: &Bench, figures: &[Figures]) -> String {

@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use super::csv::micros;
 use super::measure::Sample;
-use crate::render::report::counted;
 use crate::rounds::outcome::Spread;
+use crate::text::words::counted;
 
 /// The commit that this program was built from; with `+changes` if the sources were not
 /// quite it.

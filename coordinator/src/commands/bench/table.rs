@@ -5,9 +5,10 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use super::args::Bench;
 use super::measure::{Figures, passes};
-use crate::render::report::{counted, lines};
 use crate::rounds::outcome::Spread;
+use crate::text::figures::lines;
 use crate::text::units::{Bytes, Nanos, Rate};
+use crate::text::words::counted;
 
 /// A heading, and its cells from the first row to the last.
 type Column = (&'static str, Vec<String>);

@@ -12,8 +12,9 @@ use thiserror::Error;
 
 use crate::job::request::{Request, RequestError, output_fault};
 use crate::options::args::{
-    GatherArgs, OutputFormat, PictureArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
+    GatherArgs, OutputFormat, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
+use crate::options::pictures::PictureArgs;
 use crate::site::guard::{Guard, GuardArgs, GuardFault, random_id};
 use crate::site::topology::{SpanningArg, Topology, TreeArgs};
 

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::run::{Fate, Task};
 use super::{Map, Mapped};
-use crate::render::pictures::shell_word;
-use crate::render::report::{counted, lines, micros};
 use crate::rounds::outcome::Outcome;
+use crate::text::figures::{lines, micros};
 use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
+use crate::text::words::shell_word;
 
 /// A line on stderr for each PE that failed, and how many.
 pub fn complaints(mapped: &Mapped) -> Vec<String> {

@@ -173,7 +173,7 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
     let single_port = Operation::Certification(Sync::Pipelined);
     let single_port_steps =
         (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);
-    let (algorithm, sync) = crate::render::report::algorithm_name(operation);
+    let (algorithm, sync) = crate::options::names::algorithm_name(operation);
     Ok(Planned {
         plan: plan(&tree, operation, &flits),
         order: Vec::new(),
@@ -319,7 +319,7 @@ fn title(planned: &Planned) -> String {
         sync,
         ..
     } = planned;
-    let operation = crate::render::report::operation_name(plan.operation);
+    let operation = crate::options::names::operation_name(plan.operation);
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
     format!("{operation} on {tree_name} by {algorithm}{sync}")
 }

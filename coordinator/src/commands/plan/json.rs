@@ -35,7 +35,7 @@ impl Serialize for Whole<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry(
             "operation",
-            crate::render::report::operation_name(plan.operation),
+            crate::options::names::operation_name(plan.operation),
         )?;
         map.serialize_entry("algorithm", algorithm)?;
         map.serialize_entry("sync", sync)?;

@@ -71,7 +71,7 @@ pub enum Fault {
         others: usize,
     },
     /// An edge that is not there.
-    #[error("nothing is said of the edge{} to {}", if .0.len() == 1 { "" } else { "s" }, crate::launch::cluster::names(.0))]
+    #[error("nothing is said of the edge{} to {}", if .0.len() == 1 { "" } else { "s" }, crate::text::words::names(.0))]
     MissingEdges(Vec<PeId>),
     /// An edge that is there already.
     #[error("the edge to {pe} stands in line {first_line} already")]

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::reader::{Range, Reader, Section};
 use super::{Fit, Profile, Relay, VERSION, parents};
 use crate::files::toml_file::{self, Spot, SpotFault};
-use crate::job::request::MAX_LOCAL_PES;
+use crate::options::pes::MAX_LOCAL_PES;
 
 /// A minute, in microseconds: no link is slower than that and of use.
 const LATENCY_US: Range = 0.0..=60e6;

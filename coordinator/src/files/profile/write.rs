@@ -7,7 +7,7 @@ use flitcast_proto::cost::Ports;
 
 use super::{Profile, Relay, VERSION};
 use crate::files::toml_file::quoted;
-use crate::render::report::pacing_name;
+use crate::options::names::pacing_name;
 
 const HEAD: &str = "\
 # What `flitcast calibrate` measured. Other commands read it with --profile.

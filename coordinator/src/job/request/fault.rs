@@ -8,13 +8,13 @@ use flitcast_proto::pe::Violation;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
 
-use super::MAX_LOCAL_PES;
 use super::resumed::Outdated;
 use crate::files::profile::ProfileError;
 use crate::options::link_spec::LinkFault;
+use crate::options::pes::MAX_LOCAL_PES;
+use crate::options::pictures::PictureError;
 use crate::options::timeouts::TimeoutFault;
 use crate::options::workload::{DealError, LengthsError};
-use crate::render::pictures::PictureError;
 use crate::retry::RetryFault;
 use crate::site::cluster_file::{Credentials, Settings};
 use crate::site::guard::{GuardArgs, GuardFault};

@@ -7,10 +7,11 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use thiserror::Error;
 
+use super::Exit;
 use super::launching::LAUNCH;
-use super::{Exit, names};
 use crate::launch::starter::StarterError;
 use crate::site::guard::GuardError;
+use crate::text::words::names;
 
 /// Why a cluster did not come up.
 #[derive(Debug, Error)]

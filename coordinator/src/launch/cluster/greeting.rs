@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 
 use super::conversation::{Reader, Writer, open};
 use super::joining::Joining;
-use super::names;
+use crate::text::words::names;
 
 /// The first byte of a TLS handshake; none of ours, which begins with a length.
 const TLS_HANDSHAKE: u8 = 0x16;

@@ -16,9 +16,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::greeting::Newcomer;
-use super::{Cluster, Crew, Heard, LaunchError, Member, names};
+use super::{Cluster, Crew, Heard, LaunchError, Member};
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
+use crate::text::words::names;
 
 /// Before it is said who is waited for: whoever waits for this command has joined by then.
 const UNSAID: Duration = Duration::from_secs(2);

@@ -19,7 +19,7 @@ use flitcast_proto::{PeId, RoundId, Tree};
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
 use crate::observe::console::left_ns;
-use crate::render::report::operation_name;
+use crate::options::names::operation_name;
 use crate::rounds::outcome::Phase;
 use crate::site::placement::Place;
 use edges::EdgeRates;

@@ -16,7 +16,7 @@ use opentelemetry_sdk::trace::Span;
 
 use super::export::Export;
 use crate::job::request::Request;
-use crate::render::report::{operation_name, pacing_name};
+use crate::options::names::{operation_name, pacing_name};
 use crate::rounds::outcome::{Phase, since};
 
 /// What this process is told of what it does.

@@ -27,7 +27,7 @@ fn what_is_written_is_read() {
 
 #[test]
 fn the_longest_record_fits_its_bound() {
-    let pes = crate::job::request::MAX_LOCAL_PES;
+    let pes = crate::options::pes::MAX_LOCAL_PES;
     let mut record = record();
     let parents = (0..pes).map(|i| i.checked_sub(1).map(|i| PeId(i as u32)));
     record.tree = Tree::from_parents(parents.collect()).expect("a path");

@@ -10,7 +10,8 @@ use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::control::FromPe;
 use thiserror::Error;
 
-use crate::launch::cluster::{Exit, names};
+use crate::launch::cluster::Exit;
+use crate::text::words::names;
 
 /// What went wrong first, and with whom.
 #[derive(Debug, Error)]

@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use flitcast_proto::{PeId, RoundId};
 
 use crate::job::request::Request;
-use crate::launch::cluster::{LaunchError, names};
+use crate::launch::cluster::LaunchError;
 use crate::site::guard::Guard;
 use crate::text::units::Bytes;
+use crate::text::words::names;
 
 /// A message that did not arrive.
 #[derive(Clone, Debug)]

@@ -120,7 +120,7 @@ pub fn read_json(path: &Path) -> Result<Value, KeptError> {
         why,
     };
     // The PEs' file has a few hundred bytes for each.
-    let longest = LONGEST + 4096 * crate::job::request::MAX_LOCAL_PES as u64;
+    let longest = LONGEST + 4096 * crate::options::pes::MAX_LOCAL_PES as u64;
     if length > longest {
         return Err(malformed(format!("it has {length} bytes")));
     }

@@ -22,11 +22,12 @@ use super::{Kept, KeptError, all, find, rounds};
 use crate::launch::cluster::{Cluster, Crew, Heard, LogArgs};
 use crate::observe::console::Console;
 use crate::options::args::OutputFormat;
-use crate::render::report::{counted, lines};
 use crate::site::placement::Placement;
 use crate::site::topology::{ClusterArgs, SpanningArg, Topology, TreeArgs};
+use crate::text::figures::lines;
 use crate::text::printable::printable;
 use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
 
 /// For the PEs to join: they try twice a second.
 const WAIT: Duration = Duration::from_secs(2);

@@ -16,7 +16,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::commands::plan::{PlanError, deal_flits, lengths_in_flits};
-use crate::site::topology::{SpanningArg, TreeArgs};
+use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::ways::baseline::WINDOW;
 
 /// Flits times PEs: the baselines are carried flit by flit.

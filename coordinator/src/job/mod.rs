@@ -2,6 +2,7 @@
 //! what it is predicted to take.
 
 pub mod choose;
+pub mod fit;
 pub mod host_costs;
 pub mod model;
 pub mod request;

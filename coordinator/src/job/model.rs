@@ -14,8 +14,8 @@ use flitcast_proto::wire::seal::SEAL_BYTES;
 use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
+use crate::job::fit::EdgeFit;
 use crate::job::request::Request;
-use crate::render::page::EdgeFit;
 
 /// What Linux lets a connection hold when nobody reads, by its defaults.
 pub const BUFFER_BYTES: u64 = 4 << 20;
@@ -40,6 +40,13 @@ pub struct Alike {
     pub other: PeId,
     /// Whether its latencies were measured; else they are taken to be the other's, too.
     pub asked: bool,
+}
+
+/// From P0's start to a reading of another PE's clock. Where the clocks are not sure
+/// enough, the reading may seem to be before it.
+pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
+    let since = clock.on_the_other(at_ns) - i128::from(started_ns);
+    u64::try_from(since.max(0)).unwrap_or(u64::MAX)
 }
 
 /// What processes are assumed to cost where nobody could measure it, and what nothing that is

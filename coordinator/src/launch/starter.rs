@@ -17,22 +17,11 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use compose::Compose;
-pub use step::Step;
-
 use crate::launch::cluster::LogArgs;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::Place;
-
-/// What has the PEs started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Starter {
-    /// Slurm: they are the tasks of one step.
-    Slurm(Step),
-    /// Compose: they are services.
-    Compose(Compose),
-}
+use crate::site::starter::Starter;
 
 /// What it is begun with.
 #[derive(Debug)]
@@ -87,16 +76,8 @@ pub struct Hearing {
 }
 
 impl Starter {
-    /// For people and programs.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Starter::Slurm(_) => "slurm",
-            Starter::Compose(_) => "compose",
-        }
-    }
-
     /// Begins to have them started. Dropped instead of ended, it leaves them to notice.
-    pub fn start(&self, orders: Orders) -> (Started, Hearing) {
+    pub(in crate::launch) fn start(&self, orders: Orders) -> (Started, Hearing) {
         let (say_begun, begun) = oneshot::channel();
         let (say_failed, failed) = oneshot::channel();
         let end = CancellationToken::new();

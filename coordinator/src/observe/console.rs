@@ -6,7 +6,7 @@ use std::time::Duration;
 use flitcast_proto::RoundId;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::rounds::outcome::Phase;
+use crate::observe::phase::Phase;
 use crate::text::units::{Bytes, Nanos};
 
 /// What is left of a round when so many bytes of all have moved, in nanoseconds: the

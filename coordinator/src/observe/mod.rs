@@ -5,3 +5,4 @@ pub mod console;
 pub mod live;
 pub mod metrics;
 pub mod otel;
+pub mod phase;

@@ -19,11 +19,11 @@ use crate::commands::map::MapArgs;
 use crate::commands::plan::PlanArgs;
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::view::WatchArgs;
+use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::timeouts;
-use crate::site::guard::GuardArgs;
+use crate::options::tree::TreeArgs;
 use crate::site::kept::{DownArgs, KeepArgs, StatusArgs, UpArgs};
-use crate::site::topology::TreeArgs;
 
 /// What `flitcast` returns, for the help and the pages of the manual.
 pub const EXIT_STATUS: &[(&str, &str)] = &[

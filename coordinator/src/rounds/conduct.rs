@@ -28,8 +28,9 @@ use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
 use crate::observe::live;
 use crate::observe::otel;
-use crate::render::pictures::{MeasuredRound, Recording};
-use crate::rounds::outcome::{Failure, Phase};
+use crate::observe::phase::Phase;
+use crate::rounds::outcome::Failure;
+use crate::rounds::recording::{MeasuredRound, Recording};
 use crate::rounds::watch::Watch;
 use trouble::{Trouble, out_of_turn};
 

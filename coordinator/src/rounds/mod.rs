@@ -2,5 +2,6 @@
 
 pub mod conduct;
 pub mod outcome;
+pub mod recording;
 pub mod run;
 pub mod watch;

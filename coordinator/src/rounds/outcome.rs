@@ -8,11 +8,12 @@ use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, Tree};
 
+use crate::job::model::since;
 use crate::rounds::conduct::Rounds;
 
 #[cfg(test)]
 pub use failure::WHY_CHARS;
-pub use failure::{Failure, Lacking, Phase};
+pub use failure::{Failure, Lacking};
 
 /// The spread of one figure over the rounds, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,13 +124,6 @@ pub fn round_collisions(reports: &[Report]) -> u64 {
 pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
     let measured = measured_ns as f64;
     (predicted_ns as f64 - measured) / measured * 100.0
-}
-
-/// From P0's start to a reading of another PE's clock. Where the clocks are not sure
-/// enough, the reading may seem to be before it.
-pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
-    let since = clock.on_the_other(at_ns) - i128::from(started_ns);
-    u64::try_from(since.max(0)).unwrap_or(u64::MAX)
 }
 
 /// How many times longer than predicted a round takes, or took, if that is worth a word.

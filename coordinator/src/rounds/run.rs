@@ -210,7 +210,7 @@ pub async fn on_a_cluster<T>(
             return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error))));
         }
     };
-    live::NOW.launched(&cluster);
+    live::NOW.launched(|pe| Some(cluster.register(pe)?.pid));
     otel::NOW.launched();
     let launching = began.elapsed();
     tracing::info!(pes = pes.len(), ?launching, "launched");

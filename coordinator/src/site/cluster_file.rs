@@ -55,9 +55,9 @@ pub use settings::{Credentials, Settings};
 pub use ssh::Named;
 
 use crate::files::toml_file::{self, FileError, FileKind, Reader, Spot, SpotFault, Value};
-use crate::launch::starter::Starter;
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
+use crate::site::starter::Starter;
 
 const FILE: FileKind = FileKind {
     name: "cluster file",

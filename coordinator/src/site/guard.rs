@@ -4,34 +4,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
 use thiserror::Error;
 
+use crate::options::guard::GuardArgs;
 use crate::site::authority::Ephemeral;
 use crate::site::cluster_file::Settings;
 use crate::site::placement::Placement;
-
-/// How connections are to be guarded.
-#[derive(Clone, Debug, Default, Args)]
-pub struct GuardArgs {
-    /// Authenticate and encrypt with the certificates in this folder (see `flitcast ca`),
-    /// which each PE has at the same path: on its host, too [default: certificates made
-    /// for this run, or on loopback addresses, where nobody can listen in, a secret].
-    #[arg(
-        long,
-        value_name = "DIR",
-        help_heading = "Security",
-        conflicts_with = "insecure"
-    )]
-    pub credentials: Option<PathBuf>,
-    /// Send everything in the clear, for anybody on the network to read and to change.
-    #[arg(long, help_heading = "Security")]
-    pub insecure: bool,
-}
 
 /// How the connections of a cluster are guarded.
 #[derive(Clone, Debug, PartialEq, Eq)]

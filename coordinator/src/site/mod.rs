@@ -8,4 +8,6 @@ pub mod kept;
 pub mod placement;
 pub mod reach;
 pub mod slurm;
+pub mod ssh;
+pub mod starter;
 pub mod topology;

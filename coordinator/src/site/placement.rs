@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use flitcast_proto::PeId;
 
-use crate::launch::ssh::Ssh;
-use crate::launch::starter::Starter;
 use crate::site::guard::Guard;
+use crate::site::ssh::Ssh;
+use crate::site::starter::Starter;
 
 /// Where the processes of a cluster run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -59,7 +59,7 @@ impl Reach {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::topology::{SpanningArg, TreeArgs};
+    use crate::options::tree::{SpanningArg, TreeArgs};
 
     fn topology(network: Option<&str>) -> Topology {
         let tree = network.is_none().then(|| "path:4".to_owned());

@@ -14,8 +14,9 @@ use crate::options::args::{
     TransferArgs,
 };
 use crate::options::pictures::PictureArgs;
+use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
-use crate::site::topology::{SpanningArg, Topology};
+use crate::site::topology::Topology;
 use crate::ways::candidates::{self, Candidate, Unfit};
 
 /// Arguments of `flitcast bench`.

@@ -8,10 +8,11 @@ use clap::Args;
 use super::Calibration;
 use crate::job::request::{RequestError, flit_size, guard_fault, link_over, local_topology};
 use crate::options::args::OutputFormat;
+use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkSpec;
-use crate::site::guard::{Guard, GuardArgs};
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::guard::Guard;
 use crate::site::placement::Placement;
-use crate::site::topology::{SpanningArg, TreeArgs};
 
 /// Without `--seconds`: so much, and so much for each edge, at most half a minute.
 const SECONDS: f64 = 3.0;

@@ -17,10 +17,10 @@ use crate::job::model::{assumed_host, foresee, model_of};
 use crate::job::request::{Request, local_topology};
 use crate::launch::cluster::LogArgs;
 use crate::options::args::OutputFormat;
+use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
-use crate::site::topology::{SpanningArg, TreeArgs};
 use crate::text::units::Nanos;
 
 /// More PEs than cores on most machines, relays among them, and few to start.

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::{Cluster, Wrong};
 use crate::commands::tree::Figures;
 use crate::job::request::links;
-use crate::launch::starter::Starter;
 use crate::options::timeouts;
 use crate::site::placement::Launch;
+use crate::site::starter::Starter;
 
 /// The cluster.
 pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {

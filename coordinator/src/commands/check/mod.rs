@@ -14,9 +14,11 @@ use clap::Args;
 use crate::files::toml_file::Spot;
 use crate::job::request::check_size;
 use crate::options::args::OutputFormat;
+use crate::options::guard::GuardArgs;
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::cluster_file::{self, ClusterFileError};
-use crate::site::guard::{Guard, GuardArgs};
-use crate::site::topology::{ClusterArgs, SpanningArg, Topology, TreeArgs};
+use crate::site::guard::Guard;
+use crate::site::topology::Topology;
 use credentials::Shown;
 
 const EXAMPLES: &str = "\

@@ -9,11 +9,11 @@ use flitcast_proto::PeId;
 
 use super::{Cluster, Wrong};
 use crate::commands::tree::draw;
-use crate::launch::starter::Starter;
 use crate::options::link_spec::EdgeSpec;
 use crate::options::timeouts;
 use crate::site::guard::Guard;
 use crate::site::placement::Launch;
+use crate::site::starter::Starter;
 use crate::site::topology::Topology;
 use crate::text::printable::printable;
 use crate::text::units::ExactTime;

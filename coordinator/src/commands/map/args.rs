@@ -14,9 +14,11 @@ use crate::job::request::{Request, RequestError, output_fault};
 use crate::options::args::{
     GatherArgs, OutputFormat, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
+use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
-use crate::site::guard::{Guard, GuardArgs, GuardFault, random_id};
-use crate::site::topology::{SpanningArg, Topology, TreeArgs};
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::guard::{Guard, GuardFault, random_id};
+use crate::site::topology::Topology;
 
 const EXAMPLES: &str = "\
 Examples:

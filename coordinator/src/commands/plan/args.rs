@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
 use crate::options::args::{GatherAlgorithm, SyncArg};
-use crate::site::topology::TreeArgs;
+use crate::options::tree::TreeArgs;
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]

@@ -20,8 +20,9 @@ use super::args::{
 use super::{json, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::tree::SpanningArg;
 use crate::options::workload::{DealError, Lengths, LengthsError};
-use crate::site::topology::{SpanningArg, TopologyError};
+use crate::site::topology::TopologyError;
 use crate::ways::baseline::Baseline;
 
 /// Cells of a table that somebody could still read, or page through.

@@ -11,7 +11,8 @@ use clap::{Args, ValueEnum};
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
-use crate::site::topology::{SpanningArg, Topology, TopologyError, TreeArgs};
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::topology::{Topology, TopologyError};
 pub use text::{branches, tree as draw};
 
 /// PEs of a drawing that a viewer still opens and somebody could find a PE in.

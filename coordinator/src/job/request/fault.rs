@@ -10,15 +10,17 @@ use thiserror::Error;
 
 use super::resumed::Outdated;
 use crate::files::profile::ProfileError;
+use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkFault;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::pictures::PictureError;
 use crate::options::timeouts::TimeoutFault;
+use crate::options::tree::TreeArgs;
 use crate::options::workload::{DealError, LengthsError};
 use crate::retry::RetryFault;
 use crate::site::cluster_file::{Credentials, Settings};
-use crate::site::guard::{GuardArgs, GuardFault};
-use crate::site::topology::{TopologyError, TreeArgs};
+use crate::site::guard::GuardFault;
+use crate::site::topology::TopologyError;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES, UnitError};
 use crate::ways::candidates::Unfit;
 

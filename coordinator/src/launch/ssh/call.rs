@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::fault::{SshFault, Step};
-use super::script::{BEGINS, MISSING, SERVES};
-use super::{Ssh, script};
+use super::script::{self, BEGINS, MISSING, SERVES};
+use crate::site::ssh::Ssh;
 
 /// For a host to answer, with all that ssh does before its first word of ours, in seconds.
 /// Above `connect` of `limits.rs`: names are looked up and keys checked on the way.

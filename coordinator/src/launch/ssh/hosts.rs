@@ -13,12 +13,12 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Mutex as Turn, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
-use super::Ssh;
 use super::binary::Binary;
 use super::call::{Call, Word};
 use super::fault::{NotTaken, SshFault, Step};
 use super::script::{self, TAKING_S};
 use super::spread::{Source, Spread};
+use crate::site::ssh::Ssh;
 
 /// Calls that are under way at once: each is a process here that reckons with keys, some
 /// 10 ms of a core. Once a PE begins, its call counts no more.

@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::Ssh;
 use super::binary::Binary;
 use super::hosts::Task;
+use crate::site::ssh::Ssh;
 
 /// Said on stderr, where a login shell may have said something else: from here on, what is
 /// said there is the program's.

@@ -1,6 +1,5 @@
 //! PEs as services of a compose file, each named as its PE is.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::process::Command;
@@ -10,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::errand::Errand;
 use super::{Orders, StarterError};
+use crate::site::starter::Compose;
 
 /// Where the PEs join, for the compose file to tell them: ADDRESS:PORT.
 pub const COORDINATOR: &str = "FLITCAST_COORDINATOR";
@@ -19,15 +19,6 @@ const LOOK: Duration = Duration::from_secs(30);
 const UP: Duration = Duration::from_secs(600);
 /// For all to be gone; each is killed after its own grace, 10 s if it does not say.
 const DOWN: Duration = Duration::from_secs(60);
-
-/// Which services, and how they are started.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compose {
-    /// The compose file.
-    pub file: PathBuf,
-    /// Words for compose, before what it is to do: `--project-name=one`.
-    pub options: Vec<String>,
-}
 
 impl Compose {
     /// Has the services up until it is told to end. What was not up before is then taken down;

@@ -13,19 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::errand::Errand;
 use super::{Orders, StarterError};
+use crate::site::starter::Step;
 use crate::text::units::ExactTime;
 
 /// What is run.
 const SRUN: &str = "srun";
 /// For srun to end once all its tasks have, and then once it was told to end them.
 const LEAVE: Duration = Duration::from_secs(5);
-
-/// How the step is run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// Words for srun, like `--partition=short`.
-    pub options: Vec<String>,
-}
 
 impl Step {
     /// Runs the step until it ends or is told to.

@@ -17,10 +17,9 @@ use flitcast_proto::wire::control::{Counts, Doing, Pong};
 use flitcast_proto::{PeId, RoundId, Tree};
 
 use crate::job::request::Request;
-use crate::launch::cluster::Cluster;
 use crate::observe::console::left_ns;
+use crate::observe::phase::Phase;
 use crate::options::names::operation_name;
-use crate::rounds::outcome::Phase;
 use crate::site::placement::Place;
 use edges::EdgeRates;
 use picture::{PePicture, Picture};
@@ -113,11 +112,11 @@ impl Live {
         });
     }
 
-    /// Its processes have registered.
-    pub fn launched(&self, cluster: &Cluster) {
+    /// Its processes have registered; `pid` knows each PE's, as it said.
+    pub fn launched(&self, pid: impl Fn(PeId) -> Option<u32>) {
         self.with(|now| {
             for (pe, seen) in &mut now.pes {
-                seen.pid = cluster.register(*pe).map(|register| register.pid);
+                seen.pid = pid(*pe);
             }
         });
     }

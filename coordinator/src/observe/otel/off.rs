@@ -7,7 +7,7 @@ use flitcast_proto::wire::control::Report;
 use flitcast_proto::{PeId, RoundId};
 
 use crate::job::request::Request;
-use crate::rounds::outcome::Phase;
+use crate::observe::phase::Phase;
 
 /// Takes every word, and keeps none.
 pub static NOW: Off = Off;

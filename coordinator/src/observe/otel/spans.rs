@@ -15,9 +15,10 @@ use opentelemetry::trace::{Span as _, SpanContext, Status};
 use opentelemetry_sdk::trace::Span;
 
 use super::export::Export;
+use crate::job::model::since;
 use crate::job::request::Request;
+use crate::observe::phase::Phase;
 use crate::options::names::{operation_name, pacing_name};
-use crate::rounds::outcome::{Phase, since};
 
 /// What this process is told of what it does.
 pub static NOW: Spans = Spans {

@@ -3,8 +3,6 @@
 //! The page's own code (`page.js`) draws; here is only what it is given, as JSON. Its
 //! contract is [`Page::data`]'s: `run` is what `--format json` prints.
 
-mod fit;
-
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
@@ -13,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::render::pictures::{ItemName, Scene};
 
-pub use fit::{EdgeFit, FitPoint};
+use crate::job::fit::EdgeFit;
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");

@@ -1,9 +1,9 @@
 use flitcast_proto::cost::Link;
 use flitcast_proto::{RoundId, Tree};
 
-use super::fit::FitPoint;
 use super::*;
-use crate::render::pictures::MeasuredRound;
+use crate::job::fit::FitPoint;
+use crate::rounds::recording::MeasuredRound;
 
 fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Span {
     let peer = PeId(peer);

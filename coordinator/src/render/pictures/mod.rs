@@ -14,7 +14,7 @@ use crate::rounds::outcome::Outcome;
 use crate::text::whole_file::write_whole;
 use crate::text::words::shell_word;
 
-pub use scene::{ItemName, MeasuredRound, Recording, Scene};
+pub use scene::{ItemName, Scene};
 
 /// Draws a run; the files that were written, for a line under the result.
 ///

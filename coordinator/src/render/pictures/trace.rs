@@ -123,7 +123,7 @@ mod tests {
     use flitcast_proto::{RoundId, Tree};
 
     use super::*;
-    use crate::render::pictures::MeasuredRound;
+    use crate::rounds::recording::MeasuredRound;
 
     #[test]
     fn the_trace_is_json_with_an_event_for_each_span() {

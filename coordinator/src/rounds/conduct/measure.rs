@@ -10,8 +10,8 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
 use super::{Conductor, Trouble, out_of_turn};
+use crate::job::fit::{EdgeFit, FitPoint};
 use crate::job::model::{Alike, Measurement};
-use crate::render::page::{EdgeFit, FitPoint};
 
 /// For one edge to be measured, beyond its budget and what the PE itself allows.
 const PROBE: Duration = Duration::from_secs(30);

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use super::{At, Entry, Fault, Reader, Value};
 use crate::files::toml_file::Spot;
-use crate::launch::ssh::{Ssh, is_destination};
+use crate::site::ssh::{Ssh, is_destination};
 
 /// What may stand in `[launch]` for ssh alone.
 pub const KEYS: &str = "user, port, config, directory, environment, binary";

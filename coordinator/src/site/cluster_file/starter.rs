@@ -20,7 +20,7 @@
 use super::ssh::Named;
 use super::{Fault, Reader, Value};
 use crate::files::toml_file::Spot;
-use crate::launch::starter::{Compose, Starter, Step};
+use crate::site::starter::{Compose, Starter, Step};
 
 /// What may stand in `[launch]` for these alone.
 pub const KEYS: &str = "file, options";

@@ -1,7 +1,7 @@
 //! A good file, and files in which every fault must be found at once.
 
 use super::*;
-use crate::launch::starter::Step;
+use crate::site::starter::Step;
 
 fn good(text: &str) -> ClusterFile {
     match parse(text) {
@@ -396,7 +396,7 @@ fn hosts_that_ssh_reaches() {
     assert_eq!(reached, ["a", "me@b"]);
     assert_eq!(
         cluster.placement.launch,
-        Launch::Ssh(crate::launch::ssh::Ssh::default())
+        Launch::Ssh(crate::site::ssh::Ssh::default())
     );
 
     let said = "coordinator = '10.0.0.9'\n[launch]\nkind = 'ssh'\nuser = 'me'\nport = 2222\n\

@@ -30,9 +30,10 @@ use super::pes::{self, Pes};
 use super::said::Said;
 use crate::launch::cluster::{Exit, LogArgs, command};
 use crate::launch::ssh::{Hosts, Spread, Task, lines};
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
 use crate::site::placement::{Launch, Place};
-use crate::site::topology::{ClusterArgs, SpanningArg, Topology, TreeArgs};
+use crate::site::topology::Topology;
 
 /// After a PE has ended for the first time. Each further pause is twice as long, ...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

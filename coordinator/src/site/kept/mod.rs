@@ -42,8 +42,8 @@ pub use status::{StatusArgs, status};
 pub use up::{UpArgs, up};
 
 use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
+use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
-use crate::site::topology::{SpanningArg, TreeArgs};
 
 /// For a kept PE to join a command: it asks twice a second, and one that has just died is
 /// started again within this.

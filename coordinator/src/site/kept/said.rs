@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::pes::{seconds, time};
 use super::{KeptError, at};
+use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
-use crate::site::topology::SpanningArg;
 
 pub const FILE: &str = "cluster.json";
 /// The certificates that were made for a cluster.

@@ -26,9 +26,11 @@ use crate::commands::ca;
 use crate::job::request::{RequestError, guard_fault, local_topology};
 use crate::launch::cluster::{Cluster, Crew, Exit, LogArgs};
 use crate::observe::console::Console;
+use crate::options::guard::GuardArgs;
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::rounds::run::Interrupts;
-use crate::site::guard::{Guard, GuardArgs};
-use crate::site::topology::{ClusterArgs, SpanningArg, Topology, TreeArgs};
+use crate::site::guard::Guard;
+use crate::site::topology::Topology;
 use crate::text::printable::printable;
 
 /// Ports below those that systems hand out for calls: a PE that calls a port of those again

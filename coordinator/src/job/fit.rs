@@ -1,4 +1,4 @@
-//! What a link's parameters were fitted from, for the page.
+//! What a link's parameters were fitted from, as the page shows it.
 
 use flitcast_proto::PeId;
 use flitcast_proto::cost::Link;

@@ -6,6 +6,7 @@
 //! The filter that learns is `flitcast_proto::calibration::learned`.
 
 mod cache;
+pub mod files;
 
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -59,6 +60,22 @@ impl Source {
             Source::Cached { .. } => "cached",
             Source::Profile => "profile",
             Source::Assumed => "assumed",
+        }
+    }
+
+    /// Of two sources of what is used together, the one that is told of: what is assumed
+    /// rather than what is known, then what is known of the fewest rounds.
+    pub fn less_sure(self, other: Source) -> Source {
+        let rank = |source: Source| match source {
+            Source::Assumed => (0, 0),
+            Source::Measured => (1, 0),
+            Source::Cached { rounds, .. } => (2, rounds),
+            Source::Profile => (3, 0),
+        };
+        if rank(self) <= rank(other) {
+            self
+        } else {
+            other
         }
     }
 }
@@ -190,9 +207,25 @@ fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).exp())
 }
 
+/// Learns from rounds with files what writing takes where they all went.
+fn learn_files(outcome: &Outcome) {
+    let (Some(known), Some(phases)) = (&outcome.rounds.files, &outcome.phases) else {
+        return;
+    };
+    let [written] = &known.written[..] else {
+        return;
+    };
+    if let Some(kept) = files::Kept::load(written) {
+        let predicted_ns = phases.disk.predicted_ns + phases.commit.predicted_ns;
+        let measured_ns = phases.disk.measured.median + phases.commit.measured.median;
+        kept.after(predicted_ns, measured_ns).store();
+    }
+}
+
 /// Learns from rounds of this machine. Those with files are passed over: their disks are in
 /// what they take, and not in the model; those on shaped links tell of the links.
 pub fn learn(request: &Request, outcome: &Outcome) {
+    learn_files(outcome);
     let tells = is_here(request)
         && matches!(request.payload, Payload::Synthetic { .. })
         && !request.is_shaped()

@@ -157,8 +157,15 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         let side = if error < 0.0 { "low" } else { "high" };
         out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
     }
-    if let Some(times) = outcome.slowdown() {
-        out.push_str(&format!("; slow, x {times:.1} against the prediction"));
+    // Of a round that was late since packets were lost, not only that it was late.
+    let retransmissions = outcome.retransmissions();
+    let late = outcome.slowdown();
+    if let Some(times) = late {
+        let why = retransmissions.as_deref().unwrap_or("slow");
+        out.push_str(&format!("; {why}, x {times:.1} against the prediction"));
+    }
+    if let Some(told) = retransmissions.filter(|_| late.is_none()) {
+        out.push_str(&format!("\n  lost         {told}"));
     }
     let dropped = [
         (
@@ -307,6 +314,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "predicted_us": pe.predicted_ns.map(micros),
             "measured_us": spread(pe.measured),
             "peak_resident_bytes": pe.peak_resident_bytes,
+            "retransmitted_packets": pe.retransmitted_packets,
         })
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
@@ -329,6 +337,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let goodput = outcome.measured.filter(|m| m.median > 0);
     let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
     let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
+    let retransmitted: u64 = outcome.pes.iter().map(|pe| pe.retransmitted_packets).sum();
     json!({
         "operation": operation_name(request.operation),
         "algorithm": algorithm,
@@ -356,6 +365,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "slowdown": outcome.slowdown(),
             "late_frames": outcome.late_frames,
             "repeated_frames": outcome.repeated_frames,
+            "retransmitted_packets": retransmitted,
             "goodput_bytes_per_s": goodput,
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,

@@ -268,6 +268,7 @@ pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
         own_start: None,
         late_frames: 0,
         repeated_frames: 0,
+        retransmitted_packets: 0,
         spans: Vec::new(),
         counts: Box::default(),
     }

@@ -344,6 +344,7 @@ impl Impostor {
                         own_start: None,
                         late_frames: 0,
                         repeated_frames: 0,
+                        retransmitted_packets: 0,
                         spans: Vec::new(),
                         counts: Default::default(),
                     };

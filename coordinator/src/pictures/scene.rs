@@ -206,6 +206,7 @@ mod tests {
             own_start: None,
             late_frames: 0,
             repeated_frames: 0,
+            retransmitted_packets: 0,
             spans: vec![span; 10],
             counts: Default::default(),
         };

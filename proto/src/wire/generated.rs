@@ -684,6 +684,9 @@ pub struct Report {
     /// Frames that had come before on the same edge, since the last Report; dropped.
     #[prost(uint64, tag = "13")]
     pub repeated_frames: u64,
+    /// Packets that TCP has sent again from this end of the PE's edges, since the last Report.
+    #[prost(uint64, tag = "31")]
+    pub retransmitted_packets: u64,
     /// If the Assignment asks for them: what the PE's ports did, the first 65,536.
     #[prost(message, repeated, tag = "12")]
     pub spans: ::prost::alloc::vec::Vec<Span>,

@@ -315,6 +315,9 @@ pub struct Report {
     pub late_frames: u64,
     /// Frames that had come before on the same edge, since the last report; dropped.
     pub repeated_frames: u64,
+    /// Packets that TCP has sent again on the PE's edges, since the last report: those that this
+    /// end had sent. 0 where the kernel cannot be asked.
+    pub retransmitted_packets: u64,
     /// What its ports did, if the assignment asks for it: the first
     /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
     pub spans: Vec<Span>,

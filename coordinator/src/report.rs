@@ -165,7 +165,7 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         out.push_str(&format!("; {why}, x {times:.1} against the prediction"));
     }
     if let Some(told) = retransmissions.filter(|_| late.is_none()) {
-        out.push_str(&format!("\n  lost         {told}"));
+        out.push_str(&format!("\n  resent       {told}"));
     }
     let dropped = [
         (

@@ -4,8 +4,7 @@
 //! That the clock jumps for the processes themselves is seen by the lines that they log, each with
 //! its time of day.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 

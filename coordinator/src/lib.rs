@@ -5,59 +5,19 @@
 //! line or its input is wrong (nothing was launched or written then), 130 after
 //! Ctrl-C.
 
-mod args;
-mod authority;
-mod baseline;
-mod bench;
-mod ca;
-mod calibrate;
-mod candidates;
-mod check;
-mod choose;
-mod cluster;
-mod cluster_file;
-mod compare;
-mod conduct;
-mod console;
-mod edge_file;
-mod guard;
-mod host_costs;
-mod kept;
-mod leash;
-mod link_spec;
-mod live;
-mod manual;
-mod map;
-mod metrics;
-mod model;
-mod node;
-mod otel;
-mod outcome;
-mod page;
+mod commands;
+mod files;
+mod job;
+mod launch;
+mod observe;
+mod options;
 pub mod parsers;
-mod pictures;
-mod placement;
-mod plan;
-mod printable;
-mod profile;
-mod reach;
-mod report;
-mod request;
+mod render;
 mod retry;
-mod run;
-mod runtime_dir;
-mod slurm;
-mod ssh;
-mod starter;
-mod timeouts;
-mod toml_file;
-mod topology;
-mod tree;
-mod tree_file;
-mod units;
-mod view;
-mod watch;
-mod workload;
+mod rounds;
+mod site;
+mod text;
+mod ways;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -66,19 +26,23 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use tracing_subscriber::EnvFilter;
 
-use args::{Cli, Command, LogFormat, OutputFormat, Seen};
-use bench::{Bench, BenchArgs, BenchFormat};
-use calibrate::Calibration;
-use check::CheckArgs;
-use cluster::LogArgs;
-use live::publish::publish;
-use map::{Map, MapArgs};
-use metrics::Metrics;
-use outcome::Failure;
-use printable::printable;
-use request::Request;
+use commands::bench::{Bench, BenchArgs, BenchFormat};
+use commands::calibrate::Calibration;
+use commands::check::CheckArgs;
+use commands::map::{Map, MapArgs};
+use commands::{bench, ca, calibrate, check, compare, manual, map, node, plan, tree, view};
+use job::request::Request;
+use launch::cluster::LogArgs;
+use observe::live::publish::publish;
+use observe::metrics::Metrics;
+use observe::otel;
+use options::args::{Cli, Command, LogFormat, OutputFormat, Seen};
+use render::{pictures, report};
 use retry::{Story, Undertaking};
-use run::{Ended, Interrupts};
+use rounds::outcome::Failure;
+use rounds::run::{Ended, Interrupts};
+use site::kept;
+use text::printable::printable;
 
 /// A run failed.
 const FAILED: u8 = 1;
@@ -284,7 +248,7 @@ async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow::Res
     } = concluded;
     let request = &request;
     report_end(ended, request.format, &story, |outcome| {
-        let drawn = request.pictures.draw(request, outcome);
+        let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
             OutputFormat::Table => report::table(request, outcome) + &story.lines(),
             OutputFormat::Json => report::json(request, outcome, &story),

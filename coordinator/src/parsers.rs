@@ -7,12 +7,15 @@ use std::fmt::{Debug, Display};
 
 use serde_json::Value;
 
-use crate::link_spec::{LinkFault, LinkSpec};
-use crate::printable::printable;
-use crate::profile::Profile;
-use crate::toml_file::SpotFault;
-use crate::workload::Lengths;
-use crate::{cluster_file, edge_file, kept, metrics, retry, tree_file};
+use crate::files::profile::Profile;
+use crate::files::toml_file::SpotFault;
+use crate::files::{edge_file, tree_file};
+use crate::observe::metrics;
+use crate::options::link_spec::{LinkFault, LinkSpec};
+use crate::options::workload::Lengths;
+use crate::retry;
+use crate::site::{cluster_file, kept};
+use crate::text::printable::printable;
 
 type Read = Result<String, Vec<String>>;
 

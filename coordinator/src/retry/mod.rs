@@ -13,11 +13,11 @@ use anyhow::Context as _;
 use flitcast_proto::PeId;
 use thiserror::Error;
 
-use crate::cluster::LogArgs;
-use crate::outcome::{Failure, Outcome};
-use crate::printable::printable;
-use crate::request::Request;
-use crate::run::{self, Conducted, Ended, Interrupts};
+use crate::job::request::Request;
+use crate::launch::cluster::LogArgs;
+use crate::rounds::outcome::{Failure, Outcome};
+use crate::rounds::run::{self, Conducted, Ended, Interrupts};
+use crate::text::printable::printable;
 
 pub use record::{Record, parse as parse_record};
 pub use story::Story;

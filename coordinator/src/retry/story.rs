@@ -8,10 +8,10 @@ use flitcast_proto::PeId;
 use flitcast_proto::tree::Move;
 use serde_json::{Value, json};
 
-use crate::cluster::names;
-use crate::pictures::shell_word;
-use crate::report::counted;
-use crate::units::Bytes;
+use crate::text::units::Bytes;
+use crate::text::words::counted;
+use crate::text::words::names;
+use crate::text::words::shell_word;
 
 /// What was done beyond a first run, and what is left.
 #[derive(Debug, Default)]

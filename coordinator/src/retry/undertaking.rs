@@ -17,13 +17,13 @@ use thiserror::Error;
 use super::goes_on;
 use super::record::{self, Record, RecordError};
 use super::story::{Fate, Retry, Story, Undelivered};
-use crate::args::ResumeArgs;
-use crate::cluster::names;
-use crate::guard::random_id;
-use crate::outcome::{Failure, Outcome};
-use crate::report::algorithm_name;
-use crate::request::{Request, RequestError};
-use crate::run::{Conducted, Ended};
+use crate::job::request::{Request, RequestError};
+use crate::options::args::ResumeArgs;
+use crate::options::names::algorithm_name;
+use crate::rounds::outcome::{Failure, Outcome};
+use crate::rounds::run::{Conducted, Ended};
+use crate::site::guard::random_id;
+use crate::text::words::names;
 
 /// What is wrong with going on.
 #[derive(Debug, Error)]
@@ -463,7 +463,8 @@ impl Undertaking {
             std::fs::create_dir_all(folder)
                 .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         }
-        let written = crate::pictures::write_whole(&path, |out| out.write_all(text.as_bytes()));
+        let written =
+            crate::text::whole_file::write_whole(&path, |out| out.write_all(text.as_bytes()));
         written.map_err(|error| error.to_string())?;
         self.record = Some(path.clone());
         Ok(path)

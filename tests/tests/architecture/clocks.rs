@@ -19,57 +19,60 @@ const WALL: [&str; 7] = [
 /// The files that read it, and what becomes of that.
 const ALLOWED: &[(&str, &str)] = &[
     (
-        "coordinator/src/authority.rs",
+        "coordinator/src/site/authority.rs",
         "from when until when a certificate is good",
     ),
     (
-        "coordinator/src/ca.rs",
+        "coordinator/src/commands/ca.rs",
         "until when they are, as is printed",
     ),
     (
-        "coordinator/src/calibrate.rs",
+        "coordinator/src/commands/calibrate.rs",
         "when a profile was made: a comment in it",
     ),
     (
-        "coordinator/src/ca/ledger.rs",
+        "coordinator/src/commands/ca/ledger.rs",
         "until when a certificate is good: `flitcast ca` notes it",
     ),
     (
-        "coordinator/src/ca/revoke.rs",
+        "coordinator/src/commands/ca/revoke.rs",
         "since when a certificate is revoked, and whether it still matters",
     ),
     (
-        "coordinator/src/host_costs/cache.rs",
+        "coordinator/src/job/host_costs/cache.rs",
         "how long ago this machine was measured: a report prints it",
     ),
     (
-        "coordinator/src/kept/keeper.rs",
+        "coordinator/src/site/kept/keeper.rs",
         "since when a PE is up: `flitcast status` prints it",
     ),
-    ("coordinator/src/kept/pes.rs", "the same, on the disk"),
+    ("coordinator/src/site/kept/pes.rs", "the same, on the disk"),
     (
-        "coordinator/src/kept/rounds.rs",
+        "coordinator/src/site/kept/rounds.rs",
         "when a command ended: `flitcast status` prints it",
     ),
     (
-        "coordinator/src/kept/said.rs",
+        "coordinator/src/site/kept/said.rs",
         "since when a cluster is up, on the disk",
     ),
     (
-        "coordinator/src/kept/status.rs",
+        "coordinator/src/site/kept/status.rs",
         "how long ago all that was",
     ),
-    ("coordinator/src/kept/up.rs", "since when a cluster is up"),
     (
-        "coordinator/src/otel/export.rs",
+        "coordinator/src/site/kept/up.rs",
+        "since when a cluster is up",
+    ),
+    (
+        "coordinator/src/observe/otel/export.rs",
         "when a command began: spans are counted from there by the monotonic clock",
     ),
     (
-        "coordinator/src/otel/spans.rs",
+        "coordinator/src/observe/otel/spans.rs",
         "when a span began and ended",
     ),
     (
-        "coordinator/src/run.rs",
+        "coordinator/src/rounds/run.rs",
         "when a command ended, for `flitcast status`",
     ),
     (

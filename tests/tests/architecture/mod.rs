@@ -1,8 +1,10 @@
 //! Who may depend on whom: `proto <- node <- coordinator`, and the protocol needs
 //! neither sockets nor a clock nor chance. What no compiler sees of the rest: waits without a
-//! limit (`waits`), clocks that can be set (`clocks`), figures that a test writes itself.
+//! limit (`waits`), clocks that can be set (`clocks`), folders that import what lies above them
+//! (`layers`), figures that a test writes itself.
 
 mod clocks;
+mod layers;
 mod source;
 mod waits;
 

@@ -252,7 +252,7 @@ fn only_a_watched_round_is_heard_without_a_deadline() {
             found.extend(places.filter(endless).map(|_| (source.file.clone(), word)));
         }
     }
-    let conduct = "coordinator/src/conduct.rs".to_owned();
+    let conduct = "coordinator/src/rounds/conduct.rs".to_owned();
     assert_eq!(found, [(conduct, "next_word")]);
 }
 

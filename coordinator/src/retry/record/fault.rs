@@ -6,10 +6,10 @@ use flitcast_proto::tree::TreeFault;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
 use super::VERSION;
-use crate::candidates::Unfit;
-use crate::link_spec::LinkFault;
-use crate::timeouts::TimeoutFault;
-use crate::toml_file::Misread;
+use crate::files::toml_file::Misread;
+use crate::options::link_spec::LinkFault;
+use crate::options::timeouts::TimeoutFault;
+use crate::ways::candidates::Unfit;
 
 /// What is wrong in one place of a record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -30,13 +30,13 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
 
-use crate::link_spec::EdgeSpec;
-use crate::reach::Reach;
-use crate::report::{operation_name, pacing_name};
-use crate::request::Request;
-use crate::slurm::Slurm;
-use crate::timeouts;
-use crate::toml_file::{self, FileError, FileKind, quoted};
+use crate::files::toml_file::{self, FileError, FileKind, quoted};
+use crate::job::request::Request;
+use crate::options::link_spec::EdgeSpec;
+use crate::options::names::{operation_name, pacing_name};
+use crate::options::timeouts;
+use crate::site::reach::Reach;
+use crate::site::slurm::Slurm;
 
 pub use fault::Fault;
 pub use read::parse;
@@ -44,7 +44,7 @@ pub use read::parse;
 const FILE: FileKind = FileKind {
     name: "record of a round",
     // 4 KiB for each of the PEs that there can be, six times what one takes.
-    max_bytes: 4096 * crate::request::MAX_LOCAL_PES as u64,
+    max_bytes: 4096 * crate::options::pes::MAX_LOCAL_PES as u64,
 };
 
 /// The records that this flitcast writes and reads.

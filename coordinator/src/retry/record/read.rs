@@ -12,14 +12,14 @@ use flitcast_proto::{PeId, Tree};
 use toml::de::DeTable;
 
 use super::{Fault, Record, VERSION};
-use crate::args::{GatherAlgorithm, ScatterAlgorithm};
-use crate::baseline::Baseline;
-use crate::candidates::check_path;
-use crate::link_spec::{EdgeSpec, LinkSpec};
-use crate::report::algorithm_name;
-use crate::slurm::Slurm;
-use crate::timeouts;
-use crate::toml_file::{self, SpotFault, Value};
+use crate::files::toml_file::{self, SpotFault, Value};
+use crate::options::args::{GatherAlgorithm, ScatterAlgorithm};
+use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::names::algorithm_name;
+use crate::options::timeouts;
+use crate::site::slurm::Slurm;
+use crate::ways::baseline::Baseline;
+use crate::ways::candidates::check_path;
 
 type Reader<'t> = toml_file::Reader<'t, Fault>;
 
@@ -310,7 +310,7 @@ impl Reader<'_> {
             (Operation::LinearGather { .. }, Some(tree)) => {
                 let is_star = tree.children(PeId::ROOT).len() + 1 == tree.count();
                 let spec = "the tree".to_owned();
-                (!is_star).then_some(crate::candidates::Unfit::NotComplete { spec })
+                (!is_star).then_some(crate::ways::candidates::Unfit::NotComplete { spec })
             }
             _ => None,
         };

@@ -27,7 +27,7 @@ fn what_is_written_is_read() {
 
 #[test]
 fn the_longest_record_fits_its_bound() {
-    let pes = crate::request::MAX_LOCAL_PES;
+    let pes = crate::options::pes::MAX_LOCAL_PES;
     let mut record = record();
     let parents = (0..pes).map(|i| i.checked_sub(1).map(|i| PeId(i as u32)));
     record.tree = Tree::from_parents(parents.collect()).expect("a path");
@@ -39,7 +39,7 @@ fn the_longest_record_fits_its_bound() {
     let others = (1..pes as u32).map(PeId);
     record.delivered = others.clone().collect();
     // A control character is six in the file.
-    let why = "\u{1}".repeat(crate::outcome::WHY_CHARS);
+    let why = "\u{1}".repeat(crate::rounds::outcome::WHY_CHARS);
     record.dead = others.map(|pe| (pe, why.clone())).collect();
     record.links = vec![record.links[2]; pes];
     record.input = Path::new("/").join("\u{1}".repeat(4096));

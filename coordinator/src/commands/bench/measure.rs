@@ -1,0 +1,202 @@
+//! Runs the algorithms of a bench in turn, and works out what came of it.
+//!
+//! Machines drift: they warm up, and others use them. So the rounds are done in a few
+//! passes over all algorithms, each algorithm on a new cluster in each pass, every other
+//! pass in reverse order: each is timed at several moments, on average the same.
+
+use std::ops::Range;
+
+use anyhow::Context as _;
+use flitcast_proto::wire::control::Report;
+
+use super::args::Bench;
+use crate::job::request::Request;
+use crate::launch::cluster::LogArgs;
+use crate::rounds::outcome::{Failure, Outcome, Spread, error_pct, round_collisions, round_ns};
+use crate::rounds::run::{self, Interrupts};
+
+/// Launching a cluster and measuring its edges takes some ten times what a short round
+/// does: more passes would mostly do that.
+const PASSES: u64 = 3;
+
+/// A round that was timed.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// In which pass, from 1.
+    pub pass: u64,
+    /// Which one of this algorithm's timed rounds, from 1.
+    pub round: u64,
+    /// What it was expected to take, on the edges as measured in this pass.
+    pub predicted_ns: u64,
+    /// What it took.
+    pub measured_ns: u64,
+    /// Flits that had to wait for a busy port.
+    pub collisions: u64,
+    /// How late the PEs' own messages started, where a schedule said when.
+    pub slips_ns: Vec<u64>,
+    /// Flits of passing messages in one PE's user memory, at most.
+    pub peak_buffered_flits: u64,
+}
+
+/// What came of one algorithm.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Its name.
+    pub algorithm: &'static str,
+    /// The tree that it ran on.
+    pub tree: String,
+    /// What a round was expected to take: the median over the passes.
+    pub predicted_ns: u64,
+    /// What the rounds took.
+    pub measured: Spread,
+    /// Bytes of all messages in the median time.
+    pub goodput_bytes_per_s: f64,
+    /// Flits that had to wait for a busy port, in the worst round.
+    pub collisions: u64,
+    /// Flits of passing messages in one PE's user memory, at most.
+    pub peak_buffered_flits: u64,
+    /// How late the PEs' own messages started, over PEs and rounds; `None` where no
+    /// schedule says when they do.
+    pub slip: Option<Spread>,
+}
+
+impl Figures {
+    /// `None` of no samples.
+    fn of(algorithm: &'static str, tree: &str, bytes: u64, samples: &[Sample]) -> Option<Figures> {
+        let measured = Spread::of(samples.iter().map(|sample| sample.measured_ns))?;
+        let mut by_pass: Vec<(u64, u64)> = samples
+            .iter()
+            .map(|sample| (sample.pass, sample.predicted_ns))
+            .collect();
+        by_pass.dedup();
+        let predicted = Spread::of(by_pass.into_iter().map(|(_, predicted)| predicted))?;
+        let most = |of: fn(&Sample) -> u64| samples.iter().map(of).max().unwrap_or(0);
+        Some(Figures {
+            algorithm,
+            tree: tree.to_owned(),
+            predicted_ns: predicted.median,
+            measured,
+            goodput_bytes_per_s: bytes as f64 * 1e9 / measured.median as f64,
+            collisions: most(|sample| sample.collisions),
+            peak_buffered_flits: most(|sample| sample.peak_buffered_flits),
+            slip: Spread::of(samples.iter().flat_map(|s| s.slips_ns.iter().copied())),
+        })
+    }
+
+    /// How far the prediction is from the median, in percent of the latter.
+    pub fn error_pct(&self) -> f64 {
+        error_pct(self.predicted_ns, self.measured.median)
+    }
+
+    /// From the least to the 95th percentile, in percent of the median.
+    pub fn spread_pct(&self) -> f64 {
+        let Spread {
+            min, median, p95, ..
+        } = self.measured;
+        (p95 - min) as f64 / median as f64 * 100.0
+    }
+}
+
+/// How a bench ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// All rounds of all algorithms are over: one entry for each.
+    Done(Vec<Figures>),
+    /// A round of an algorithm failed.
+    Failed(&'static str, Box<Failure>),
+    /// Ctrl-C, or SIGTERM.
+    Interrupted,
+}
+
+/// Times all algorithms.
+///
+/// # Errors
+///
+/// A sample could not be kept, or what was half written not removed.
+pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
+    let mut interrupts = Interrupts::new()?;
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); bench.contestants.len()];
+    for pass in 1..=passes(bench.rounds) {
+        let rounds = share(bench.rounds, pass);
+        let mut order: Vec<usize> = (0..samples.len()).collect();
+        if pass % 2 == 0 {
+            order.reverse();
+        }
+        for place in order {
+            let contestant = &bench.contestants[place];
+            let name = contestant.name;
+            let request = Request {
+                rounds: bench.warm_up + rounds.end - rounds.start,
+                ..contestant.request.clone()
+            };
+            tracing::info!(algorithm = name, pass, "timing");
+            let ended = run::run(&request, logs, &mut interrupts, |_| true).await;
+            let outcome = match ended.with_context(|| format!("{name}, pass {pass}"))? {
+                run::Ended::Done(outcome) => outcome,
+                run::Ended::Failed(failure) => return Ok(Ended::Failed(name, failure)),
+                run::Ended::Interrupted => return Ok(Ended::Interrupted),
+            };
+            let timed = timed(&outcome, bench.warm_up, pass, rounds.start);
+            if let Some(raw) = &mut bench.raw {
+                raw.add(name, &timed)
+                    .map_err(|fault| anyhow::anyhow!("--raw {fault}"))?;
+            }
+            samples[place].extend(timed);
+        }
+    }
+    let figures = bench.contestants.iter().zip(&samples);
+    let figures = figures.filter_map(|(contestant, samples)| {
+        let tree = &contestant.request.tree_name;
+        Figures::of(contestant.name, tree, bench.bytes, samples)
+    });
+    Ok(Ended::Done(figures.collect()))
+}
+
+/// In how many passes so many rounds are done.
+pub fn passes(rounds: u64) -> u64 {
+    rounds.min(PASSES)
+}
+
+/// The timed rounds of a pass, from 0: all passes' shares together are all rounds.
+fn share(rounds: u64, pass: u64) -> Range<u64> {
+    let end = |pass: u64| rounds * pass / passes(rounds);
+    end(pass - 1)..end(pass)
+}
+
+/// The samples of a run, without its first rounds.
+fn timed(outcome: &Outcome, warm_up: u64, pass: u64, before: u64) -> Vec<Sample> {
+    let timed = outcome.rounds.reports.iter().skip(warm_up as usize);
+    let clocks = &outcome.rounds.measured.clocks;
+    let sample = |(round, reports): (u64, &Vec<Report>)| {
+        let starts = reports.iter().filter_map(|report| report.own_start);
+        Some(Sample {
+            pass,
+            round,
+            predicted_ns: outcome.predicted_ns,
+            measured_ns: round_ns(reports, clocks)?,
+            collisions: round_collisions(reports),
+            slips_ns: starts
+                .map(|start| start.began_ns.saturating_sub(start.due_ns))
+                .collect(),
+            peak_buffered_flits: reports.iter().map(|r| r.peak_buffered_flits).max()?,
+        })
+    };
+    (before + 1..).zip(timed).filter_map(sample).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_passes_share_all_rounds() {
+        for rounds in 1..50 {
+            let shares: Vec<_> = (1..=passes(rounds))
+                .map(|pass| share(rounds, pass))
+                .collect();
+            assert!(shares.iter().all(|share| !share.is_empty()), "{shares:?}");
+            let all: Vec<u64> = shares.into_iter().flatten().collect();
+            assert_eq!(all, (0..rounds).collect::<Vec<_>>());
+        }
+    }
+}

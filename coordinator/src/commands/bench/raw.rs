@@ -1,0 +1,202 @@
+//! Every timed round in a file: where, when by, and with what it was measured, in lines
+//! that begin with `#`; then CSV.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use thiserror::Error;
+
+use super::csv::micros;
+use super::measure::Sample;
+use crate::rounds::outcome::Spread;
+use crate::text::words::counted;
+
+/// The commit that this program was built from; with `+changes` if the sources were not
+/// quite it.
+const COMMIT: &str = env!("FLITCAST_COMMIT");
+
+/// The columns.
+const COLUMNS: [&str; 8] = [
+    "algorithm",
+    "pass",
+    "round",
+    "predicted_us",
+    "measured_us",
+    "collisions",
+    "slip_median_us",
+    "slip_max_us",
+];
+
+/// Why samples cannot be kept in a file.
+#[derive(Debug, Error)]
+#[error("{}: {why}", path.display())]
+pub struct RawFault {
+    path: PathBuf,
+    why: String,
+}
+
+/// The file of the samples.
+#[derive(Debug)]
+pub struct Raw {
+    path: PathBuf,
+    file: File,
+}
+
+impl Raw {
+    /// What is wrong with a path, without writing to it.
+    pub fn fault(path: &Path) -> Option<RawFault> {
+        let fault = |why: String| {
+            let path = path.to_owned();
+            Some(RawFault { path, why })
+        };
+        if path.symlink_metadata().is_ok() {
+            return fault("it is there already, and measurements are not overwritten".to_owned());
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            return fault(format!("there is no folder {}", folder.display()));
+        }
+        match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => None,
+            Err(error) => fault(format!("{} is not writable: {error}", folder.display())),
+        }
+    }
+
+    /// Makes the file, with all that stands above the samples.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or is there already.
+    pub fn create(path: &Path) -> Result<Raw, RawFault> {
+        let fault = |error: io::Error| RawFault {
+            path: path.to_owned(),
+            why: format!("it cannot be made: {error}"),
+        };
+        let mut raw = Raw {
+            path: path.to_owned(),
+            file: OpenOptions::new()
+                .create_new(true)
+                .append(true)
+                .open(path)
+                .map_err(fault)?,
+        };
+        let (host, command) = (host(), command_line());
+        let above = format!("# commit: {COMMIT}\n# host: {host}\n# command: {command}\n");
+        let begun = lines([COLUMNS.map(str::to_owned)]).and_then(|names| {
+            let text = [above.as_bytes(), &names].concat();
+            raw.append(&text)
+        });
+        begun.map(|()| raw).map_err(|error| {
+            // It has no measurements, and would be in the way of the next try.
+            let _ = fs::remove_file(path);
+            fault(error)
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds what was measured, at once: a bench that is interrupted keeps what it has.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), RawFault> {
+        let records = samples.iter().map(|sample| record(algorithm, sample));
+        let added = lines(records).and_then(|text| self.append(&text));
+        added.map_err(|error| RawFault {
+            path: self.path.clone(),
+            why: format!("it cannot be written: {error}"),
+        })
+    }
+
+    /// Adds these lines, or none of them.
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        let written = self.file.write_all(text);
+        if written.is_err() {
+            self.file.set_len(before)?;
+        }
+        written
+    }
+}
+
+fn lines<const N: usize>(records: impl IntoIterator<Item = [String; N]>) -> io::Result<Vec<u8>> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        csv.write_record(record)?;
+    }
+    csv.into_inner().map_err(|error| error.into_error())
+}
+
+fn record(algorithm: &str, sample: &Sample) -> [String; 8] {
+    let slip = Spread::of(sample.slips_ns.iter().copied());
+    let slip = |pick: fn(Spread) -> u64| slip.map_or(String::new(), |s| micros(pick(s)));
+    [
+        algorithm.to_owned(),
+        sample.pass.to_string(),
+        sample.round.to_string(),
+        micros(sample.predicted_ns),
+        micros(sample.measured_ns),
+        sample.collisions.to_string(),
+        slip(|s| s.median),
+        slip(|s| s.max),
+    ]
+}
+
+/// Name, system and cores.
+fn host() -> String {
+    let system = rustix::system::uname();
+    let [node, name, release, machine] = [
+        system.nodename(),
+        system.sysname(),
+        system.release(),
+        system.machine(),
+    ]
+    .map(|part| part.to_string_lossy());
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let cores = counted(cores as u64, "core", "cores");
+    format!("{node}, {name} {release} {machine}, {cores}")
+}
+
+/// The command, to be pasted into a shell.
+fn command_line() -> String {
+    let words = std::env::args_os().map(|word| quoted(&word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it, on one line.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''").replace('\n', " ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        for (word, pasted) in [
+            ("--lengths", "--lengths"),
+            ("uniform:0..1MiB:7", "uniform:0..1MiB:7"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME;*", "'$HOME;*'"),
+            ("a\nb", "'a b'"),
+        ] {
+            assert_eq!(quoted(word), pasted);
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! `flitcast calibrate`: measures the edges and the clocks of a cluster, then runs
+//! rounds on it and fits what its processes cost to what they took, and keeps all of it
+//! in a profile. The order of things lives here; the command line, how the host is
+//! fitted, what is run and how the result is printed are files of their own.
+
+mod args;
+mod host_fit;
+mod report;
+mod rounded;
+mod this_host;
+mod workloads;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context as _;
+use flitcast_proto::calibration::fit::MeasuredLink;
+use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
+use flitcast_proto::cost::{Host, Model};
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{PeId, Tree};
+use futures_util::FutureExt as _;
+
+use crate::files::profile::{Fit, Profile, Relay, parents};
+use crate::job::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
+use crate::job::request::{Request, gather_operation, links};
+use crate::launch::cluster::LogArgs;
+use crate::options::args::OutputFormat;
+use crate::options::link_spec::LinkSpec;
+use crate::options::names::pacing_name;
+use crate::options::pictures::Pictures;
+use crate::options::workload::Lengths;
+use crate::rounds::outcome::Outcome;
+use crate::rounds::run::{self, Ended, Interrupts};
+use crate::site::guard::Guard;
+use crate::site::reach::Reach;
+use crate::site::topology::Topology;
+use host_fit::{Observation, fit_host};
+use workloads::{PACED, WORKLOADS};
+
+pub use args::CalibrateArgs;
+pub use report::{json, table};
+pub use this_host::measure_host;
+
+/// The part of the time that the edges get; the rounds get the rest.
+const EDGES_SHARE: f64 = 0.4;
+/// For one edge: less gives too few bursts, and more nothing new.
+const EDGE_LEAST: Duration = Duration::from_millis(15);
+const EDGE_MOST: Duration = Duration::from_secs(1);
+/// Rounds of a workload: for a median to mean something, and no more than help.
+const LEAST_ROUNDS: u64 = 5;
+const MOST_ROUNDS: u64 = 25;
+/// To stop a cluster and start the next, beside launching its processes.
+const BETWEEN: Duration = Duration::from_millis(40);
+/// Of the rounds' time, the part that the fit of the host gets, and hosts that it looks
+/// at.
+const FIT_SHARE: f64 = 0.15;
+const FIT_LEAST: usize = 60;
+const FIT_MOST: usize = 3_000;
+/// What one pacing has to be quicker than another to be preferred: 1 % in each of the two
+/// workloads that decide.
+const NOTICEABLE: f64 = 0.02;
+
+/// A calibration that can be done.
+#[derive(Debug)]
+pub struct Calibration {
+    topology: Topology,
+    link: Option<LinkSpec>,
+    flit_bytes: u32,
+    output: Option<PathBuf>,
+    seconds: f64,
+    guard: Guard,
+    /// How the result is printed.
+    pub format: OutputFormat,
+}
+
+/// What a calibration came to.
+#[derive(Debug)]
+pub struct Calibrated {
+    /// All that was found.
+    pub profile: Profile,
+    /// What was run: its name, what the rounds took, what they are predicted to take.
+    pub workloads: Vec<Ran>,
+    /// What was not run, for want of time.
+    pub left_out: Vec<String>,
+    /// How long it was to take, and took.
+    pub announced: Duration,
+    /// The same, as it was.
+    pub took: Duration,
+    /// How connections were guarded.
+    pub guard: Guard,
+    /// Where the profile is.
+    pub written: Option<PathBuf>,
+}
+
+/// One workload of a calibration.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// `gather equal:1031`.
+    pub name: String,
+    /// How often.
+    pub rounds: u64,
+    /// The median.
+    pub measured_ns: u64,
+    /// With the fitted host.
+    pub predicted_ns: u64,
+    /// How far off that is, in percent.
+    pub error_pct: f64,
+}
+
+impl Calibration {
+    /// What is going to be done, for a user who waits.
+    pub fn announcement(&self) -> String {
+        let edges = self.topology.tree.len() - 1;
+        format!(
+            "measures {edges} {} and runs {} workloads, about {:.0} s",
+            if edges == 1 { "edge" } else { "edges" },
+            runs(self.gather(&self.topology.tree)).len(),
+            self.seconds.max(1.0),
+        )
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    ///
+    /// A cluster did not come up, or the profile cannot be written.
+    pub async fn run(
+        &self,
+        logs: &LogArgs,
+        interrupts: &mut Interrupts,
+    ) -> anyhow::Result<Ended<Box<Calibrated>>> {
+        let began = Instant::now();
+        let announced = Duration::from_secs_f64(self.seconds);
+        let budget = announced.mul_f64(EDGES_SHARE) / (self.topology.tree.len() - 1) as u32;
+        let budget = budget.clamp(EDGE_LEAST, EDGE_MOST);
+        let nothing = vec![0; self.topology.tree.len() - 1];
+        let request = self.request(Operation::Scatter, Pacing::default(), nothing, None);
+        let measured = match run::measure(&request, logs, interrupts, budget).await? {
+            Ended::Done(measured) => measured,
+            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+            Ended::Interrupted => return Ok(Ended::Interrupted),
+        };
+        let mut profile = self.profile(measured, &request);
+        let tree = request.tree.clone();
+        let mut ran = Vec::new();
+        let mut observations = Vec::new();
+        let mut left_out = Vec::new();
+        let mut launching = Duration::ZERO;
+        // How much slower than foreseen the last rounds were.
+        let mut slower = 1.0;
+        let gather = self.gather(&tree);
+        let all = runs(gather);
+        let mut left = all.len() as u32;
+        for (lengths, operation, pacing) in all {
+            let mut name = format!(
+                "{} {lengths}",
+                crate::options::names::operation_name(operation)
+            );
+            if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
+                name.push_str(&format!(", {pacing}"));
+            }
+            let lengths: Lengths = lengths.parse().context("a calibration workload")?;
+            let lengths = lengths
+                .deal(tree.len() - 1)
+                .context("a calibration workload")?;
+            let mut request = self.request(operation, pacing, lengths, Some(profile.clone()));
+            let rounds_end = announced.mul_f64(1.0 - (1.0 - EDGES_SHARE) * FIT_SHARE);
+            let slot = rounds_end.saturating_sub(began.elapsed()) / left;
+            left -= 1;
+            // The first two are run in any case: without them there is no profile.
+            let time = slot.saturating_sub(launching + BETWEEN).div_f64(slower);
+            let rounds = match rounds_in(time, &request) {
+                0 if observations.len() >= 2 => {
+                    left_out.push(name);
+                    continue;
+                }
+                rounds => rounds.max(LEAST_ROUNDS),
+            };
+            request.rounds = rounds;
+            let outcome = match run::run(&request, logs, interrupts, |_| true).await? {
+                Ended::Done(outcome) => outcome,
+                Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+                Ended::Interrupted => return Ok(Ended::Interrupted),
+            };
+            launching = outcome.launching;
+            let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
+            slower = (measured_ns as f64 / outcome.predicted_ns.max(1) as f64).max(1.0);
+            observations.push(observation(&request, &outcome));
+            ran.push((name, rounds));
+        }
+        profile.pacing = best_pacing(&observations);
+        let workloads = self.fit(&mut profile, &tree, &observations, ran, announced);
+        if interrupts.next().now_or_never().is_some() {
+            return Ok(Ended::Interrupted);
+        }
+        if let Some(output) = &self.output {
+            let text = profile.text();
+            crate::text::whole_file::write_whole(output, |out| out.write_all(text.as_bytes()))?;
+        }
+        Ok(Ended::Done(Box::new(Calibrated {
+            profile,
+            workloads,
+            left_out,
+            announced,
+            took: began.elapsed(),
+            guard: self.guard.clone(),
+            written: self.output.clone(),
+        })))
+    }
+
+    fn gather(&self, tree: &Tree) -> Operation {
+        gather_operation(tree, &self.topology.name, None, None)
+            .expect("every tree has a gather of its own")
+    }
+
+    fn request(
+        &self,
+        operation: Operation,
+        pacing: Pacing,
+        lengths: Vec<u64>,
+        profile: Option<Profile>,
+    ) -> Request {
+        let (algorithm, sync) = crate::options::names::algorithm_name(operation);
+        Request {
+            tree_name: self.topology.name.clone(),
+            nodes: self.topology.nodes.clone(),
+            tree: Arc::new(self.topology.tree.clone()),
+            placement: self.topology.places(),
+            guard: self.guard.clone(),
+            links: links(&self.topology, self.link),
+            cluster: None,
+            reach: Reach::of(&self.topology),
+            bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
+            left_out: Vec::new(),
+            undertaking: 0,
+            recorded: false,
+            later_output: None,
+            retries: 0,
+            again: true,
+            commands: false,
+            operation,
+            pacing: operation.gives_orders().then_some(pacing),
+            pictures: Pictures::default(),
+            choice: None,
+            timeouts: self.topology.settings.timeouts,
+            algorithm,
+            sync,
+            payload: Payload::Synthetic { lengths },
+            flit_bytes: self.flit_bytes,
+            rounds: 1,
+            profile: profile.map(Arc::new),
+            format: self.format,
+        }
+    }
+
+    /// What is known once the edges are measured.
+    fn profile(&self, measured: Measurement, request: &Request) -> Profile {
+        let Measurement { edges, clocks, .. } = measured;
+        let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded::edge).collect();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now());
+        Profile {
+            measured: now.to_string(),
+            tree_name: self.topology.name.clone(),
+            parents: parents(&self.topology.tree),
+            links: request.links_name(),
+            encrypted: self.guard.is_encrypted(),
+            pacing: Pacing::default(),
+            flit_bytes: self.flit_bytes,
+            host: assumed_host(),
+            ports: ports(request),
+            buffer_bytes: BUFFER_BYTES,
+            relay: None,
+            fit: Fit::default(),
+            edges,
+            clocks,
+        }
+    }
+
+    /// Fits the host to what was run.
+    fn fit(
+        &self,
+        profile: &mut Profile,
+        tree: &Arc<Tree>,
+        observations: &[Observation],
+        ran: Vec<(String, u64)>,
+        announced: Duration,
+    ) -> Vec<Ran> {
+        let start = profile.model();
+        let model = |host: Host| Model {
+            edges: edges_from_measurements(&profile.edges, &host),
+            host,
+            ..start.clone()
+        };
+        let predict = |model: &Model, observed: &Observation| {
+            let Observation {
+                operation,
+                pacing,
+                bytes,
+                flit_bytes,
+                ..
+            } = observed;
+            let foreseen = foresee(tree, *operation, *pacing, bytes, *flit_bytes, model);
+            foreseen.map_or_else(|_| vec![None; bytes.len()], |(_, all)| all.arrivals_ns)
+        };
+        let began = Instant::now();
+        for observed in observations {
+            predict(&start, observed);
+        }
+        let look = began.elapsed().as_secs_f64().max(1e-6);
+        let time = announced.as_secs_f64() * (1.0 - EDGES_SHARE) * FIT_SHARE;
+        let most = ((time / look) as usize).clamp(FIT_LEAST, FIT_MOST);
+        let fit = fit_host(observations, start.host, &model, &predict, most);
+        profile.host = rounded::host(fit.host);
+        profile.relay = relay(tree, profile);
+        let residuals = fit.residuals_pct(observations);
+        let mut sizes: Vec<f64> = residuals.iter().map(|off| off.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        profile.fit = Fit {
+            workloads: ran.iter().map(|(name, _)| name.clone()).collect(),
+            median_residual_pct: rounded::significant(
+                sizes.get(sizes.len() / 2).copied().unwrap_or(0.0),
+                3,
+            ),
+            worst_residual_pct: rounded::significant(sizes.last().copied().unwrap_or(0.0), 3),
+        };
+        let all = ran
+            .into_iter()
+            .zip(observations)
+            .zip(fit.predicted_ns)
+            .zip(residuals);
+        all.map(
+            |((((name, rounds), observed), predicted_ns), error_pct)| Ran {
+                name,
+                rounds,
+                measured_ns: observed.round_ns(),
+                predicted_ns,
+                error_pct,
+            },
+        )
+        .collect()
+    }
+}
+
+/// What is run: each workload scattered and gathered; where PEs are given orders, two
+/// of them gathered with every pacing.
+fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
+    let mut all = Vec::new();
+    for lengths in WORKLOADS {
+        all.push((lengths, Operation::Scatter, Pacing::default()));
+        all.push((lengths, gather, Pacing::Scheduled));
+        if PACED.contains(&lengths) {
+            all.push((lengths, gather, Pacing::Turns));
+            all.push((lengths, gather, Pacing::Eager));
+        }
+    }
+    all
+}
+
+/// The pacing that was quickest where all were run; of equals, the first.
+fn best_pacing(observations: &[Observation]) -> Pacing {
+    let pacings = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
+    let gathers = |pacing: Pacing| {
+        let gathers = observations.iter();
+        gathers.filter(move |o| o.operation.gives_orders() && o.pacing == pacing)
+    };
+    let slowness = |pacing: Pacing| -> f64 {
+        // Of the workloads that were run with all three.
+        let paced = gathers(pacing).filter(|o| {
+            pacings
+                .iter()
+                .all(|&pacing| gathers(pacing).any(|other| other.bytes == o.bytes))
+        });
+        paced.map(|o| (o.round_ns().max(1) as f64).ln()).sum()
+    };
+    let mut best = Pacing::default();
+    for pacing in pacings {
+        // Less than that is noise.
+        if slowness(pacing) < slowness(best) - NOTICEABLE {
+            best = pacing;
+        }
+    }
+    best
+}
+
+/// How many rounds fit into a time; 0 if not the least number.
+fn rounds_in(time: Duration, request: &Request) -> u64 {
+    let (Payload::Synthetic { lengths }, Some(profile)) = (&request.payload, &request.profile)
+    else {
+        return 0;
+    };
+    let bytes: Vec<u64> = std::iter::once(0).chain(lengths.iter().copied()).collect();
+    let pacing = request.pacing.unwrap_or_default();
+    let (tree, operation, flit_bytes) = (&request.tree, request.operation, request.flit_bytes);
+    let foreseen = foresee(
+        tree,
+        operation,
+        pacing,
+        &bytes,
+        flit_bytes,
+        &profile.model(),
+    );
+    let round_ns = foreseen
+        .map_or(0, |(_, prediction)| prediction.round_ns())
+        .max(100_000);
+    let rounds = time.as_nanos() as u64 / round_ns;
+    match rounds {
+        0..LEAST_ROUNDS => 0,
+        _ => rounds.min(MOST_ROUNDS),
+    }
+}
+
+fn observation(request: &Request, outcome: &Outcome) -> Observation {
+    let arrivals = outcome
+        .pes
+        .iter()
+        .map(|pe| pe.measured.map(|spread| spread.median));
+    let spread = outcome.measured.map_or(0.0, |spread| {
+        (spread.median - spread.min) as f64 / spread.median.max(1) as f64
+    });
+    Observation {
+        operation: request.operation,
+        pacing: request.pacing.unwrap_or_default(),
+        bytes: outcome.rounds.bytes.clone(),
+        flit_bytes: request.flit_bytes,
+        arrivals_ns: arrivals.collect(),
+        spread,
+    }
+}
+
+/// What a relay adds, in the median of all relays and both ways through each.
+///
+/// The latency is what its process spends on a flit at either end, and the time until
+/// it runs. It keeps its receive port busy for as long as the one link needs for a
+/// flit, its send port for as long as the other, and its thread for as long as it needs
+/// itself; the longest of the three is what a flit takes in a long stream.
+fn relay(tree: &Tree, profile: &Profile) -> Option<Relay> {
+    let host = &profile.host;
+    let flit = f64::from(profile.flit_bytes);
+    let thread_ns = 2.0 * host.flit_ns + flit * (host.send_ns_per_byte + host.receive_ns_per_byte);
+    let relays = tree
+        .pes()
+        .skip(1)
+        .flat_map(|pe| tree.children(pe).iter().map(move |&c| (pe, c)));
+    let mut overlaps: Vec<f64> = relays
+        .flat_map(|(relay, child): (PeId, PeId)| {
+            let (above, below) = (&profile.edges[relay.index()], &profile.edges[child.index()]);
+            [(above.down, below.down), (below.up, above.up)]
+        })
+        .map(|(into, out)| {
+            let port = |link: MeasuredLink| flit * link.ns_per_byte.value;
+            let (receive, send) = (port(into), port(out));
+            let period = receive.max(send).max(thread_ns);
+            ((receive + send - period) / receive.min(send)).clamp(0.0, 1.0)
+        })
+        .collect();
+    overlaps.sort_by(f64::total_cmp);
+    Some(Relay {
+        added_latency_ns: (host.wake_ns + 2.0 * host.flit_ns).round(),
+        overlap: rounded::significant(*overlaps.get(overlaps.len() / 2)?, 3),
+    })
+}

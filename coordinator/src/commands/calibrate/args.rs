@@ -1,0 +1,180 @@
+//! The command line of `flitcast calibrate`, and all that can be wrong with it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Calibration;
+use crate::job::request::{RequestError, flit_size, guard_fault, link_over, local_topology};
+use crate::options::args::OutputFormat;
+use crate::options::guard::GuardArgs;
+use crate::options::link_spec::LinkSpec;
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::guard::Guard;
+use crate::site::placement::Placement;
+
+/// Without `--seconds`: so much, and so much for each edge, at most half a minute.
+const SECONDS: f64 = 3.0;
+const SECONDS_PER_EDGE: f64 = 0.12;
+/// The same over a network, or what stands in for one: its bytes take longer.
+const NETWORK_SECONDS: f64 = 8.0;
+const NETWORK_SECONDS_PER_EDGE: f64 = 0.5;
+const MOST_SECONDS: f64 = 30.0;
+/// What may be asked for.
+const ASKED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
+/// Arguments of `flitcast calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Which cluster.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// Measure what processes cost on this machine, which every command without a profile
+    /// predicts by, instead of a cluster. It takes a tenth of a second, and is done by the first
+    /// command on a machine anyway.
+    #[arg(long, conflicts_with_all = [
+        "tree", "network", "cluster", "root", "spanning", "output", "link", "flit_size", "seconds",
+        "credentials", "insecure", "metrics",
+    ])]
+    pub host: bool,
+    /// Where the profile is written, for --profile of other commands.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What the links are to be like, as in rate=200mbit,latency=1ms [default: as fast as
+    /// the machine].
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
+    /// Payload of a flit.
+    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
+    pub flit_size: String,
+    /// About how long it takes [default: 3 and 0.12 for each edge, over a
+    /// network 8 and 0.5, at most 30].
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<String>,
+    /// How connections are guarded.
+    #[command(flatten)]
+    pub guard: GuardArgs,
+    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
+    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
+    pub metrics: Option<SocketAddr>,
+    /// How the result is printed on stdout.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub format: OutputFormat,
+}
+
+impl CalibrateArgs {
+    /// Understands the command line.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn understand(self) -> Result<Calibration, Vec<RequestError>> {
+        let mut faults = Vec::new();
+        let topology = local_topology(&self.tree, SpanningArg::Broadcast)
+            .map_err(|found| faults.extend(found))
+            .ok();
+        if let Some(topology) = &topology
+            && topology.tree.len() < 2
+        {
+            faults.push(RequestError::NoEdges(topology.name.clone()));
+        }
+        let flit_bytes = flit_size(&self.flit_size)
+            .map_err(|fault| faults.push(fault))
+            .ok();
+        let link = self.link.as_deref().map(LinkSpec::parse).transpose();
+        let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
+        let link = match &topology {
+            Some(topology) => {
+                link.and_then(|link| link_over(topology, link).map_err(|fault| faults.push(fault)))
+            }
+            None => link,
+        };
+        let asked = self.seconds.as_deref().map(|text| {
+            let seconds: Option<f64> = text.trim().parse().ok();
+            let sound = seconds.filter(|seconds| ASKED_SECONDS.contains(seconds));
+            sound.ok_or_else(|| RequestError::Seconds {
+                text: text.to_owned(),
+                least: *ASKED_SECONDS.start(),
+                most: *ASKED_SECONDS.end(),
+            })
+        });
+        let asked = asked.transpose().map_err(|fault| faults.push(fault)).ok();
+        if let Some(output) = &self.output {
+            faults.extend(file_fault(output));
+        }
+        let guard = topology.as_ref().map(|topology| {
+            let (settings, places) = (&topology.settings, topology.places());
+            let guard = Guard::choose(&self.guard.or(settings), &places);
+            if let Err(fault) = guard.check(&places) {
+                faults.push(guard_fault(&self.guard, &self.tree, settings, fault));
+            }
+            guard
+        });
+        match (topology.zip(guard), flit_bytes, asked, link) {
+            (Some((topology, guard)), Some(flit_bytes), Some(asked), Ok(link))
+                if faults.is_empty() =>
+            {
+                let edges = (topology.tree.len() - 1) as f64;
+                let spread = topology.placement.as_ref();
+                let network = link.is_some() || spread.is_some_and(Placement::is_spread);
+                let usual = match network {
+                    true => NETWORK_SECONDS + NETWORK_SECONDS_PER_EDGE * edges,
+                    false => SECONDS + SECONDS_PER_EDGE * edges,
+                };
+                let usual = usual.min(MOST_SECONDS);
+                Ok(Calibration {
+                    seconds: asked.unwrap_or(usual),
+                    topology,
+                    guard,
+                    link,
+                    flit_bytes,
+                    output: self.output,
+                    format: self.format,
+                })
+            }
+            _ => Err(faults),
+        }
+    }
+}
+
+/// What is wrong with a file that is to be written, without writing to it.
+fn file_fault(path: &Path) -> Option<RequestError> {
+    let fault = |why: String| {
+        Some(RequestError::Output {
+            path: path.to_owned(),
+            why,
+        })
+    };
+    if path.is_dir() {
+        return fault("it is a directory".to_owned());
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    match rustix::fs::access(parent, access) {
+        _ if !parent.is_dir() => fault(format!("{} is no directory", parent.display())),
+        Err(error) => fault(format!("{} is not writable: {error}", parent.display())),
+        Ok(()) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_can_be_written_where_there_is_a_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |path: &Path| file_fault(path).map(|fault| fault.to_string());
+        assert_eq!(said(&dir.path().join("profile.toml")), None);
+        assert!(said(dir.path()).unwrap().contains("is a directory"));
+        assert!(
+            said(&dir.path().join("a/b"))
+                .unwrap()
+                .contains("/a is no directory")
+        );
+    }
+}

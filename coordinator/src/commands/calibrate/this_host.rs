@@ -1,0 +1,141 @@
+//! `flitcast calibrate --host`: what processes of this machine cost, found in a tenth of a second
+//! from a few rounds of a small cluster, and kept for the commands that follow.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use flitcast_proto::calibration::edges_from_measurements;
+use flitcast_proto::calibration::learned::{Learned, Lesson};
+use flitcast_proto::cost::Host;
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Pacing;
+
+use super::Calibration;
+use crate::job::host_costs::{foreseen, keep_measured, lesson};
+use crate::job::model::{assumed_host, foresee, model_of};
+use crate::job::request::{Request, local_topology};
+use crate::launch::cluster::LogArgs;
+use crate::options::args::OutputFormat;
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::rounds::outcome::Outcome;
+use crate::rounds::run::{self, Ended, Interrupts};
+use crate::site::guard::Guard;
+use crate::text::units::Nanos;
+
+/// More PEs than cores on most machines, relays among them, and few to start.
+const TREE: &str = "kary:2:6";
+/// What is run, until the time is over: short messages both ways, where waking up is all, then
+/// long ones. Odd sizes, which nobody asks for.
+const RUNS: [(Operation, Pacing, u64, u64); 4] = [
+    (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
+    (GATHER, Pacing::Scheduled, 16_411, 9),
+    (Operation::Scatter, Pacing::Scheduled, 416_813, 5),
+    (GATHER, Pacing::Eager, 98_317, 5),
+];
+const GATHER: Operation = Operation::Certification(Sync::Pipelined);
+/// After this nothing further is begun: the first command on a machine waits for it.
+const ENOUGH: Duration = Duration::from_millis(75);
+const FLIT_BYTES: u32 = 64 << 10;
+
+/// A measured host.
+#[derive(Debug)]
+pub struct MeasuredHost {
+    learned: Learned,
+    took: Duration,
+    /// What is kept of it.
+    kept: String,
+}
+
+/// Measures this machine.
+///
+/// # Errors
+///
+/// The small cluster did not come up, or this machine has no name for its boot.
+pub async fn measure_host(
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Ended<Box<MeasuredHost>>> {
+    let began = Instant::now();
+    let tree = TreeArgs {
+        tree: Some(TREE.to_owned()),
+        network: None,
+        cluster: None,
+        root: None,
+        spanning: None,
+    };
+    let topology = local_topology(&tree, SpanningArg::Broadcast);
+    let topology = topology.map_err(|_| anyhow::anyhow!("{TREE} is a tree"))?;
+    let calibration = Calibration {
+        guard: Guard::Secret,
+        topology,
+        link: None,
+        flit_bytes: FLIT_BYTES,
+        output: None,
+        seconds: ENOUGH.as_secs_f64(),
+        format: OutputFormat::Json,
+    };
+    let mut ran: Vec<(Request, Box<Outcome>)> = Vec::new();
+    for (operation, pacing, bytes, rounds) in RUNS {
+        // The edges were measured before the first of these.
+        let first = ran.first().map(|(request, outcome)| {
+            calibration.profile(outcome.rounds.measured.clone(), request)
+        });
+        if first.is_some() && began.elapsed() > ENOUGH {
+            break;
+        }
+        let lengths = vec![bytes; calibration.topology.tree.len() - 1];
+        let request = calibration.request(operation, pacing, lengths, first);
+        let request = Request { rounds, ..request };
+        let outcome = match run::rounds(&request, logs, interrupts, |_| true).await? {
+            Ended::Done(outcome) => outcome,
+            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+            Ended::Interrupted => return Ok(Ended::Interrupted),
+        };
+        ran.push((request, outcome));
+    }
+    let lessons: Vec<Lesson> = ran.iter().filter_map(|(_, o)| lesson(o)).collect();
+    let predict = |host: &Host, index: usize| {
+        let (request, outcome) = ran.get(index)?;
+        let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
+        let model = model_of(edges, *host, request);
+        let (tree, bytes) = (&request.tree, &outcome.rounds.bytes);
+        let pacing = request.pacing.unwrap_or_default();
+        let predicted = foresee(tree, request.operation, pacing, bytes, FLIT_BYTES, &model);
+        foreseen(&predicted.ok()?.1.arrivals_ns)
+    };
+    let assumed = assumed_host();
+    let learned = Learned::assumed(assumed).after(&lessons, &assumed, &predict);
+    let kept = keep_measured(&learned).context("this system does not name its boots")?;
+    Ok(Ended::Done(Box::new(MeasuredHost {
+        learned,
+        took: began.elapsed(),
+        kept,
+    })))
+}
+
+impl MeasuredHost {
+    /// As it is printed.
+    pub fn told(&self, format: OutputFormat) -> String {
+        let host = &self.learned.host;
+        if format == OutputFormat::Json {
+            return format!("{}\n", self.kept);
+        }
+        let nanos = |ns: f64| Nanos(ns as u64);
+        format!(
+            "this host, measured by {} rounds on {TREE} in {}\n\n  \
+             wakes up     {} after there is something for a process\n  \
+             costs        {} a control frame, {} a flit, {} a message\n  \
+             a byte       {:.3} ns to send, {:.3} ns to receive, {:.3} ns at its source or destination\n",
+            self.learned.rounds,
+            Nanos(self.took.as_nanos() as u64),
+            nanos(host.wake_ns),
+            nanos(host.control_ns),
+            nanos(host.flit_ns),
+            nanos(host.message_ns),
+            host.send_ns_per_byte,
+            host.receive_ns_per_byte,
+            host.end_ns_per_byte,
+        )
+    }
+}

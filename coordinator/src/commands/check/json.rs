@@ -1,0 +1,97 @@
+//! A cluster file for programs: one JSON object on one line.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use flitcast_node::security::Name;
+use serde_json::{Map, Value, json};
+
+use super::{Cluster, Wrong};
+use crate::commands::tree::Figures;
+use crate::job::request::links;
+use crate::options::timeouts;
+use crate::site::placement::Launch;
+use crate::site::starter::Starter;
+
+/// The cluster.
+pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
+    let Cluster {
+        path,
+        topology,
+        guard,
+        shown,
+        revoked,
+    } = cluster;
+    let (tree, placement) = (&topology.tree, topology.places());
+    let figures = Figures::of(tree);
+    let links = links(topology, topology.settings.link);
+    let is_ssh = matches!(placement.launch, Launch::Ssh(_));
+    let pes = tree.pes().map(|pe| {
+        let place = &placement.places[pe.index()];
+        json!({
+            "pe": pe.0,
+            "name": place.name,
+            "address": place.address,
+            "run": place.run,
+            "ssh": is_ssh.then(|| place.destination()),
+            "parent": tree.parent(pe).map(|parent| parent.0),
+            "parent_address": tree.parent(pe).map(|parent| placement.parent_address(pe, parent)),
+            "link": links[pe.index()].map(|link| link.down.written()),
+        })
+    });
+    let certificates = shown.iter().map(|one| {
+        let pe = match one.name {
+            Name::Coordinator => None,
+            Name::Pe(pe) => Some(pe.0),
+        };
+        json!({ "certificate": one.name.certificate_file(), "pe": pe, "is_here": one.is_here })
+    });
+    let said = &topology.settings.timeouts;
+    let timeouts: Map<String, Value> = timeouts::ALL
+        .into_iter()
+        .map(|timeout| (timeout.name.to_owned(), json!(timeout.of(said).to_string())))
+        .collect();
+    let object = json!({
+        "file": path.display().to_string(),
+        "good": true,
+        "name": topology.name,
+        "launch": match placement.launch {
+            Launch::Local => "local",
+            Launch::Join { .. } => placement.starter().map_or("join", Starter::name),
+            Launch::Ssh(_) => "ssh",
+        },
+        "coordinator": match placement.launch {
+            Launch::Local | Launch::Ssh(_) => placement.coordinator.to_string(),
+            Launch::Join { port, .. } => SocketAddr::new(placement.coordinator, port).to_string(),
+        },
+        "security": guard.name(),
+        "credentials": guard.folder().map(|folder| folder.display().to_string()),
+        "certificates": certificates.collect::<Vec<_>>(),
+        "revoked": revoked,
+        "timeouts": timeouts,
+        "pes": pes.collect::<Vec<_>>(),
+        "depth": figures.depth,
+        "max_degree": figures.max_degree(),
+        "leaves": figures.leaves(),
+        "broadcast_steps": figures.broadcast_steps,
+    });
+    writeln!(out, "{object}")
+}
+
+/// What is wrong.
+pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
+    let faults = faults.iter().map(|Wrong { spot, told }| {
+        json!({
+            "line": spot.map(|spot| spot.line),
+            "column": spot.map(|spot| spot.column),
+            "fault": told,
+        })
+    });
+    let object = json!({
+        "file": path.display().to_string(),
+        "good": false,
+        "faults": faults.collect::<Vec<_>>(),
+    });
+    writeln!(out, "{object}")
+}

@@ -1,0 +1,234 @@
+//! A cluster file for terminals: the cluster, or its faults, each under its line.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+
+use flitcast_node::security::{Name, REVOKED_FILE};
+use flitcast_proto::PeId;
+
+use super::{Cluster, Wrong};
+use crate::commands::tree::draw;
+use crate::options::link_spec::EdgeSpec;
+use crate::options::timeouts;
+use crate::site::guard::Guard;
+use crate::site::placement::Launch;
+use crate::site::starter::Starter;
+use crate::site::topology::Topology;
+use crate::text::printable::printable;
+use crate::text::units::ExactTime;
+
+/// PEs that one line names; the rest are counted.
+const NAMED: usize = 6;
+/// Characters of a line of the file that are shown.
+const SHOWN: usize = 96;
+
+/// Prints all that is known of a good cluster.
+pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
+    let Cluster {
+        path,
+        topology,
+        guard,
+        ..
+    } = cluster;
+    writeln!(out, "{}", printable(&topology.name))?;
+    writeln!(out, "{} is good\n", printable(path.display()))?;
+    let placement = topology.places();
+    let coordinator = placement.coordinator;
+    match &placement.launch {
+        Launch::Ssh(ssh) => {
+            let directory = &ssh.directory;
+            let launch = format!(
+                "ssh: processes are started on their hosts, with the program in {directory} there"
+            );
+            let reached = placement.places.iter().map(|place| place.destination());
+            let reached = listed(&reached.collect::<Vec<_>>());
+            writeln!(out, "  launch      {}", printable(launch))?;
+            writeln!(out, "  reached by  ssh {}", printable(reached))?;
+            if let Some(config) = &ssh.config {
+                writeln!(out, "              as {} says", printable(config.display()))?;
+            }
+            writeln!(out, "  coordinator {coordinator}")?;
+        }
+        Launch::Local => {
+            let launch = "local: all processes are started from this machine";
+            writeln!(out, "  launch      {launch}\n  coordinator {coordinator}")?;
+        }
+        Launch::Join {
+            port,
+            wait,
+            starter,
+        } => {
+            let wait = ExactTime(wait.as_nanos() as u64);
+            let launch = match starter {
+                None => format!("join: others start the processes, within {wait}"),
+                Some(Starter::Slurm(_)) => {
+                    format!("slurm: srun starts the processes, which join within {wait}")
+                }
+                Some(Starter::Compose(compose)) => format!(
+                    "compose: the processes are services of {}, which join within {wait}",
+                    printable(compose.file.display())
+                ),
+            };
+            let address = SocketAddr::new(coordinator, *port);
+            writeln!(out, "  launch      {launch}\n  coordinator {address}")?;
+        }
+    }
+    let security = match guard {
+        Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
+            Some("to be said: --credentials DIR, or --insecure for anybody to join".to_owned())
+        }
+        Guard::Secret => Some("a secret drawn for each launch; all is on loopback".to_owned()),
+        guarded => guarded.told(),
+    };
+    writeln!(
+        out,
+        "  security    {}",
+        printable(security.unwrap_or_default())
+    )?;
+    certificates(cluster, out)?;
+    writeln!(out, "  timeouts    {}", differing(topology))?;
+    if let Some(links) = links(topology) {
+        writeln!(out, "  links       {links}")?;
+    }
+    writeln!(out)?;
+    draw(topology, out)
+}
+
+/// Who has certificates in the folder, and who must have them elsewhere.
+fn certificates(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
+    if cluster.shown.is_empty() {
+        return Ok(());
+    }
+    let names = |are_here: bool| {
+        let all = cluster.shown.iter().filter(|one| one.is_here == are_here);
+        let names = all.map(|one| match one.name {
+            Name::Coordinator => "the coordinator".to_owned(),
+            Name::Pe(pe) => called(&cluster.topology, pe),
+        });
+        names.collect::<Vec<_>>()
+    };
+    let (here, missing) = (names(true), names(false));
+    writeln!(out, "              there and good: {}", listed(&here))?;
+    if !missing.is_empty() {
+        let missing = listed(&missing);
+        writeln!(
+            out,
+            "              not there: {missing}; each must have its own where it runs"
+        )?;
+    }
+    if cluster.revoked > 0 {
+        let all = cluster.revoked;
+        writeln!(out, "              revoked: {all} by {REVOKED_FILE}")?;
+    }
+    Ok(())
+}
+
+/// `P1 b`.
+fn called(topology: &Topology, pe: PeId) -> String {
+    let place = topology
+        .placement
+        .as_ref()
+        .map(|all| &all.places[pe.index()]);
+    match place.and_then(|place| place.name.as_deref()) {
+        Some(name) => format!("{pe} {}", printable(name)),
+        None => pe.to_string(),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let named = names[..names.len().min(NAMED)].join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+fn differing(topology: &Topology) -> String {
+    let (said, usual) = (&topology.settings.timeouts, Default::default());
+    let differing = timeouts::ALL.into_iter().filter_map(|timeout| {
+        let (is, else_) = (timeout.of(said), timeout.of(&usual));
+        (is.0 != else_.0).then(|| format!("{} {is} (not {else_})", timeout.name))
+    });
+    let differing: Vec<String> = differing.collect();
+    match differing.is_empty() {
+        true => "the usual ones".to_owned(),
+        false => differing.join(", "),
+    }
+}
+
+fn links(topology: &Topology) -> Option<String> {
+    let single = topology.links.iter();
+    let single: Vec<String> = single
+        .map(|(pe, link)| format!("to {} {link}", called(topology, *pe)))
+        .collect();
+    let all = topology.settings.link.map(EdgeSpec::alike);
+    match (all, single.is_empty()) {
+        (None, true) => None,
+        (Some(all), true) => Some(all.to_string()),
+        (Some(all), false) => Some(format!("{all}, but {}", single.join(", "))),
+        (None, false) => Some(single.join(", ")),
+    }
+}
+
+/// Prints all that is wrong, as compilers do: editors find the places.
+pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = printable(path.display());
+    for Wrong { spot, told } in faults {
+        let told = printable(told);
+        let Some(spot) = spot else {
+            writeln!(out, "error: {told}")?;
+            continue;
+        };
+        writeln!(out, "error: {shown}:{spot}: {told}")?;
+        if let Some(line) = lines.get(spot.line - 1) {
+            let (part, before) = around(line, spot.column);
+            let number = spot.line.to_string();
+            let indent = " ".repeat(number.len());
+            writeln!(out, "  {number} | {part}")?;
+            writeln!(out, "  {indent} | {}^", " ".repeat(before))?;
+        }
+    }
+    let count = match faults.len() {
+        1 => "1 fault".to_owned(),
+        more => format!("{more} faults"),
+    };
+    writeln!(out, "{shown}: {count}")
+}
+
+/// As much of a line as is shown, and how many characters of it stand before `column`.
+fn around(line: &str, column: usize) -> (String, usize) {
+    let skipped = match column > SHOWN * 3 / 4 {
+        true => column - SHOWN / 2,
+        false => 0,
+    };
+    let part = line.chars().skip(skipped).take(SHOWN);
+    // One column each, whatever they are.
+    let part = part.map(|c| if c.is_control() { ' ' } else { c });
+    let part: String = part.collect();
+    (part.trim_end().to_owned(), column - 1 - skipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_in_what_is_shown_of_a_long_line() {
+        assert_eq!(around("a = 1\t# x", 5), ("a = 1 # x".to_owned(), 4));
+        let long: String = (0..1000)
+            .map(|i| char::from(b'a' + (i % 26) as u8))
+            .collect();
+        for column in [1, 72, 73, 500, 1000] {
+            let (part, before) = around(&long, column);
+            assert!(part.len() <= SHOWN);
+            assert_eq!(
+                part.as_bytes()[before],
+                long.as_bytes()[column - 1],
+                "{column}"
+            );
+        }
+    }
+}

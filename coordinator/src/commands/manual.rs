@@ -1,0 +1,130 @@
+//! What shells and `man` know of the command line: `flitcast completions` and
+//! `flitcast man`, both made of the very definition that reads it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory as _};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use thiserror::Error;
+
+use crate::options::args::{Cli, EXIT_STATUS};
+
+const SHELLS: &str = "\
+Examples:
+  flitcast completions bash > ~/.local/share/bash-completion/completions/flitcast
+  flitcast completions zsh > ~/.zfunc/_flitcast    # with ~/.zfunc in fpath
+  flitcast completions fish > ~/.config/fish/completions/flitcast.fish";
+
+const PAGES: &str = "\
+Examples:
+  flitcast man ~/.local/share/man/man1 && man flitcast-scatter";
+
+/// Arguments of `flitcast completions`.
+#[derive(Debug, Args)]
+#[command(after_help = SHELLS)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Arguments of `flitcast man`.
+#[derive(Debug, Args)]
+#[command(after_help = PAGES)]
+pub struct ManArgs {
+    /// The folder, which is made if it is not there.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// A page cannot be written.
+#[derive(Debug, Error)]
+#[error("{}: {source}", path.display())]
+pub struct ManError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Prints what a shell has to know to complete command lines.
+///
+/// # Errors
+///
+/// It cannot be printed.
+pub fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> io::Result<()> {
+    let mut command = Cli::command();
+    // It would panic where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "flitcast", &mut script);
+    out.write_all(&script)
+}
+
+/// Writes a page for each command, and says on `out` how many.
+///
+/// # Errors
+///
+/// The first page that cannot be written.
+pub fn man(args: &ManArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<ManError>> {
+    let folder = &args.folder;
+    let failed = |path: &Path, source| {
+        let path = path.to_owned();
+        vec![ManError { path, source }]
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    collect(command, &mut pages);
+    for (name, page) in &pages {
+        let path = folder.join(name);
+        let written = crate::text::whole_file::write_whole(&path, |out| out.write_all(page));
+        written.map_err(|error| failed(&path, error))?;
+    }
+    let pages = pages.len();
+    Ok(writeln!(out, "{pages} pages in {}", folder.display()))
+}
+
+/// The page of a command, and those of the commands below it.
+fn collect(command: Command, pages: &mut Vec<(String, Vec<u8>)>) {
+    for below in command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set())
+    {
+        collect(below.clone(), pages);
+    }
+    let name = command.get_display_name().unwrap_or("flitcast").to_owned();
+    pages.push((format!("{name}.1"), page(command, &name)));
+}
+
+fn page(command: Command, name: &str) -> Vec<u8> {
+    let help = command.get_after_help().map(ToString::to_string);
+    let version = env!("CARGO_PKG_VERSION");
+    // What stands behind the help has sections of its own here.
+    let man = Man::new(command.version(version).after_help(None::<&str>))
+        .title(name)
+        .source(format!("flitcast {version}"))
+        .manual("Flitcast");
+    let mut more = Roff::new();
+    more.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in EXIT_STATUS {
+        more.control("TP", []);
+        more.text([bold(*code)]);
+        more.text([roman(*meaning)]);
+    }
+    let examples = help.as_deref().and_then(|help| help.split("\n\n").next());
+    if let Some(examples) = examples.and_then(|text| text.strip_prefix("Examples:\n")) {
+        more.control("SH", ["EXAMPLES"]);
+        more.control("nf", []);
+        for line in examples.lines() {
+            more.text([roman(line.trim_start())]);
+        }
+        more.control("fi", []);
+    }
+    let mut page = Vec::new();
+    // Nothing that is written to a Vec fails.
+    let _ = man.render(&mut page);
+    let _ = more.to_writer(&mut page);
+    page
+}

@@ -1,0 +1,225 @@
+//! What `flitcast map` came to: a table for eyes, or JSON for programs.
+
+use comfy_table::{Table, presets};
+use flitcast_proto::wire::control::{End, Ran};
+use serde_json::{Value, json};
+
+use super::run::{Fate, Task};
+use super::{Map, Mapped};
+use crate::rounds::outcome::Outcome;
+use crate::text::figures::{lines, micros};
+use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
+use crate::text::words::shell_word;
+
+/// A line on stderr for each PE that failed, and how many.
+pub fn complaints(mapped: &Mapped) -> Vec<String> {
+    let mut out = Vec::new();
+    for task in &mapped.tasks {
+        if let Some(why) = task.failure() {
+            let mut line = format!("error: {}: {why}", task.pe);
+            if let Fate::Ran(Ran { last_lines, .. }) = &task.fate
+                && !last_lines.is_empty()
+            {
+                line.push_str(&format!("; its last words: {}", last_lines.join(" / ")));
+            }
+            out.push(line);
+        }
+    }
+    for (pe, why) in &mapped.left_behind {
+        out.push(format!("error: {pe}: {why}"));
+    }
+    let stories = mapped.stories.iter();
+    out.extend(
+        stories.filter_map(|story| story.note.as_ref().map(|note| format!("  retry: {note}"))),
+    );
+    out
+}
+
+/// The table and the summary under it.
+pub fn table(map: &Map, mapped: &Mapped) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let several = mapped.tasks.iter().any(|task| task.runs > 1);
+    let mut header = vec!["PE", "shard", "exit", "time", "results"];
+    if several {
+        header.insert(2, "runs");
+    }
+    table.set_header(header);
+    for pe in map.scatter.tree.pes().skip(1) {
+        let task = mapped.tasks.iter().find(|task| task.pe == pe);
+        let mut row = vec![pe.to_string()];
+        row.extend(cells(task));
+        if several {
+            row.insert(2, task.map_or("-".to_owned(), |task| task.runs.to_string()));
+        }
+        table.add_row(row);
+    }
+    heading(map, mapped) + &lines(table, 1) + &summary(map, mapped)
+}
+
+/// Shard, exit, time and results.
+fn cells(task: Option<&Task>) -> [String; 4] {
+    let none = || "-".to_owned();
+    let Some(task) = task else {
+        return [none(), none(), none(), none()];
+    };
+    let shard = Bytes(task.shard_bytes).to_string();
+    match &task.fate {
+        Fate::Waiting => [shard, none(), none(), none()],
+        Fate::Lost(_) => [shard, "lost".to_owned(), none(), none()],
+        Fate::Ran(ran) => {
+            let exit = match &ran.end {
+                End::Exited(code) => code.to_string(),
+                End::Signalled(signal) => format!("signal {signal}"),
+                End::Failed(_) => "failed".to_owned(),
+            };
+            let results = match task.is_done() {
+                true => Bytes(ran.wrote_bytes).to_string(),
+                false => none(),
+            };
+            [shard, exit, Nanos(ran.took_ns).to_string(), results]
+        }
+    }
+}
+
+/// On one line, and not much more than one.
+fn command(map: &Map) -> String {
+    const LONGEST: usize = 60;
+    let words = map.command().iter().map(|word| word.display().to_string());
+    let shown = words.map(shell_word).collect::<Vec<_>>().join(" ");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    match shown.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}..", &shown[..end]),
+        None => shown,
+    }
+}
+
+fn wrote(task: &Task) -> u64 {
+    match &task.fate {
+        Fate::Ran(ran) => ran.wrote_bytes,
+        _ => 0,
+    }
+}
+
+fn heading(map: &Map, mapped: &Mapped) -> String {
+    format!(
+        "map {}: {} on {} of {}\n\n",
+        map.scatter.tree_name,
+        command(map),
+        counted(mapped.tasks.len() as u64, "shard", "shards"),
+        Bytes(mapped.tasks.iter().map(|task| task.shard_bytes).sum()),
+    )
+}
+
+fn summary(map: &Map, mapped: &Mapped) -> String {
+    let mut out = format!("\n  scatter      {}\n", moved(Some(&mapped.scatter)));
+    let longest = mapped.tasks.iter().filter_map(|task| match &task.fate {
+        Fate::Ran(ran) => Some((ran.took_ns, task.pe)),
+        _ => None,
+    });
+    let longest = longest.max().map(|(_, pe)| format!(", longest at {pe}"));
+    let running = Nanos(mapped.running.as_nanos() as u64);
+    out.push_str(&format!(
+        "  run          {running}{}\n",
+        longest.unwrap_or_default()
+    ));
+    out.push_str(&format!(
+        "  gather       {}\n",
+        moved(mapped.gather.as_deref())
+    ));
+    for story in &mapped.stories {
+        out.push_str(&story.lines());
+    }
+    if let Some(told) = map.scatter.guard.told() {
+        out.push_str(&format!("  security     {told}\n"));
+    }
+    let there = |task: &&Task| task.is_done() && !mapped.left_behind.contains_key(&task.pe);
+    let there: Vec<&Task> = mapped.tasks.iter().filter(there).collect();
+    if there.is_empty() {
+        out.push_str("  results      none\n");
+        return out;
+    }
+    out.push_str(&format!(
+        "  results      {} of {}, {} of files, verified, in {}\n",
+        there.len(),
+        mapped.tasks.len(),
+        Bytes(there.iter().map(|task| wrote(task)).sum()),
+        map.output().display(),
+    ));
+    out
+}
+
+/// What a scatter or a gather took.
+fn moved(outcome: Option<&Outcome>) -> String {
+    match outcome.and_then(|outcome| Some((outcome.predicted_ns, outcome.measured?))) {
+        Some((predicted, measured)) => {
+            let (predicted, measured) = (Nanos(predicted), Nanos(measured.median));
+            format!("predicted {predicted}, measured {measured}")
+        }
+        None => "nothing to send".to_owned(),
+    }
+}
+
+/// One JSON object, as it is printed.
+pub fn json(map: &Map, mapped: &Mapped) -> String {
+    let words = map.command().iter().map(|word| word.display().to_string());
+    let words: Vec<String> = words.collect();
+    let there = |task: &Task| task.is_done() && !mapped.left_behind.contains_key(&task.pe);
+    let pes = map.scatter.tree.pes().skip(1).map(|pe| {
+        let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
+            return json!({ "pe": pe.0, "shard_bytes": null });
+        };
+        let ran = match &task.fate {
+            Fate::Ran(ran) => Some(ran),
+            _ => None,
+        };
+        let code = ran.and_then(|ran| match ran.end {
+            End::Exited(code) => Some(code),
+            _ => None,
+        });
+        let signal = ran.and_then(|ran| match ran.end {
+            End::Signalled(signal) => Some(signal),
+            _ => None,
+        });
+        json!({
+            "pe": pe.0,
+            "shard_bytes": task.shard_bytes,
+            "runs": task.runs,
+            "exit_status": code,
+            "signal": signal,
+            "error": task.failure().or_else(|| mapped.left_behind.get(&pe).cloned()),
+            "last_words": ran.map(|ran| &ran.last_lines),
+            "seconds": ran.map(|ran| ran.took_ns as f64 / 1e9),
+            "result_bytes": there(task).then(|| wrote(task)),
+        })
+    });
+    let undelivered = mapped.tasks.iter().filter(|task| !there(task));
+    let result = json!({
+        "operation": "map",
+        "command": words,
+        "tree": map.scatter.tree_name,
+        "security": map.scatter.guard.name(),
+        "pes": pes.collect::<Vec<_>>(),
+        "failed": undelivered.map(|task| task.pe.0).collect::<Vec<_>>(),
+        "scatter": moved_json(Some(&mapped.scatter)),
+        "run": { "seconds": mapped.running.as_secs_f64() },
+        "gather": moved_json(mapped.gather.as_deref()),
+        "output": map.output().display().to_string(),
+        "work": map.keeps_work().then(|| map.work.display().to_string()),
+    });
+    format!("{result:#}\n")
+}
+
+fn moved_json(outcome: Option<&Outcome>) -> Value {
+    let Some(outcome) = outcome else {
+        return Value::Null;
+    };
+    json!({
+        "bytes": outcome.bytes,
+        "messages": outcome.messages,
+        "predicted_us": micros(outcome.predicted_ns),
+        "measured_us": outcome.measured.map(|measured| micros(measured.median)),
+        "launch_us": micros(outcome.launching.as_nanos() as u64),
+    })
+}

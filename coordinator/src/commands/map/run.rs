@@ -1,0 +1,235 @@
+//! The command is run at every PE that has a shard, again where it fails and may be tried
+//! again, in a new process where a PE dies.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use flitcast_node::channel::ChannelError;
+use flitcast_node::lively::Lifeless;
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
+use tokio::time::Instant;
+
+use crate::job::request::Request;
+use crate::launch::cluster::{Cluster, Heard, LogArgs};
+use crate::observe::console::Console;
+use crate::rounds::run::{Ended, Interrupts, on_a_cluster};
+use crate::text::printable::printable;
+
+/// Between two looks whether all who are waited for still live: the death of each is heard
+/// of, and this is for what is not.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A PE's shard, and what came of it.
+#[derive(Debug)]
+pub struct Task {
+    /// Whose.
+    pub pe: PeId,
+    /// How long the shard is, as a message.
+    pub shard_bytes: u64,
+    /// How often the command was run.
+    pub runs: u32,
+    /// How it ended last.
+    pub fate: Fate,
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub enum Fate {
+    /// It was not run.
+    Waiting,
+    /// It ended.
+    Ran(Ran),
+    /// The PE could not run it to its end, or never had its shard; as it is said of the PE.
+    Lost(String),
+}
+
+impl Task {
+    /// One that has not been run.
+    pub fn new(pe: PeId, shard_bytes: u64) -> Task {
+        Task {
+            pe,
+            shard_bytes,
+            runs: 0,
+            fate: Fate::Waiting,
+        }
+    }
+
+    /// Whether it ended well.
+    pub fn is_done(&self) -> bool {
+        matches!(&self.fate, Fate::Ran(ran) if ran.end == End::Exited(0))
+    }
+
+    /// Whether it is to be run once more.
+    fn is_due(&self, retries: u32) -> bool {
+        !self.is_done() && self.runs <= retries
+    }
+
+    /// What went wrong, if something did; as it is said of the PE.
+    pub fn failure(&self) -> Option<String> {
+        match &self.fate {
+            _ if self.is_done() => None,
+            Fate::Waiting => Some("was not run".to_owned()),
+            Fate::Lost(why) => Some(why.clone()),
+            Fate::Ran(ran) => Some(match &ran.end {
+                End::Exited(code) => format!("the command ended with exit status {code}"),
+                End::Signalled(9) => "the command was killed by signal 9 (SIGKILL)".to_owned(),
+                End::Signalled(signal) => format!("the command was killed by signal {signal}"),
+                End::Failed(why) => why.clone(),
+            }),
+        }
+    }
+}
+
+/// Runs the command for all tasks, each as often as it may be; who is dead and cannot be
+/// started anew.
+///
+/// # Errors
+///
+/// What was half written could not be removed.
+pub async fn run(
+    request: &Request,
+    order: &Run,
+    tasks: &mut [Task],
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Ended<BTreeSet<PeId>>> {
+    let retries = request.retries;
+    let mut gone = BTreeSet::new();
+    loop {
+        let due: Vec<PeId> = due(tasks, retries).map(|task| task.pe).collect();
+        if due.is_empty() {
+            return Ok(Ended::Done(gone));
+        }
+        // Who joins is there, whether it has something to do or not.
+        let pes = match request.placement.is_joined() {
+            true => request.tree.pes().filter(|pe| !gone.contains(pe)).collect(),
+            false => due.clone(),
+        };
+        let done = async |cluster: &mut Cluster, console: &Console, _| {
+            work_off(cluster, console, order, tasks, retries).await;
+            Ok(())
+        };
+        match on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await? {
+            Ended::Interrupted => return Ok(Ended::Interrupted),
+            Ended::Done(()) => {}
+            Ended::Failed(failure) => {
+                let at_fault = |pe: &PeId| failure.culprits.contains(pe);
+                let all = !due.iter().any(at_fault);
+                for task in tasks.iter_mut().filter(|task| due.contains(&task.pe)) {
+                    if all || at_fault(&task.pe) {
+                        task.runs += 1;
+                        task.fate = Fate::Lost(failure.cause_of(task.pe).to_owned());
+                    }
+                }
+                gone.extend(failure.culprits.iter().filter(|pe| !due.contains(pe)));
+            }
+        }
+        if request.placement.is_joined() {
+            let lost = |task: &&Task| matches!(task.fate, Fate::Lost(_)) && !task.is_due(retries);
+            gone.extend(tasks.iter().filter(lost).map(|task| task.pe));
+        }
+    }
+}
+
+fn due(tasks: &mut [Task], retries: u32) -> impl Iterator<Item = &mut Task> {
+    tasks.iter_mut().filter(move |task| task.is_due(retries))
+}
+
+/// Has the PEs of a cluster run what is due, until each has ended or is dead.
+async fn work_off(
+    cluster: &mut Cluster,
+    console: &Console,
+    order: &Run,
+    tasks: &mut [Task],
+    retries: u32,
+) {
+    let mut running = BTreeSet::new();
+    for task in due(tasks, retries) {
+        task.runs += 1;
+        running.insert(task.pe);
+        cluster.say(task.pe, ToPe::Run(order.clone())).await;
+    }
+    console.begin("map".to_owned(), tasks.len() as u64);
+    let done = |tasks: &[Task]| tasks.iter().filter(|task| task.is_done()).count();
+    console.done(done(tasks), tasks.len());
+    while !running.is_empty() {
+        let Some((pe, heard)) = cluster.hear(Some(Instant::now() + LOOK)).await else {
+            running.retain(|&pe| {
+                let lives = cluster.is_alive(pe);
+                if !lives {
+                    set(tasks, pe, Fate::Lost("is gone".to_owned()));
+                }
+                lives
+            });
+            continue;
+        };
+        let fate = match heard {
+            Heard::Word(FromPe::Line(line)) => {
+                console.line(&format!("{pe}| {}", printable(line)));
+                continue;
+            }
+            Heard::Word(FromPe::Pong(_)) => continue,
+            Heard::Word(FromPe::Ran(ran)) => Fate::Ran(ran),
+            Heard::Word(FromPe::Fault { reason, .. }) => Fate::Lost(reason),
+            Heard::Word(other) => {
+                let said: String = format!("{other:?}").chars().take(100).collect();
+                Fate::Lost(format!("said {said} out of turn"))
+            }
+            Heard::Exited(exit, last_words) => Fate::Lost(match last_words.is_empty() {
+                true => exit.to_string(),
+                false => format!("{exit}; its last words: {}", last_words.join(" / ")),
+            }),
+            Heard::ChannelEnded(end) => match why_ended(cluster, pe, end) {
+                Some(why) => Fate::Lost(why),
+                // How its process ends is heard of next.
+                None => {
+                    cluster.give_up_on(pe);
+                    continue;
+                }
+            },
+        };
+        if !running.remove(&pe) {
+            continue;
+        }
+        if matches!(fate, Fate::Lost(_)) {
+            cluster.give_up_on(pe);
+        }
+        set(tasks, pe, fate);
+        let Some(task) = tasks.iter_mut().find(|task| task.pe == pe) else {
+            continue;
+        };
+        if let Some(why) = task.failure().filter(|_| task.is_due(retries)) {
+            let (again, of) = (task.runs, retries);
+            console.line(&printable(format!(
+                "{pe}: {why}; running it again ({again} of {of})"
+            )));
+            if cluster.is_alive(pe) {
+                task.runs += 1;
+                running.insert(pe);
+                cluster.say(pe, ToPe::Run(order.clone())).await;
+            }
+        }
+        console.done(done(tasks), tasks.len());
+    }
+}
+
+fn set(tasks: &mut [Task], pe: PeId, fate: Fate) {
+    if let Some(task) = tasks.iter_mut().find(|task| task.pe == pe) {
+        task.fate = fate;
+    }
+}
+
+/// Why the channel of a PE has ended, unless its process will tell that better.
+fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<String> {
+    let lifeless = match &end {
+        Some(ChannelError::Io(error)) => Lifeless::of(error),
+        _ => None,
+    };
+    match (lifeless, end) {
+        (Some(lifeless), _) => Some(format!("has been {lifeless}")),
+        _ if cluster.joined_from(pe).is_none() => None,
+        (None, Some(error)) => Some(format!("is gone: its channel broke: {error}")),
+        (None, None) => Some("is gone: its channel ended without a word".to_owned()),
+    }
+}

@@ -1,0 +1,14 @@
+//! A module for each command: its arguments, and what it does.
+
+pub mod bench;
+pub mod ca;
+pub mod calibrate;
+pub mod check;
+pub mod compare;
+pub mod leash;
+pub mod manual;
+pub mod map;
+pub mod node;
+pub mod plan;
+pub mod tree;
+pub mod view;

@@ -1,0 +1,352 @@
+//! `flitcast node`: one PE in a process of its own, started by a coordinator or joining one;
+//! and `flitcast health`. How a PE is played is the node crate's business.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use flitcast_node::allowed::Allowed;
+use flitcast_node::door::listen;
+use flitcast_node::health::{self, State};
+use flitcast_node::join::{Credentials, JoinConfig, join};
+use flitcast_node::limits;
+use flitcast_node::security::{Identity, Name, Security, SecurityError};
+use flitcast_node::{NodeConfig, Tally};
+use flitcast_proto::PeId;
+use flitcast_proto::wire::admission::Admission;
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_ADMISSION, frame_length};
+use thiserror::Error;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::observe::metrics::Metrics;
+use crate::options::args::{HealthArgs, NodeArgs};
+use crate::site::slurm::{self, Slurm, SlurmFault};
+use crate::text::units::{UnitError, parse_time};
+
+/// For a PE's disk to finish what it is doing when the PE is told to end.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+/// Without `--wait`: a person types the other command in that time.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// What is wrong with the command line of a PE that joins.
+#[derive(Debug, Error)]
+enum JoinFault {
+    #[error("say which PE to play: --pe I")]
+    NoPe,
+    #[error("--pe {0}: with --join slurm, SLURM_PROCID says which PE this is")]
+    TwoPes(u32),
+    #[error("--join slurm: {0}")]
+    Slurm(#[from] SlurmFault),
+    #[error(
+        "--join {0}: write HOST:PORT, as in the cluster file's coordinator, or slurm inside a job of Slurm"
+    )]
+    Address(String),
+    #[error("--wait: {0}")]
+    Wait(#[from] UnitError),
+    #[error(
+        "who joins must show who it is: --credentials DIR (`flitcast ca init` makes one), or else --insecure"
+    )]
+    Unguarded,
+    #[error(
+        "--commands: with --insecure, anybody who listens at {0} could run commands here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
+    )]
+    CommandsForAnybody(String),
+    #[error("--credentials: {0}")]
+    Credentials(#[from] SecurityError),
+    #[error("{0:#}")]
+    Unkept(anyhow::Error),
+}
+
+/// `flitcast node`.
+pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
+    let config = match args.join.clone() {
+        Some(at) => match understood(&args, at) {
+            Ok(config) => Some(config),
+            Err(faults) => return Ok(crate::refuse(&faults)),
+        },
+        None => None,
+    };
+    let metrics = match Metrics::listen(args.metrics) {
+        Ok(metrics) => metrics,
+        Err(fault) => return Ok(crate::refuse(&[fault])),
+    };
+    match config {
+        Some(config) => joined(config, args, metrics),
+        None => started(args, metrics),
+    }
+}
+
+/// `flitcast health`.
+pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
+    println!(
+        "{}",
+        crate::text::printable::printable(health::check(&args.file)?)
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `flitcast self-hash`.
+pub fn self_hash() -> anyhow::Result<ExitCode> {
+    let hash = crate::launch::ssh::own_hash().context("cannot read this program")?;
+    println!("{hash}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `flitcast self-serve`.
+pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
+    let unwanted = CancellationToken::new();
+    leashed(unwanted.clone());
+    playing()?.block_on(async {
+        tokio::select! {
+            served = crate::launch::ssh::serve(listen) => served.context("cannot hand this program out"),
+            () = unwanted.cancelled() => Ok(()),
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One thread does everything, so that a PE that answers pings is not stuck.
+fn playing() -> anyhow::Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+/// Is cancelled when one of these signals comes; of one that tells an orphan so, not before it
+/// had the time to do as the end of its channel tells it.
+fn cancelled_by(signals: &[SignalKind]) -> std::io::Result<CancellationToken> {
+    let shutdown = CancellationToken::new();
+    let parent = rustix::process::getppid();
+    for &kind in signals {
+        let mut signal = signal(kind)?;
+        let cancel = shutdown.clone();
+        tokio::spawn(async move {
+            signal.recv().await;
+            if rustix::process::getppid() != parent {
+                tokio::time::sleep(limits::ORPHANED).await;
+            }
+            cancel.cancel();
+        });
+    }
+    Ok(shutdown)
+}
+
+/// Cancels it some time after the signal that the parent has died, of which the end of the
+/// channel tells as well: that is to do its work, and may come behind the signal.
+fn cancel_for_orphan(shutdown: &CancellationToken) -> std::io::Result<()> {
+    let mut signal = signal(SignalKind::hangup())?;
+    let cancel = shutdown.clone();
+    tokio::spawn(async move {
+        signal.recv().await;
+        tokio::time::sleep(limits::ORPHANED).await;
+        cancel.cancel();
+    });
+    Ok(())
+}
+
+/// What makes this process one of a cluster: who starts it says it on standard input.
+fn admitted() -> anyhow::Result<Admission> {
+    let mut frame = Vec::new();
+    let input = std::io::stdin().lock();
+    anyhow::ensure!(
+        !input.is_terminal(),
+        "`flitcast node` is started by the other commands, or joins one with --join HOST:PORT"
+    );
+    input
+        .take(MAX_ADMISSION as u64 + 1)
+        .read_to_end(&mut frame)
+        .context("cannot read standard input")?;
+    Admission::parse(&frame).context("standard input does not admit this process to a cluster")
+}
+
+/// The same of a PE that is kept, whose standard input goes on.
+fn admitted_and_kept() -> anyhow::Result<Admission> {
+    let mut frame = vec![0; LENGTH_BYTES];
+    let mut input = io::stdin().lock();
+    let reading = "cannot read standard input";
+    input.read_exact(&mut frame).context(reading)?;
+    let (prefix, _) = frame.split_first_chunk().context(reading)?;
+    let length = frame_length(*prefix, MAX_ADMISSION)?;
+    frame.resize(LENGTH_BYTES + length, 0);
+    let body = &mut frame[LENGTH_BYTES..];
+    input.read_exact(body).context(reading)?;
+    Admission::parse(&frame).context("standard input does not admit this process to a cluster")
+}
+
+/// Cancels it when standard input ends: who keeps this process is gone, or wants it gone.
+fn leashed(shutdown: CancellationToken) {
+    // A thread of its own: a read of standard input cannot be called off.
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        shutdown.cancel();
+    });
+}
+
+/// Plays a PE that a coordinator has started.
+fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode> {
+    // If the launcher dies, even by SIGKILL, the end of its channel tells us; this
+    // tells us should that not come. Nobody else sends this signal, so it means just that.
+    let signal_at_death = Some(rustix::process::Signal::HUP);
+    rustix::process::set_parent_process_death_signal(signal_at_death).context("prctl")?;
+    let pe = PeId(args.pe.context("--pe is missing")?);
+    let coordinator = args.coordinator.context("--coordinator is missing")?;
+    let admission = admitted()?;
+    let identity = match (&args.credentials, &admission.credentials) {
+        (Some(folder), _) => Some(Identity::load(folder, Name::Pe(pe))?),
+        (None, Some(issued)) => Some(Identity::issued(issued, Name::Pe(pe))?),
+        (None, None) => None,
+    };
+    let security = identity.map_or(Security::Plain, Security::Tls);
+    let runtime = playing()?;
+    let result = runtime.block_on(async {
+        let shutdown = cancelled_by(&[SignalKind::terminate()])?;
+        cancel_for_orphan(&shutdown)?;
+        let address = args.listen.unwrap_or(([127, 0, 0, 1], 0).into());
+        let listener = listen(address);
+        let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+        let config = NodeConfig {
+            pe,
+            coordinator,
+            cluster: admission.cluster,
+            secret: admission.secret,
+            allowed: Allowed::started(pe, &security, coordinator),
+            security,
+            timeouts: args.timeouts.unwrap_or_default(),
+            tally: Tally::default(),
+        };
+        if let Some(metrics) = metrics {
+            metrics.tell_of_pe(pe, config.tally.clone());
+        }
+        anyhow::Ok(flitcast_node::run(config, listener, shutdown).await?)
+    });
+    runtime.shutdown_timeout(LAST_WRITES);
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+/// All that can be known to be wrong before anybody is called.
+fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>> {
+    let mut faults = Vec::new();
+    if args.commands && args.insecure {
+        faults.push(JoinFault::CommandsForAnybody(at.clone()));
+    }
+    let place = place(args.pe, &args.pes, at)
+        .map_err(|all| faults.extend(all))
+        .ok();
+    let wait = args.wait.as_deref().map(parse_time).transpose();
+    let wait = wait.map_err(|fault| faults.push(fault.into()));
+    let shown = match &place {
+        Some((pe, _)) => shown(args, *pe).map_err(|fault| faults.push(fault)).ok(),
+        None => {
+            let is_guarded = args.credentials.is_some() || args.insecure || args.kept;
+            faults.extend((!is_guarded).then_some(JoinFault::Unguarded));
+            None
+        }
+    };
+    match (place, wait, shown) {
+        (Some((pe, coordinator)), Ok(wait), Some(credentials)) if faults.is_empty() => {
+            Ok(JoinConfig {
+                pe,
+                coordinator,
+                listen: args.listen,
+                credentials,
+                wait: wait.map_or(WAIT, Duration::from_nanos),
+                stays: args.stay,
+                // Whose keeper it is may have it run what it could run itself.
+                commands: args.commands || args.kept,
+                tally: Tally::default(),
+            })
+        }
+        _ => Err(faults),
+    }
+}
+
+/// What who joins shows.
+fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
+    let admission = match args.kept {
+        true => Some(admitted_and_kept().map_err(JoinFault::Unkept)?),
+        false => None,
+    };
+    let issued = admission.as_ref().and_then(|it| it.credentials.as_ref());
+    let credentials = match (&args.credentials, issued) {
+        (Some(folder), _) => Credentials::Folder(folder.clone()),
+        (None, Some(issued)) => Credentials::Issued(Identity::issued(issued, Name::Pe(pe))?),
+        // Who keeps it has said so.
+        (None, None) if args.insecure || args.kept => Credentials::None,
+        (None, None) => return Err(JoinFault::Unguarded),
+    };
+    // What is wrong with it is told before anybody is called.
+    credentials.security(pe)?;
+    Ok(credentials)
+}
+
+/// Which PE is to be played, and where it joins.
+fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<JoinFault>> {
+    if let Some(slurm) = Slurm::asked(&at) {
+        let task = slurm.task(slurm::environment, pes);
+        let task = task.map_err(|all| all.into_iter().map(JoinFault::from).collect::<Vec<_>>());
+        return match (pe, task) {
+            (None, task) => task.map(|(pe, address)| (pe, address.to_string())),
+            (Some(pe), task) => {
+                let more = task.err().unwrap_or_default();
+                Err([JoinFault::TwoPes(pe)].into_iter().chain(more).collect())
+            }
+        };
+    }
+    let port = at.rsplit_once(':').map(|(host, port)| (host, port.parse()));
+    let is_place = matches!(port, Some((host, Ok(1u16..))) if !host.is_empty());
+    match (pe, is_place) {
+        (Some(pe), true) => Ok((PeId(pe), at)),
+        (pe, _) => {
+            let no_pe = pe.is_none().then_some(JoinFault::NoPe);
+            let no_place = || JoinFault::Address(at.chars().take(80).collect());
+            Err(no_pe
+                .into_iter()
+                .chain((!is_place).then(no_place))
+                .collect())
+        }
+    }
+}
+
+/// Plays a PE that joins whoever listens.
+fn joined(
+    config: JoinConfig,
+    args: NodeArgs,
+    metrics: Option<Metrics>,
+) -> anyhow::Result<ExitCode> {
+    let runtime = playing()?;
+    let result = runtime.block_on(async {
+        let shutdown = cancelled_by(&[SignalKind::terminate(), SignalKind::interrupt()])?;
+        if args.kept {
+            leashed(shutdown.clone());
+        }
+        if let Some(metrics) = metrics {
+            metrics.tell_of_pe(config.pe, config.tally.clone());
+        }
+        let state = State::default();
+        let telling = {
+            let state = state.clone();
+            async {
+                match args.health {
+                    Some(path) => {
+                        let shown = path.display().to_string();
+                        let told = health::tell(path, state).await;
+                        told.with_context(|| format!("cannot write --health {shown}"))
+                    }
+                    None => std::future::pending().await,
+                }
+            }
+        };
+        tokio::select! {
+            joined = join(config, state, shutdown) => Ok(joined?),
+            told = telling => told,
+        }
+    });
+    runtime.shutdown_timeout(LAST_WRITES);
+    result.map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,134 @@
+//! The command line of `flitcast plan` as it is typed.
+
+use std::str::FromStr;
+
+use clap::{Args, Subcommand, ValueEnum};
+use flitcast_proto::PeId;
+
+use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::tree::TreeArgs;
+
+/// Arguments of `flitcast plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// What to plan.
+    #[command(subcommand)]
+    pub operation: PlanOperation,
+}
+
+/// What to plan.
+#[derive(Debug, Subcommand)]
+pub enum PlanOperation {
+    /// Plan a scatter.
+    Scatter(PlanScatterArgs),
+    /// Plan a gather.
+    Gather(PlanGatherArgs),
+}
+
+/// Arguments of `flitcast plan scatter`.
+#[derive(Debug, Args)]
+pub struct PlanScatterArgs {
+    /// Arguments that both operations share.
+    #[command(flatten)]
+    pub plan: PlanRoundArgs,
+    /// In which order P0 sends: fdf (farthest destination first), nearest-first, or
+    /// given:5,4 (every nonnull message once).
+    #[arg(long, default_value = "fdf")]
+    pub order: Order,
+}
+
+/// Arguments of `flitcast plan gather`.
+#[derive(Debug, Args)]
+pub struct PlanGatherArgs {
+    /// Arguments that both operations share.
+    #[command(flatten)]
+    pub plan: PlanRoundArgs,
+    /// How to gather [default: shoulder-tap on a path, else certification].
+    #[arg(long, value_enum)]
+    pub algorithm: Option<GatherAlgorithm>,
+    /// How certification synchronises [default: pipelined].
+    #[arg(long, value_enum)]
+    pub sync: Option<SyncArg>,
+    /// How many ports a PE has; with multi, synchronisation runs in parallel.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
+}
+
+/// How many ports a PE has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Ports {
+    /// One to send and one to receive.
+    Single,
+    /// One for each neighbour.
+    Multi,
+}
+
+/// Arguments that both operations share.
+#[derive(Debug, Args)]
+pub struct PlanRoundArgs {
+    /// Who is connected to whom.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// L_1..L_n in flits: a list (0,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
+    /// halfnull:MEAN, uniform:LO..HI:SEED.
+    #[arg(long, value_name = "LENGTHS")]
+    pub lengths: String,
+    /// How the plan is printed on stdout.
+    #[arg(long, value_enum, default_value_t = PlanFormat::Table)]
+    pub format: PlanFormat,
+    /// Run one state machine per PE step by step as well, under all rules of the
+    /// model, and compare.
+    #[arg(long)]
+    pub simulate: bool,
+    /// Leave out the messages and control items: the figures of the whole only.
+    #[arg(long)]
+    pub summary: bool,
+}
+
+/// How a plan is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlanFormat {
+    /// The papers' figures: a row for each step, a column for each PE.
+    Table,
+    /// For programs.
+    Json,
+    /// The space-time diagram.
+    Svg,
+}
+
+/// In which order P0 scatters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Farthest destination first.
+    FarthestFirst,
+    /// Nearest destination first.
+    NearestFirst,
+    /// As given.
+    Given(Vec<PeId>),
+}
+
+impl FromStr for Order {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Order, String> {
+        match text {
+            "fdf" => return Ok(Order::FarthestFirst),
+            "nearest-first" => return Ok(Order::NearestFirst),
+            _ => {}
+        }
+        let list = text.strip_prefix("given:").ok_or_else(|| {
+            format!("`{text}` is no order: fdf, nearest-first, or given:5,4 with the PEs' indices")
+        })?;
+        let pe = |part: &str| {
+            let digits = part.trim().trim_start_matches(['P', 'p']);
+            let index = digits
+                .parse()
+                .map_err(|_| format!("`{part}` is no PE's index"))?;
+            Ok(PeId(index))
+        };
+        list.split(',')
+            .map(pe)
+            .collect::<Result<_, String>>()
+            .map(Order::Given)
+    }
+}

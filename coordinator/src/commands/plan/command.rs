@@ -1,0 +1,369 @@
+//! Understands a `flitcast plan`, makes the plan and prints it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Timing;
+use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::schedule::scatter::farthest_first;
+use flitcast_proto::sim;
+use flitcast_proto::{PeId, Tree};
+use thiserror::Error;
+
+use super::args::{
+    Order, PlanArgs, PlanFormat, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs,
+    Ports,
+};
+use super::{json, svg};
+use crate::job::request::{RequestError, gather_operation};
+use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::tree::SpanningArg;
+use crate::options::workload::{DealError, Lengths, LengthsError};
+use crate::site::topology::TopologyError;
+use crate::ways::baseline::Baseline;
+
+/// Cells of a table that somebody could still read, or page through.
+const MAX_CELLS: u64 = 2_000_000;
+/// Crossings that a simulation keeps, at some 100 bytes each and twice.
+const MAX_SIMULATED: u64 = 20_000_000;
+
+/// Something that is wrong with the command line of a plan.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// Something that could be wrong with a run as well.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The tree is none.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The lengths are none.
+    #[error("--lengths: {0}")]
+    Lengths(#[from] LengthsError),
+    /// The lengths do not fit the tree.
+    #[error("--lengths: {0}")]
+    Deal(#[from] DealError),
+    /// Bytes where flits are counted.
+    #[error("--lengths {0}: a plan counts flits: write plain numbers, without a unit")]
+    Unit(String),
+    /// An order that is not one of the nonnull messages.
+    #[error("--order: {0}")]
+    Order(String),
+    /// `--ports multi` with something that it does not belong to.
+    #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
+    Ports(&'static str),
+    /// A simulation that does not fit into memory.
+    #[error(
+        "--simulate: {items} crossings of edges are too many to keep, at most {MAX_SIMULATED} are"
+    )]
+    TooLong {
+        /// How many.
+        items: u64,
+    },
+    /// A rule of the model was broken: a bug of ours.
+    #[error("--simulate: {0}")]
+    Simulation(#[from] sim::Fault),
+    /// The machines did something else than was planned: a bug of ours.
+    #[error("--simulate: the state machines did not do what was planned; please report this")]
+    Differs,
+    /// What users know has no schedule.
+    #[error("--algorithm {0} has no schedule to plan: see `flitcast compare`")]
+    Baseline(&'static str),
+    /// A drawing that nobody could see anything in.
+    #[error(
+        "a drawing of {pes} PEs shows nothing, at most {} do: use --summary or --format json",
+        svg::MAX_PES
+    )]
+    TooLargeToDraw {
+        /// How many.
+        pes: usize,
+    },
+    /// A table that nobody could read.
+    #[error(
+        "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
+    )]
+    TooLarge {
+        /// How many.
+        cells: u64,
+    },
+}
+
+/// A plan, and how to speak of it.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The order in which P0 scatters.
+    order: Vec<PeId>,
+    /// L_i by PE index; `[0]` is 0.
+    pub flits: Vec<u64>,
+    /// The tree as it was named.
+    pub tree_name: String,
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// How certification synchronises.
+    pub sync: Option<&'static str>,
+    /// With `--ports multi`: what single ports would take.
+    pub single_port_steps: Option<u64>,
+}
+
+/// Plans and prints; all that is wrong with the command line, if something is.
+pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    let (planned, args) = match args.operation {
+        PlanOperation::Scatter(args) => (scatter(&args)?, args.plan),
+        PlanOperation::Gather(args) => (gather(&args)?, args.plan),
+    };
+    let simulated = match args.simulate {
+        true => {
+            simulate(&planned).map_err(|fault| vec![fault])?;
+            "  simulated    step by step, every item as planned\n"
+        }
+        false => "",
+    };
+    let summary = || summary_of(&planned) + simulated;
+    Ok(match (args.format, args.summary) {
+        (PlanFormat::Json, _) => json::write(&planned, args.summary, out),
+        (PlanFormat::Svg, _) => {
+            let pes = planned.plan.tree.len();
+            if pes > svg::MAX_PES {
+                return Err(vec![PlanError::TooLargeToDraw { pes }]);
+            }
+            let drawing = svg::svg(&planned.plan, &title(&planned));
+            out.write_all(drawing.as_bytes())
+        }
+        (PlanFormat::Table, true) => out.write_all(summary().as_bytes()),
+        (PlanFormat::Table, false) => {
+            let table = table(&planned.plan).map_err(|fault| vec![fault])?;
+            out.write_all(format!("{table}\n{}", summary()).as_bytes())
+        }
+    })
+}
+
+fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
+    let Asked { name, tree, flits } = Asked::of(&args.plan, SpanningArg::Bfs)?;
+    let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
+    Ok(Planned {
+        plan: plan_scatter(&tree, &flits, &order),
+        order,
+        flits,
+        tree_name: name,
+        algorithm,
+        sync: None,
+        single_port_steps: None,
+    })
+}
+
+fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
+    // With single ports a node of many children costs time while it synchronises.
+    let spanning = match args.ports {
+        Ports::Single => SpanningArg::Broadcast,
+        Ports::Multi => SpanningArg::Bfs,
+    };
+    let Asked { name, tree, flits } = Asked::of(&args.plan, spanning)?;
+    let operation = match args.ports {
+        Ports::Single => {
+            gather_operation(&tree, &name, args.algorithm, args.sync).map_err(PlanError::from)
+        }
+        Ports::Multi => multi_port(args.algorithm, args.sync),
+    };
+    let operation = operation.map_err(|fault| vec![fault])?;
+    if let Some(baseline) = args.algorithm.and_then(Baseline::of_gather) {
+        return Err(vec![PlanError::Baseline(baseline.name())]);
+    }
+    let single_port = Operation::Certification(Sync::Pipelined);
+    let single_port_steps =
+        (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);
+    let (algorithm, sync) = crate::options::names::algorithm_name(operation);
+    Ok(Planned {
+        plan: plan(&tree, operation, &flits),
+        order: Vec::new(),
+        flits,
+        tree_name: name,
+        algorithm,
+        sync,
+        single_port_steps,
+    })
+}
+
+/// Runs the state machines and compares, item by item.
+fn simulate(planned: &Planned) -> Result<(), PlanError> {
+    let plan = &planned.plan;
+    let items = plan.crossing_count();
+    if items > MAX_SIMULATED {
+        return Err(PlanError::TooLong { items });
+    }
+    let (operation, flits) = (plan.operation, &planned.flits);
+    let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
+    if operation.is_scatter() {
+        let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
+        briefs[0]
+            .sends
+            .sort_by_key(|message| place.get(&message.destination));
+    }
+    let run = sim::run_briefs(&plan.tree, briefs)?;
+    let mut crossings = run.crossings;
+    crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
+    match crossings == plan.crossings() {
+        true => Ok(()),
+        false => Err(PlanError::Differs),
+    }
+}
+
+fn table(plan: &Plan) -> Result<String, PlanError> {
+    let pes = plan.tree.len();
+    let cells = plan.time_steps.saturating_mul(pes as u64);
+    let cells = cells.max(plan.crossing_count());
+    match cells > MAX_CELLS {
+        true => Err(PlanError::TooLarge { cells }),
+        false => Ok(flitcast_proto::trace::table(&plan.crossings(), pes)),
+    }
+}
+
+/// The tree and the lengths that are asked for.
+struct Asked {
+    name: String,
+    tree: Arc<Tree>,
+    flits: Vec<u64>,
+}
+
+impl Asked {
+    /// What is wrong with both, at once, if something is.
+    fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<Asked, Vec<PlanError>> {
+        let lengths = lengths_in_flits(&args.lengths);
+        let (topology, lengths) = match (args.tree.topology(spanning), lengths) {
+            (Ok(topology), Ok(lengths)) => (topology, lengths),
+            (topology, lengths) => {
+                let faults = topology.err().unwrap_or_default().into_iter();
+                return Err(faults.map(PlanError::from).chain(lengths.err()).collect());
+            }
+        };
+        let tree = Arc::new(topology.tree);
+        let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault])?;
+        Ok(Asked {
+            name: topology.name,
+            tree,
+            flits,
+        })
+    }
+}
+
+/// L_i by PE index; `[0]` is 0.
+pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, PlanError> {
+    let dealt = lengths.deal(tree.len() - 1)?;
+    Ok(std::iter::once(0).chain(dealt).collect())
+}
+
+/// Lengths in flits: plain numbers.
+pub fn lengths_in_flits(text: &str) -> Result<Lengths, PlanError> {
+    let amounts = text.split_once(':').map_or(text, |(_, amounts)| amounts);
+    let lengths = text.parse::<Lengths>()?;
+    match amounts.contains(|c: char| c.is_alphabetic()) {
+        true => Err(PlanError::Unit(text.to_owned())),
+        false => Ok(lengths),
+    }
+}
+
+fn order_of(
+    tree: &Tree,
+    flits: &[u64],
+    order: &Order,
+) -> Result<(Vec<PeId>, &'static str), PlanError> {
+    let farthest = farthest_first(tree, flits);
+    match order {
+        Order::FarthestFirst => Ok((farthest, "fdf")),
+        Order::NearestFirst => {
+            let mut nearest = farthest;
+            nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
+            Ok((nearest, "nearest-first"))
+        }
+        Order::Given(given) => {
+            let mut faults = Vec::new();
+            let mut left: BTreeSet<PeId> = farthest.into_iter().collect();
+            for &pe in given {
+                if !tree.contains(pe) || pe == PeId::ROOT {
+                    faults.push(format!("{pe} is no PE with a message in this tree"));
+                } else if flits[pe.index()] == 0 {
+                    faults.push(format!("the message of {pe} is null"));
+                } else if !left.remove(&pe) {
+                    faults.push(format!("{pe} stands there twice"));
+                }
+            }
+            faults.extend(left.iter().map(|pe| format!("{pe} is missing")));
+            match faults.is_empty() {
+                true => Ok((given.clone(), "given")),
+                false => Err(PlanError::Order(faults.join("; "))),
+            }
+        }
+    }
+}
+
+fn multi_port(
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, PlanError> {
+    match (algorithm, sync) {
+        (Some(GatherAlgorithm::ShoulderTap), _) => {
+            Err(PlanError::Ports("--algorithm shoulder-tap"))
+        }
+        (_, Some(_)) => Err(PlanError::Ports("--sync")),
+        _ => Ok(Operation::Certification(Sync::Parallel)),
+    }
+}
+
+/// "gather on path:6 by certification, serial".
+fn title(planned: &Planned) -> String {
+    let Planned {
+        plan,
+        tree_name,
+        algorithm,
+        sync,
+        ..
+    } = planned;
+    let operation = crate::options::names::operation_name(plan.operation);
+    let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
+    format!("{operation} on {tree_name} by {algorithm}{sync}")
+}
+
+fn summary_of(planned: &Planned) -> String {
+    let plan = &planned.plan;
+    let total: u64 = planned.flits.iter().sum();
+    let over = match plan.lower_bound_steps {
+        0 => String::new(),
+        bound => format!(" ({:.3} times it)", plan.time_steps as f64 / bound as f64),
+    };
+    let by_the_paper = match plan.operation.is_scatter() && plan.time_steps > 0 {
+        true => format!(
+            " ({} by the paper's count, which begins at step 0)",
+            plan.time_steps + 1
+        ),
+        false => String::new(),
+    };
+    let mut out = format!(
+        "{}\n  PEs          {}, depth {}\n  messages     {} nonnull, {total} flits together\n  time         {} steps{by_the_paper}\n  lower bound  {} steps{over}\n",
+        title(planned),
+        plan.tree.len(),
+        plan.tree
+            .pes()
+            .map(|pe| plan.tree.depth(pe))
+            .max()
+            .unwrap_or(0),
+        plan.messages.len(),
+        plan.time_steps,
+        plan.lower_bound_steps,
+    );
+    if let Some(last) = plan.control.last() {
+        let items = plan.control.len();
+        out.push_str(&format!(
+            "  control      {items} items, the last in step {}\n",
+            last.step
+        ));
+    }
+    if let Some(single) = planned.single_port_steps {
+        let gain = single.saturating_sub(plan.time_steps);
+        out.push_str(&format!(
+            "  many ports   {gain} steps less than {single} with single ports, pipelined\n"
+        ));
+    }
+    out
+}

@@ -1,0 +1,100 @@
+//! A tree for other programs: our own tree file, Graphviz, JSON.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use crate::options::link_spec::LinkSpec;
+use crate::site::topology::Topology;
+
+use super::Figures;
+
+/// Parents on a line of the tree file.
+const PARENTS_A_LINE: usize = 16;
+
+/// The tree file that `--tree file:` reads.
+pub fn toml(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "# {}", one_line(&topology.name))?;
+    if let Some(nodes) = topology.nodes.as_ref().filter(|nodes| nodes[0] != 0) {
+        writeln!(
+            out,
+            "# P0 stands on node {}, the other PEs on the other nodes in order.",
+            nodes[0]
+        )?;
+    }
+    let tree = &topology.tree;
+    write!(out, "root = 0\nparents = [")?;
+    let parents = tree.pes().filter_map(|pe| tree.parent(pe));
+    for (i, parent) in parents.enumerate() {
+        let between = match i % PARENTS_A_LINE {
+            0 => "\n  ",
+            _ => " ",
+        };
+        write!(out, "{between}{},", parent.0)?;
+    }
+    writeln!(out, "\n]")?;
+    for (child, link) in &topology.links {
+        writeln!(out, "[[edges]]\nchild = {}", child.0)?;
+        for (direction, link) in [("down", link.down), ("up", link.up)] {
+            writeln!(out, "{direction} = {{ {} }}", link_keys(link))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a tree file says of a direction.
+fn link_keys(link: LinkSpec) -> String {
+    let rate = match link.rate {
+        Some(rate) => format!("rate = \"{rate}\""),
+        None => "rate = \"unlimited\"".to_owned(),
+    };
+    match link.latency {
+        Some(latency) => format!("{rate}, latency = \"{latency}\""),
+        None => rate,
+    }
+}
+
+/// A Graphviz graph.
+pub fn dot(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    let tree = &topology.tree;
+    let name = one_line(&topology.name);
+    let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+    writeln!(out, "graph \"{name}\" {{\n  node [shape=circle];")?;
+    for pe in tree.pes() {
+        match topology.node_if_told_apart(pe) {
+            Some(node) => writeln!(out, "  {} [label=\"{pe}\\nnode {node}\"];", pe.0)?,
+            None => writeln!(out, "  {} [label=\"{pe}\"];", pe.0)?,
+        }
+    }
+    for pe in tree.pes() {
+        for child in tree.children(pe) {
+            writeln!(out, "  {} -- {};", pe.0, child.0)?;
+        }
+    }
+    writeln!(out, "}}")
+}
+
+/// One JSON object on one line.
+pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    let Topology {
+        name, tree, nodes, ..
+    } = topology;
+    let figures = Figures::of(tree);
+    let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
+    let object = json!({
+        "name": name,
+        "pes": tree.len(),
+        "parents": parents.collect::<Vec<_>>(),
+        "depth": figures.depth,
+        "max_degree": figures.max_degree(),
+        "leaves": figures.leaves(),
+        "broadcast_steps": figures.broadcast_steps,
+        "nodes": nodes,
+    });
+    writeln!(out, "{object}")
+}
+
+/// A name may hold a path, and a path anything.
+fn one_line(name: &str) -> String {
+    name.replace(char::is_control, " ")
+}

@@ -1,0 +1,119 @@
+//! A tree for terminals: a drawing with box characters, and the figures.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+
+use crate::site::topology::Topology;
+use crate::text::printable::printable;
+
+use super::Figures;
+
+/// PEs of a drawing that fits into a few screens.
+const MAX_DRAWN: usize = 200;
+/// Numbers of children that the line about them names; the rest are counted together.
+const MAX_NAMED: usize = 8;
+
+/// Prints the drawing, if it is not too large, and the figures.
+pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n", topology.name)?;
+    tree(topology, out)
+}
+
+/// The same without the name.
+pub fn tree(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    let pes = topology.tree.len();
+    match pes <= MAX_DRAWN {
+        true => draw(topology, out)?,
+        false => writeln!(
+            out,
+            "  ({pes} PEs are not drawn; --format dot or json has them)"
+        )?,
+    }
+    writeln!(out)?;
+    summary(topology, out)
+}
+
+/// Each PE on a line, below its parent; of a cluster with its name and address, in columns.
+fn draw(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    let drawn = branches(|pe| topology.tree.children(pe));
+    let names = |pe: PeId| {
+        let place = &topology.placement.as_ref()?.places[pe.index()];
+        Some((printable(place.name.as_deref()?), place.address))
+    };
+    let width = |text: &str| text.chars().count();
+    let left = drawn.iter().map(|(pe, before)| {
+        let name = names(*pe).map(|(name, _)| format!(" {name}"));
+        format!("{before}{pe}{}", name.unwrap_or_default())
+    });
+    let left: Vec<String> = left.collect();
+    let widest = left.iter().map(|text| width(text)).max().unwrap_or(0);
+    for ((pe, _), left) in drawn.iter().zip(&left) {
+        match (names(*pe), topology.node_if_told_apart(*pe)) {
+            (Some((_, address)), _) => {
+                let gap = " ".repeat(widest - width(left));
+                writeln!(out, "{left}{gap}  {address}")?;
+            }
+            (None, Some(node)) => writeln!(out, "{left} (node {node})")?,
+            (None, None) => writeln!(out, "{left}")?,
+        }
+    }
+    Ok(())
+}
+
+/// Each PE, in the order of the drawing, and what is drawn before it.
+pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)> {
+    let mut drawn = Vec::new();
+    // PEs to draw, the next one last, and what stands before their children.
+    let mut waiting: Vec<(PeId, String, &str)> = vec![(PeId::ROOT, "  ".to_owned(), "")];
+    while let Some((pe, before, branch)) = waiting.pop() {
+        drawn.push((pe, format!("{before}{branch}")));
+        let below = match branch {
+            "" => before,
+            "├─ " => before + "│  ",
+            _ => before + "   ",
+        };
+        for (i, &child) in children(pe).iter().rev().enumerate() {
+            let branch = if i == 0 { "└─ " } else { "├─ " };
+            waiting.push((child, below.clone(), branch));
+        }
+    }
+    drawn
+}
+
+fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+    let figures = Figures::of(&topology.tree);
+    let pes = topology.tree.len();
+    let leaves = match figures.leaves() {
+        1 => "1 leaf".to_owned(),
+        n => format!("{n} leaves"),
+    };
+    writeln!(out, "  PEs         {pes}, {leaves}")?;
+    writeln!(out, "  depth       {}", figures.depth)?;
+    write!(out, "  children    at most {}", figures.max_degree())?;
+    let by_children = figures.pes_by_children.iter().enumerate();
+    let mut some = by_children.filter(|(_, pes)| **pes > 0);
+    for (i, (children, pes)) in some.by_ref().take(MAX_NAMED).enumerate() {
+        match i {
+            // Every tree has leaves.
+            0 => write!(out, " (none: {}", counted(*pes))?,
+            _ => write!(out, ", {children}: {pes}")?,
+        }
+    }
+    let more: usize = some.map(|(_, pes)| pes).sum();
+    if more > 0 {
+        write!(out, ", more: {more}")?;
+    }
+    writeln!(out, ")")?;
+    let steps = figures.broadcast_steps;
+    write!(out, "  broadcast   B = {steps}")?;
+    match topology.broadcast_bound {
+        Some(bound) if bound == steps => writeln!(out, ", which no tree of this network beats"),
+        Some(bound) => writeln!(out, "; no tree of this network has less than {bound}"),
+        None => writeln!(out),
+    }
+}
+
+fn counted(pes: usize) -> String {
+    format!("{pes} {}", if pes == 1 { "PE" } else { "PEs" })
+}

@@ -1,0 +1,297 @@
+//! A picture of a running command as lines of text, and how they are put on a terminal.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use flitcast_proto::PeId;
+
+use crate::commands::tree::branches;
+use crate::observe::live::picture::{PePicture, Picture};
+use crate::text::printable::printable;
+use crate::text::units::{Bytes, Nanos, Rate};
+
+/// Lines ahead of the PEs' own: what is done, how far it is, an empty one, the headings.
+const HEAD: usize = 5;
+/// Characters of a progress bar.
+const BAR: u64 = 30;
+
+/// What it is, in a few words.
+pub fn name(picture: &Picture) -> String {
+    let Picture {
+        operation, cluster, ..
+    } = picture;
+    format!("{} {}", printable(operation), printable(cluster))
+}
+
+/// The picture, in so many lines at most if that is said. Of the PEs that do not fit, those
+/// are left out of which there is the least to say.
+pub fn lines(picture: &Picture, most: Option<usize>) -> Vec<String> {
+    let mut lines = head(picture);
+    let all = picture.pes.len();
+    let room = most.map_or(all, |most| most.saturating_sub(HEAD));
+    let chosen: Vec<(PeId, String)> = match all <= room {
+        true => drawn(picture),
+        // A line says how many there are besides.
+        false => notable(picture, room.saturating_sub(1)),
+    };
+    lines.extend(table(picture, &chosen));
+    match all - chosen.len().min(all) {
+        0 => {}
+        more => lines.push(format!("  and {more} more")),
+    }
+    lines
+}
+
+fn head(picture: &Picture) -> Vec<String> {
+    let Picture {
+        algorithm,
+        pid,
+        round,
+        rounds,
+        moved_bytes,
+        bytes,
+        ..
+    } = picture;
+    let title = format!(
+        "{}: {} PEs, {}; process {pid}",
+        name(picture),
+        picture.pes.len(),
+        printable(algorithm)
+    );
+    let (Some(elapsed), Some(predicted)) = (picture.elapsed_ns, picture.predicted_ns) else {
+        return vec![title, printable(&picture.doing), String::new()];
+    };
+    let share = |whole: u64| match bytes {
+        0 => 0,
+        bytes => {
+            (u128::from(whole) * u128::from(*moved_bytes.min(bytes)) / u128::from(*bytes)) as u64
+        }
+    };
+    let done = "=".repeat(share(BAR) as usize);
+    let bar = format!("[{done:<width$}]", width = BAR as usize);
+    let moved = format!("{} of {}", Bytes(*moved_bytes), Bytes(*bytes));
+    let left = picture.left_ns.unwrap_or(0);
+    let whole = Nanos(elapsed + left);
+    vec![
+        title,
+        format!(
+            "round {round} of {rounds}  {bar} {:>3} %  {moved}",
+            share(100)
+        ),
+        format!(
+            "{} so far; predicted {}, now expected to take {whole}",
+            Nanos(elapsed),
+            Nanos(predicted)
+        ),
+        String::new(),
+    ]
+}
+
+/// All PEs in the order of the tree, with its branches.
+fn drawn(picture: &Picture) -> Vec<(PeId, String)> {
+    let mut children: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
+    for pe in &picture.pes {
+        if let (Some(parent), true) = (pe.parent, pe.pe > 0) {
+            children.entry(PeId(parent)).or_default().push(PeId(pe.pe));
+        }
+    }
+    branches(|pe| children.get(&pe).map_or(&[], Vec::as_slice))
+}
+
+/// So many of the PEs as are most worth a line, in the order of the tree.
+fn notable(picture: &Picture, most: usize) -> Vec<(PeId, String)> {
+    let mut ranked: Vec<&PePicture> = picture.pes.iter().collect();
+    ranked.sort_by_key(|pe| std::cmp::Reverse(worth(pe)));
+    let chosen: Vec<u32> = ranked.iter().take(most).map(|pe| pe.pe).collect();
+    let mut drawn = drawn(picture);
+    drawn.retain(|(pe, _)| chosen.contains(&pe.0));
+    // Without all of them, the branches would lead nowhere.
+    let plain = |(pe, before): (PeId, String)| (pe, before.replace(['├', '└', '│', '─'], " "));
+    drawn.into_iter().map(plain).collect()
+}
+
+/// P0 is always shown; then those that are not heard, those over whose edge most goes, and
+/// those whose messages lag most.
+fn worth(pe: &PePicture) -> (bool, bool, u64, u64) {
+    let rate = pe.edge.map_or(0, |edge| {
+        edge.down_bytes_per_s.unwrap_or(0) + edge.up_bytes_per_s.unwrap_or(0)
+    });
+    let lacking = pe.bytes.saturating_sub(pe.moved_bytes);
+    let is_silent = pe.state.starts_with("silent");
+    (pe.pe == 0, is_silent, rate, lacking)
+}
+
+fn table(picture: &Picture, chosen: &[(PeId, String)]) -> Vec<String> {
+    let by_id: BTreeMap<u32, &PePicture> = picture.pes.iter().map(|pe| (pe.pe, pe)).collect();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "PE", "host", "state", "message", "moved", "down", "up", "buffered", "memory",
+    ]);
+    for (id, before) in chosen {
+        let Some(pe) = by_id.get(&id.0) else { continue };
+        let moved = match pe.bytes {
+            0 => "-".to_owned(),
+            bytes => {
+                let moved = u128::from(pe.moved_bytes.min(bytes));
+                format!("{} %", moved * 100 / u128::from(bytes))
+            }
+        };
+        let rate = |bytes: Option<u64>| match bytes {
+            Some(bytes) => {
+                let nanos = 1_000_000_000;
+                Rate { bytes, nanos }.to_string()
+            }
+            None => "-".to_owned(),
+        };
+        table.add_row([
+            format!("{}{id}", before.strip_prefix("  ").unwrap_or(before)),
+            printable(pe.name.as_deref().unwrap_or(&pe.address)),
+            printable(&pe.state),
+            Bytes(pe.bytes).to_string(),
+            moved,
+            rate(pe.edge.and_then(|edge| edge.down_bytes_per_s)),
+            rate(pe.edge.and_then(|edge| edge.up_bytes_per_s)),
+            pe.buffered_flits.to_string(),
+            match pe.resident_bytes {
+                0 => "-".to_owned(),
+                bytes => Bytes(bytes).to_string(),
+            },
+        ]);
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if i >= 3 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let text = table.to_string();
+    let lines = text.lines().map(|line| format!("  {}", line.trim_end()));
+    lines.collect()
+}
+
+/// What stands on the terminal.
+#[derive(Debug, Default)]
+pub struct Screen {
+    /// How many lines of it are ours.
+    lines: usize,
+}
+
+impl Screen {
+    /// Shows these lines in the place of the ones before. What is cut off here leaves a
+    /// terminal as it was: all of it is written at once, and nothing is changed for longer.
+    pub fn show(&mut self, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
+        let mut text = String::new();
+        if self.lines > 0 {
+            text.push_str(&format!("\x1b[{}A", self.lines));
+        }
+        // A line that is too long is cut, and not continued on the next one.
+        text.push_str("\r\x1b[?7l");
+        for line in lines {
+            text.push_str(line);
+            text.push_str("\x1b[K\n");
+        }
+        text.push_str("\x1b[J\x1b[?7h");
+        self.lines = lines.len();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::live::picture::EdgePicture;
+
+    /// A round of so many PEs on a path; P2 is the busiest.
+    fn picture(pes: u32) -> Picture {
+        let pe = |pe: u32| PePicture {
+            pe,
+            parent: pe.checked_sub(1),
+            address: "127.0.0.1".to_owned(),
+            state: "waiting".to_owned(),
+            bytes: 1 << 20,
+            moved_bytes: 1 << 18,
+            edge: (pe > 0).then_some(EdgePicture {
+                down_bytes_per_s: Some(if pe == 2 { 2_100_000 } else { 1000 }),
+                ..EdgePicture::default()
+            }),
+            resident_bytes: 8 << 20,
+            ..PePicture::default()
+        };
+        Picture {
+            pid: 77,
+            operation: "scatter".to_owned(),
+            algorithm: "fdf".to_owned(),
+            cluster: "path".to_owned(),
+            phase: "round".to_owned(),
+            round: 2,
+            rounds: 3,
+            moved_bytes: 1 << 20,
+            bytes: 3 << 20,
+            elapsed_ns: Some(1_500_000_000),
+            predicted_ns: Some(4_000_000_000),
+            left_ns: Some(3_000_000_000),
+            pes: (0..pes).map(pe).collect(),
+            ..Picture::default()
+        }
+    }
+
+    #[test]
+    fn a_round_is_shown_with_its_tree() {
+        let lines = lines(&picture(3), None);
+        let expected = [
+            "scatter path: 3 PEs, fdf; process 77",
+            "round 2 of 3  [==========                    ]  33 %  1 MiB of 3 MiB",
+            "1.50 s so far; predicted 4.00 s, now expected to take 4.50 s",
+            "",
+        ];
+        assert_eq!(lines[..4], expected);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rows: Vec<String> = lines[4..].iter().map(|line| words(line)).collect();
+        let expected = [
+            "PE host state message moved down up buffered memory",
+            "P0 127.0.0.1 waiting 1 MiB 25 % - - 0 8 MiB",
+            "└─ P1 127.0.0.1 waiting 1 MiB 25 % 1.00 kB/s - 0 8 MiB",
+            "└─ P2 127.0.0.1 waiting 1 MiB 25 % 2.10 MB/s - 0 8 MiB",
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn a_small_terminal_shows_p0_and_who_is_busiest() {
+        for most in 8..40 {
+            let lines = lines(&picture(1000), Some(most));
+            assert_eq!(lines.len(), most, "{lines:#?}");
+            let shown = |pe: &str| lines.iter().any(|line| line.contains(pe));
+            assert!(shown(" P0 ") && shown(" P2 "), "{lines:#?}");
+            let more = format!("and {} more", 1000 - (most - HEAD - 1));
+            assert!(lines[most - 1].contains(&more), "{lines:#?}");
+        }
+    }
+
+    #[test]
+    fn pictures_take_the_place_of_each_other() {
+        let mut screen = Screen::default();
+        let mut shown = Vec::new();
+        let lines = ["a".to_owned(), "b".to_owned()];
+        screen.show(&lines, &mut shown).unwrap();
+        screen.show(&lines[..1], &mut shown).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        let expected = "\r\x1b[?7la\x1b[K\nb\x1b[K\n\x1b[J\x1b[?7h\
+                        \x1b[2A\r\x1b[?7la\x1b[K\n\x1b[J\x1b[?7h";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_name_cannot_speak_to_the_terminal() {
+        let mut hostile = picture(2);
+        hostile.cluster = "\x1b[2J".to_owned();
+        hostile.pes[1].name = Some("a\x1b]0;b\x07".to_owned());
+        hostile.pes[1].state = "\x1b[31m".to_owned();
+        for line in lines(&hostile, None) {
+            assert!(!line.contains('\x1b') && !line.contains('\x07'), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `flitcast watch`: shows a command that runs in another process of the same user, by the
+//! file that it writes (`live`). How a picture looks in a terminal is `draw`'s business.
+
+mod draw;
+mod find;
+
+use std::io::{self, IsTerminal as _, Write};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::options::args::OutputFormat;
+use crate::text::units::{UnitError, parse_time};
+use draw::Screen;
+use find::{Found, NotFound};
+
+/// From one look at the file to the next: it is written as often.
+const EVERY: Duration = Duration::from_millis(500);
+/// The same until there is one.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Arguments of `flitcast watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// The process of the command [default: the only one that runs].
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Show it once and end, as when the output is no terminal.
+    #[arg(long)]
+    pub once: bool,
+    /// How long to wait until there is a command to watch.
+    #[arg(long, value_name = "TIME")]
+    pub wait: Option<String>,
+    /// How it is shown: json prints the picture on a line, twice a second.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub format: OutputFormat,
+}
+
+/// Why nothing is shown.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error("--wait: {0}")]
+    Wait(#[from] UnitError),
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+}
+
+/// Shows a command until it ends.
+///
+/// # Errors
+///
+/// There is none, or the pictures cannot be printed.
+pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<WatchError>> {
+    let wait = args.wait.as_deref().map(parse_time).transpose();
+    let wait = wait.map_err(|error| vec![error.into()])?.unwrap_or(0);
+    let found = find(args.pid, Duration::from_nanos(wait)).map_err(|error| vec![error.into()])?;
+    Ok(match args.format {
+        OutputFormat::Json => json(&found, args.once, out),
+        OutputFormat::Table => table(&found, args.once, out),
+    })
+}
+
+fn find(pid: Option<u32>, wait: Duration) -> Result<Found, NotFound> {
+    let deadline = Instant::now() + wait;
+    loop {
+        match find::find(pid) {
+            Err(NotFound::Nobody | NotFound::NotThat(_)) if Instant::now() < deadline => {
+                sleep(LOOK);
+            }
+            found => return found,
+        }
+    }
+}
+
+/// A picture on each line.
+fn json(found: &Found, once: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut picture = found.picture.clone();
+    loop {
+        serde_json::to_writer(&mut *out, &picture)?;
+        writeln!(out)?;
+        out.flush()?;
+        if once {
+            return Ok(());
+        }
+        sleep(EVERY);
+        match found.look() {
+            Some(next) => picture = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// In place on a terminal; once where there is none.
+fn table(found: &Found, once: bool, out: &mut dyn Write) -> io::Result<()> {
+    let terminal = io::stdout();
+    if once || !terminal.is_terminal() {
+        return out
+            .write_all(draw::lines(&found.picture, None).join("\n").as_bytes())
+            .and_then(|()| writeln!(out));
+    }
+    let mut screen = Screen::default();
+    let mut picture = found.picture.clone();
+    loop {
+        let size = rustix::termios::tcgetwinsize(&terminal).ok();
+        let rows = size.map_or(24, |size| usize::from(size.ws_row).max(2));
+        // The cursor stands on a line of its own.
+        screen.show(&draw::lines(&picture, Some(rows - 1)), out)?;
+        sleep(EVERY);
+        match found.look() {
+            Some(next) => picture = next,
+            None => {
+                let name = draw::name(&picture);
+                return writeln!(out, "{name} has ended").and_then(|()| out.flush());
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Choosing by prediction: of all ways to do an operation on all trees that are offered,
+//! the one that is predicted to take the least time (`--algorithm auto`, `--tree auto`).
+//!
+//! Nothing is run here. What the links and hosts are like comes from the profile, or
+//! from the links that are asked for.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::sync::Arc;
+
+use flitcast_proto::cost::Edge;
+use flitcast_proto::pe::Violation;
+use flitcast_proto::schedule::pace::Pacing;
+
+use crate::job::host_costs;
+use crate::job::model::{foresee, model_of};
+use crate::job::request::{Request, links};
+use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::names::algorithm_name;
+use crate::site::topology::Topology;
+use crate::text::units::{Bytes, Nanos};
+use crate::ways::candidates::Candidate;
+
+/// Payloads of a flit that are tried where none is asked for: a short one fills the
+/// pipe of a deep tree sooner, a long one costs less software.
+pub const FLITS: [u32; 3] = [16 << 10, 64 << 10, 256 << 10];
+
+/// Predictions that are no further apart are no reason to prefer one: of those, the
+/// shallowest tree and the longest flits are taken, which cost least of what predictions
+/// do not know.
+const ALIKE: f64 = 1.02;
+
+/// What was chosen, and what it was chosen from.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// How many ways were predicted.
+    pub ways: usize,
+    /// What was chosen.
+    pub chosen: Way,
+    /// The next best on another tree or by another algorithm, if there was one.
+    pub runner_up: Option<Way>,
+}
+
+/// One way, and what a round of it is predicted to take.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// The tree's.
+    pub tree: String,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// Nanoseconds.
+    pub predicted_ns: u64,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flit = Bytes(self.flit_bytes.into());
+        write!(f, "{} on {}, flits of {flit}", self.algorithm, self.tree)
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Choice {
+            ways,
+            chosen,
+            runner_up,
+        } = self;
+        let time = Nanos(chosen.predicted_ns);
+        write!(
+            f,
+            "{chosen}: {time}, of {ways} predictions none is less by 2 %"
+        )?;
+        if let Some(next) = runner_up {
+            let more = next.predicted_ns as f64 / chosen.predicted_ns.max(1) as f64 - 1.0;
+            let time = Nanos(next.predicted_ns);
+            write!(f, "; next {next}: {time} ({:+.1} %)", more * 100.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// What may be chosen from.
+#[derive(Debug)]
+pub struct Offer<'a> {
+    /// Trees.
+    pub topologies: Vec<Topology>,
+    /// Ways to do the operation; those that do not work on a tree are passed over.
+    pub candidates: Vec<Candidate>,
+    /// A pacing was asked for: no other is offered, and it need not be a safe one.
+    pub any_pacing: bool,
+    /// Payload bytes of a full flit.
+    pub flits: &'a [u32],
+    /// What all links are to be like.
+    pub link: Option<LinkSpec>,
+    /// Bytes of M_i.
+    pub bytes: &'a [u64],
+}
+
+/// The request, done in the way that is predicted to take the least time.
+///
+/// # Errors
+///
+/// What a state machine refused: a bug of the schedule.
+pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> {
+    let mut ways: Vec<(Way, Request)> = Vec::new();
+    for topology in &offer.topologies {
+        let request = on(&request, topology, offer.link);
+        for candidate in &offer.candidates {
+            let works = candidate.check(topology, topology).is_ok();
+            if !works
+                || candidate
+                    .pacing
+                    .is_some_and(|pacing| !offer.any_pacing && !is_safe(&request, pacing))
+            {
+                continue;
+            }
+            for &flit_bytes in offer.flits {
+                let (algorithm, sync) = algorithm_name(candidate.operation);
+                let request = Request {
+                    operation: candidate.operation,
+                    pacing: candidate.pacing,
+                    algorithm,
+                    sync,
+                    flit_bytes,
+                    ..request.clone()
+                };
+                let way = Way {
+                    algorithm: candidate.name,
+                    tree: topology.name.clone(),
+                    flit_bytes,
+                    predicted_ns: predicted_ns(&request, offer.bytes)?,
+                };
+                ways.push((way, request));
+            }
+        }
+    }
+    ways.sort_by_key(|(way, _)| way.predicted_ns);
+    let count = ways.len();
+    let Some(least) = ways.first().map(|(way, _)| way.predicted_ns) else {
+        return Ok(request);
+    };
+    let alike = (least as f64 * ALIKE) as u64;
+    let costs = |(way, request): &(Way, Request)| {
+        let tree = &request.tree;
+        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
+        (depth, Reverse(way.flit_bytes))
+    };
+    let alike = ways.iter().take_while(|(way, _)| way.predicted_ns <= alike);
+    let place = alike.enumerate().min_by_key(|(_, way)| costs(way));
+    let (chosen, best) = ways.remove(place.map_or(0, |(place, _)| place));
+    let mut ways = ways.into_iter();
+    // Another flit size of the same way is no other way.
+    let differs = |way: &Way| (way.algorithm, &way.tree) != (chosen.algorithm, &chosen.tree);
+    let runner_up = ways.by_ref().map(|(way, _)| way).find(differs);
+    Ok(Request {
+        choice: Some(Choice {
+            ways: count,
+            chosen,
+            runner_up,
+        }),
+        ..best
+    })
+}
+
+/// Whether a pacing may be chosen for its predicted time. Predictions know nothing of
+/// switches that drop what comes too fast: the profile does, since all pacings were run
+/// for it, and where nobody has tried, turns are safe.
+fn is_safe(request: &Request, pacing: Pacing) -> bool {
+    match (&request.profile, request.placement.is_spread()) {
+        (Some(profile), _) => pacing == profile.pacing,
+        (None, true) => pacing == Pacing::Turns,
+        (None, false) => true,
+    }
+}
+
+/// The same request on another tree.
+fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request {
+    let tree = &topology.tree;
+    let profile = request.profile.as_ref();
+    let profile = profile.map(|profile| Arc::new(profile.for_tree(tree, &topology.name)));
+    Request {
+        tree_name: topology.name.clone(),
+        nodes: topology.nodes.clone(),
+        placement: topology.places(),
+        links: links(topology, link),
+        tree: Arc::new(tree.clone()),
+        profile,
+        ..request.clone()
+    }
+}
+
+fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, Violation> {
+    let model = match &request.profile {
+        Some(profile) => profile.model(),
+        None => {
+            let asked = request.links.iter();
+            let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
+            let host = host_costs::of(request).host;
+            model_of(asked.map(edge).collect(), host, request)
+        }
+    };
+    let pacing = request.pacing.unwrap_or_default();
+    let (tree, operation) = (&request.tree, request.operation);
+    let foreseen = foresee(tree, operation, pacing, bytes, request.flit_bytes, &model);
+    Ok(foreseen?.1.round_ns())
+}

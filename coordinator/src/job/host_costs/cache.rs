@@ -1,0 +1,251 @@
+//! What was learned of this host, in a file below the user's cache directory: one for each
+//! boot, processor, number of cores, build and kind of connection, since what was learned
+//! elsewhere is no more than a guess here. Files of earlier boots are removed.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use flitcast_proto::calibration::learned::Learned;
+use flitcast_proto::cost::COSTS;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::job::model::assumed_host;
+
+/// A file of this is some 2 KiB; a longer one is none of ours.
+const LONGEST_BYTES: u64 = 64 << 10;
+
+/// What the costs hold for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// The kernel's name of this boot.
+    boot: String,
+    /// The processor, as the kernel names it.
+    cpu: String,
+    /// The cores that this process may use.
+    cores: u32,
+    /// The program: its version, length and time of modification.
+    build: String,
+    /// Whether connections are encrypted.
+    encrypted: bool,
+}
+
+impl Key {
+    /// Of this process; `None` where the system does not tell.
+    pub fn here(encrypted: bool) -> Option<Key> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
+        let cores = std::thread::available_parallelism().ok()?;
+        Some(Key {
+            boot: boot.trim().to_owned(),
+            cpu: cpu(&fs::read_to_string("/proc/cpuinfo").ok()?),
+            cores: cores.get().try_into().ok()?,
+            build: format!(
+                "{} {} {}.{:09}",
+                env!("CARGO_PKG_VERSION"),
+                program.len(),
+                program.mtime(),
+                program.mtime_nsec()
+            ),
+            encrypted,
+        })
+    }
+
+    fn file_name(&self) -> String {
+        let told = format!("{self:?}");
+        format!("{}{:016x}.json", self.prefix(), xxh3_64(told.as_bytes()))
+    }
+
+    /// What the names of all files of this boot begin with.
+    fn prefix(&self) -> String {
+        format!("host-{:016x}-", xxh3_64(self.boot.as_bytes()))
+    }
+}
+
+/// The processor's name, or what else the kernel says of it first.
+fn cpu(info: &str) -> String {
+    let is_name = |line: &&str| line.starts_with("model name");
+    let line = info.lines().find(is_name).or(info.lines().next());
+    line.unwrap_or_default().to_owned()
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    key: Key,
+    /// When the host was first measured, in seconds since 1970.
+    measured_s: u64,
+    rounds: u64,
+    costs: [f64; COSTS],
+    covariance: [[f64; COSTS]; COSTS],
+}
+
+impl Kept {
+    /// What was learned just now, of a host that was first measured at a time, or is now.
+    pub fn new(key: Key, learned: &Learned, first: Option<&Kept>) -> Kept {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_s = now.map_or(0, |since| since.as_secs());
+        Kept {
+            key,
+            measured_s: first.map_or(now_s, |first| first.measured_s),
+            rounds: learned.rounds,
+            costs: learned.host.costs(),
+            covariance: learned.covariance,
+        }
+    }
+
+    /// Parses what [`text`](Self::text) made, if it is of this key and can be true.
+    pub fn parse(text: &str, key: &Key) -> Option<Kept> {
+        let kept: Kept = serde_json::from_str(text).ok()?;
+        (kept.key == *key && kept.learned().is_sound()).then_some(kept)
+    }
+
+    /// As it is kept.
+    pub fn text(&self) -> String {
+        // Numbers and strings always have a form.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What is known by it.
+    pub fn learned(&self) -> Learned {
+        Learned {
+            host: assumed_host().with_costs(self.costs),
+            covariance: self.covariance,
+            rounds: self.rounds,
+        }
+    }
+
+    /// How long ago the host was first measured.
+    pub fn age(&self) -> Duration {
+        let first = UNIX_EPOCH + Duration::from_secs(self.measured_s);
+        SystemTime::now().duration_since(first).unwrap_or_default()
+    }
+
+    /// What is kept for a key; `None` if nothing is, or nothing sound.
+    pub fn load(folder: &Path, key: &Key) -> Option<Kept> {
+        let path = folder.join(key.file_name());
+        let length = fs::metadata(&path).ok()?.len();
+        let text = (length <= LONGEST_BYTES).then(|| fs::read_to_string(path));
+        Kept::parse(&text?.ok()?, key)
+    }
+
+    /// Writes it, whole or not at all, and removes what was kept of other boots. Where that
+    /// cannot be, the next command measures anew.
+    pub fn store(&self, folder: &Path) {
+        // Nothing is synced: it holds for this boot only.
+        let write = || {
+            fs::create_dir_all(folder)?;
+            let mut beside = tempfile::Builder::new()
+                .prefix("host-")
+                .tempfile_in(folder)?;
+            beside.write_all(self.text().as_bytes())?;
+            beside.persist(folder.join(self.key.file_name()))?;
+            Ok(())
+        };
+        let written: std::io::Result<()> = write();
+        if let Err(error) = written {
+            let folder = folder.display();
+            tracing::info!("what this host costs cannot be kept in {folder}: {error}");
+            return;
+        }
+        let prefix = self.key.prefix();
+        let Ok(entries) = fs::read_dir(folder) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with("host-") && name.ends_with(".json") && !name.starts_with(&prefix) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// `$XDG_CACHE_HOME/flitcast`, or `~/.cache/flitcast`; `None` where neither is known.
+pub fn folder() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let given = absolute("XDG_CACHE_HOME");
+    let usual = || absolute("HOME").map(|home| home.join(".cache"));
+    Some(given.or_else(usual)?.join("flitcast"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key::here(false).expect("this is Linux")
+    }
+
+    fn learned() -> Learned {
+        Learned {
+            rounds: 7,
+            ..Learned::assumed(assumed_host())
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("not/there/yet");
+        assert_eq!(Kept::load(&folder, &key()), None);
+        let kept = Kept::new(key(), &learned(), None);
+        kept.store(&folder);
+        let found = Kept::load(&folder, &key()).unwrap();
+        assert_eq!(found, kept);
+        assert_eq!(found.learned(), learned());
+        assert!(found.age() < Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn another_boot_build_processor_or_number_of_cores_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::new(key(), &learned(), None);
+        let change: [fn(&mut Key); 5] = [
+            |key| key.boot.push('x'),
+            |key| key.build.push('x'),
+            |key| key.cpu.push('x'),
+            |key| key.cores += 1,
+            |key| key.encrypted = true,
+        ];
+        for change in change {
+            let mut other = key();
+            change(&mut other);
+            kept.store(dir.path());
+            assert_eq!(Kept::load(dir.path(), &other), None);
+            // Under the other's name, too.
+            fs::write(dir.path().join(other.file_name()), kept.text()).unwrap();
+            assert_eq!(Kept::load(dir.path(), &other), None);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_true_is_refused() {
+        let kept = Kept::new(key(), &learned(), None);
+        for (from, to) in [("15000", "-15000"), ("1.2100000000000002", "0"), ("{", "[")] {
+            let text = kept.text();
+            assert!(text.contains(from), "{text}");
+            assert_eq!(Kept::parse(&text.replace(from, to), &key()), None, "{to}");
+        }
+    }
+
+    #[test]
+    fn files_of_earlier_boots_go_and_those_of_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut old = key();
+        old.boot = "an earlier one".to_owned();
+        Kept::new(old.clone(), &learned(), None).store(dir.path());
+        fs::write(dir.path().join("other.json"), "{}").unwrap();
+        Kept::new(key(), &learned(), None).store(dir.path());
+        assert_eq!(Kept::load(dir.path(), &old), None);
+        assert!(!dir.path().join(old.file_name()).exists());
+        assert!(dir.path().join("other.json").exists());
+    }
+}

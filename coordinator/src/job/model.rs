@@ -1,0 +1,139 @@
+//! The model of a cluster: what was measured of it, or what a profile says; and what it
+//! foresees.
+
+use std::sync::Arc;
+
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
+use flitcast_proto::cost::{Edge, Host, Model, Ports};
+use flitcast_proto::pe::{Brief, Operation, Violation};
+use flitcast_proto::predict::{Prediction, predict};
+use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::shape::RUN_AHEAD_NS;
+use flitcast_proto::wire::seal::SEAL_BYTES;
+use flitcast_proto::{PeId, Tree};
+
+use crate::files::profile::Profile;
+use crate::job::fit::EdgeFit;
+use crate::job::request::Request;
+
+/// What Linux lets a connection hold when nobody reads, by its defaults.
+pub const BUFFER_BYTES: u64 = 4 << 20;
+
+/// What is known of a cluster's edges and clocks.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// By PE index; `[0]` is not looked at.
+    pub edges: Vec<MeasuredEdge>,
+    /// By PE index: what an edge was taken to be like, if it was not measured whole.
+    pub alike: Vec<Option<Alike>>,
+    /// Offsets to P0's clock, by PE index.
+    pub clocks: Vec<ClockOffset>,
+    /// What the edges were fitted to, if they were measured just now.
+    pub fits: Vec<EdgeFit>,
+}
+
+/// Of an edge that was not measured whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alike {
+    /// The PE whose edge's rate and burst it is taken to have.
+    pub other: PeId,
+    /// Whether its latencies were measured; else they are taken to be the other's, too.
+    pub asked: bool,
+}
+
+/// From P0's start to a reading of another PE's clock. Where the clocks are not sure
+/// enough, the reading may seem to be before it.
+pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
+    let since = clock.on_the_other(at_ns) - i128::from(started_ns);
+    u64::try_from(since.max(0)).unwrap_or(u64::MAX)
+}
+
+/// What processes are assumed to cost where nobody could measure it, and what nothing that is
+/// learned leaves too far: about what `flitcast calibrate` finds on a machine of two cores.
+pub fn assumed_host() -> Host {
+    let cores = std::thread::available_parallelism();
+    Host {
+        shared_cores: cores.ok().and_then(|cores| cores.get().try_into().ok()),
+        wake_ns: 15_000.0,
+        control_ns: 5_000.0,
+        flit_ns: 6_000.0,
+        send_ns_per_byte: 0.12,
+        receive_ns_per_byte: 0.12,
+        end_ns_per_byte: 0.05,
+        message_ns: 20_000.0,
+    }
+}
+
+/// What encrypting a byte is assumed to cost, and decrypting it: `deploy/runs/2026-11-20-tls`.
+pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
+
+/// Whether the edges of a request's PEs share ports: shaped links do, and the network
+/// card of a host that has one address; processes of one machine share nothing but its
+/// cores.
+pub fn ports(request: &Request) -> Ports {
+    let one_card = request.placement.is_spread() && request.placement.has_any_edge();
+    match request.is_shaped() || one_card {
+        true => Ports::Single,
+        false => Ports::PerEdge,
+    }
+}
+
+/// A model of these edges, the wires alone.
+fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: bool) -> Model {
+    Model {
+        edges,
+        host,
+        ports,
+        buffer_bytes,
+        // A socket takes what it has room for, however slow the wire is.
+        ahead_ns: match shaped {
+            true => RUN_AHEAD_NS as f64,
+            false => f64::INFINITY,
+        },
+        control_bytes: SEAL_BYTES as u64 + 18,
+        receipt_bytes: SEAL_BYTES as u64 + 8,
+        prefix_bytes: SEAL_BYTES as u64 + 14,
+    }
+}
+
+/// A model of a request's cluster by what was measured just now, on hosts that cost so much.
+pub fn measured_model(edges: &[MeasuredEdge], host: Host, request: &Request) -> Model {
+    model_of(edges_from_measurements(edges, &host), host, request)
+}
+
+/// A model of a request's cluster, if these are its wires and its hosts cost so much.
+pub fn model_of(edges: Vec<Edge>, host: Host, request: &Request) -> Model {
+    let shaped = request.is_shaped();
+    model(edges, host, ports(request), BUFFER_BYTES, shaped)
+}
+
+impl Profile {
+    /// The model that the profile makes.
+    pub fn model(&self) -> Model {
+        let shaped = self.links.is_some();
+        let host = self.host;
+        let edges = edges_from_measurements(&self.edges, &host);
+        model(edges, host, self.ports, self.buffer_bytes, shaped)
+    }
+}
+
+/// The schedule of a round, as each PE is told it, and what it will take; `bytes[i]` is
+/// the length of M_i. All predictions of this program come from here.
+///
+/// # Errors
+///
+/// What a state machine refused: a bug of the schedule.
+pub fn foresee(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    pacing: Pacing,
+    bytes: &[u64],
+    flit_bytes: u32,
+    model: &Model,
+) -> Result<(Vec<Brief>, Prediction), Violation> {
+    let timing = Timing::of(model, flit_bytes, pacing);
+    let briefs = Brief::all(tree, operation, bytes, &timing);
+    let prediction = predict(tree, &briefs, model)?;
+    Ok((briefs, prediction))
+}

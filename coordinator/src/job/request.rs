@@ -1,0 +1,498 @@
+//! A command line that has been understood: everything that can be known to be
+//! wrong is known here, all of it at once, before a socket is bound, a process
+//! started or a byte written.
+
+mod fault;
+mod links;
+mod messages;
+mod resumed;
+mod ways;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flitcast_node::descriptors;
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::pe::Operation;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
+
+use crate::files::profile::Profile;
+use crate::job::choose::{Choice, FLITS, Offer, choose};
+use crate::options::args::{
+    GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs,
+    SyncArg,
+};
+use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
+use crate::options::pictures::Pictures;
+use crate::options::timeouts;
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::retry;
+use crate::site::guard::Guard;
+use crate::site::placement::Placement;
+use crate::site::reach::Reach;
+use crate::site::topology::Topology;
+use crate::text::units::parse_bytes;
+use crate::ways::baseline::Baseline;
+use crate::ways::candidates;
+use messages::Asked;
+use ways::{Ways, choosing, ours};
+
+pub use fault::{RequestError, guard_fault};
+pub use links::{link_over, links};
+pub use messages::output_fault;
+
+use links::links_name;
+
+/// Long enough that software costs little, short enough to fill a pipe soon.
+const DEFAULT_FLIT_SIZE: &str = "64KiB";
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The tree as it was named, or the network and how it is spanned.
+    pub tree_name: String,
+    /// Of a network: the node that each PE stands on.
+    pub nodes: Option<Vec<u32>>,
+    /// The tree.
+    pub tree: Arc<Tree>,
+    /// Where the PEs run.
+    pub placement: Placement,
+    /// The file that says so, if one does.
+    pub cluster: Option<PathBuf>,
+    /// Who can be whose neighbour.
+    pub reach: Reach,
+    /// What the rounds do.
+    pub operation: Operation,
+    /// The algorithm's name, and for certification how it synchronises.
+    pub algorithm: &'static str,
+    /// How certification synchronises.
+    pub sync: Option<&'static str>,
+    /// If the way to do it was chosen: from what.
+    pub choice: Option<Choice>,
+    /// How orders are obeyed; `None`: whatever is best.
+    pub pacing: Option<Pacing>,
+    /// What the messages are made of.
+    pub payload: Payload,
+    /// Bytes of M_i, by PE index, as far as it is known here.
+    pub bytes: Vec<u64>,
+    /// Whose messages are not sent, since they were delivered before; in increasing order.
+    pub left_out: Vec<PeId>,
+    /// Names the undertaking that this is a part of; 0 before it has begun.
+    pub undertaking: u64,
+    /// Whether a record of that is on the disk.
+    pub recorded: bool,
+    /// Of a scatter: where a gather will deliver that follows, and must find nothing.
+    pub later_output: Option<PathBuf>,
+    /// How often it goes on without a PE that fails.
+    pub retries: u32,
+    /// Whether another cluster may follow this one: to retry, or to measure more.
+    pub again: bool,
+    /// Whether the PEs are to run commands, in this cluster or one that follows.
+    pub commands: bool,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// What the links to their parents are to be like, by PE index; `None`: as they are.
+    pub links: Vec<Option<EdgeSpec>>,
+    /// How connections are guarded.
+    pub guard: Guard,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// How many rounds.
+    pub rounds: u64,
+    /// What is known of the cluster beforehand.
+    pub profile: Option<Arc<Profile>>,
+    /// How the result is printed.
+    pub format: OutputFormat,
+    /// Pictures of it.
+    pub pictures: Pictures,
+}
+
+impl Request {
+    /// Understands `flitcast scatter`.
+    pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
+        let baseline = Baseline::of_scatter(args.algorithm);
+        let operation = |_: &Topology| Ok(baseline.map_or(Operation::Scatter, Baseline::scatter));
+        let (round, spread) = (args.round, args.spread);
+        let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
+        let ways = choosing.then(|| Ways {
+            candidates: ours(candidates::scatters()),
+            any_pacing: false,
+            any_flit: args.algorithm == ScatterAlgorithm::Auto,
+        });
+        Request::new(round, spread, SpanningArg::Bfs, baseline, ways, operation)
+    }
+
+    /// Understands `flitcast gather`.
+    pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
+        let GatherArgs {
+            round,
+            algorithm,
+            sync,
+            pacing,
+        } = args;
+        let pacing = pacing.map(|pacing| match pacing {
+            PacingArg::Scheduled => Pacing::Scheduled,
+            PacingArg::Turns => Pacing::Turns,
+            PacingArg::Eager => Pacing::Eager,
+        });
+        let baseline = algorithm.and_then(Baseline::of_gather);
+        // A baseline asks who can reach whom; only a star says that of a network.
+        let spanning = match baseline {
+            Some(_) => SpanningArg::Bfs,
+            None => SpanningArg::Broadcast,
+        };
+        let auto = algorithm == Some(GatherAlgorithm::Auto);
+        let ways = choosing(&round, auto).then(|| Ways {
+            candidates: ours(candidates::gathers()),
+            any_pacing: pacing.is_some(),
+            any_flit: auto,
+        });
+        let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
+        let chosen = ways.is_some();
+        let request = Request::new(round, false, spanning, baseline, ways, |topology| {
+            match (baseline, pacing) {
+                (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
+                _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
+            }
+        })?;
+        Ok(match chosen {
+            true => request,
+            false => Request { pacing, ..request },
+        })
+    }
+
+    fn new(
+        args: RoundArgs,
+        spread: bool,
+        spanning: SpanningArg,
+        baseline: Option<Baseline>,
+        ways: Option<Ways>,
+        operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
+    ) -> Result<Request, Vec<RequestError>> {
+        let mut faults = Vec::new();
+        let offered = local_topologies(&args.transfer.tree, spanning)
+            .map_err(|found| faults.extend(found))
+            .ok();
+        let topology = offered.as_ref().map(|offered| offered[0].clone());
+        // Without a tree there is still an operation to check the rest with.
+        let operation = match &topology {
+            Some(topology) => operation(topology).map_err(|fault| faults.push(fault)).ok(),
+            None => None,
+        };
+        if let (Some(baseline), Some(topology)) = (baseline, &topology) {
+            let algorithm = baseline.name();
+            let unfit = baseline.check(topology).err();
+            faults.extend(unfit.map(|why| RequestError::Unfit { algorithm, why }));
+        }
+        let asked_flit = args.transfer.flit_size.as_deref();
+        let flit_bytes = flit_size(asked_flit.unwrap_or(DEFAULT_FLIT_SIZE))
+            .map_err(|fault| faults.push(fault))
+            .ok();
+        let link = args
+            .transfer
+            .link
+            .as_deref()
+            .map(LinkSpec::parse)
+            .transpose();
+        let link = link.map_err(|found| faults.extend(found.into_iter().map(RequestError::from)));
+        let link = match &topology {
+            Some(topology) => {
+                link.and_then(|link| link_over(topology, link).map_err(|fault| faults.push(fault)))
+            }
+            None => link,
+        };
+        let settings = topology.as_ref().map(|topology| topology.settings.clone());
+        let settings = settings.unwrap_or_default();
+        let timeouts = match args.transfer.timeouts.as_deref() {
+            Some(text) => timeouts::over(settings.timeouts, text),
+            None => Ok(settings.timeouts),
+        };
+        let timeouts = timeouts
+            .map_err(|found| faults.extend(found.into_iter().map(RequestError::from)))
+            .ok();
+        let asked = Asked::of(&args, spread)
+            .map_err(|all| faults.extend(all))
+            .ok();
+        // Of PEs that run elsewhere, the files do, too.
+        let placement = topology.as_ref().map(Topology::places);
+        let elsewhere = placement.as_ref().is_some_and(Placement::is_elsewhere);
+        match &args.output {
+            _ if elsewhere => {
+                faults.extend(relative("--input", args.input.as_ref()));
+                faults.extend(relative("--output", args.output.as_ref()));
+            }
+            Some(output) => {
+                faults.extend(output_fault(output, args.input.as_deref(), args.force));
+            }
+            None => {}
+        }
+        if elsewhere && ways.is_some() && args.input.is_some() {
+            faults.push(RequestError::UnknownLengths);
+        }
+        let retries = args.retry.as_deref().map_or(Ok(0), retry::parse);
+        let retries = retries.map_err(|fault| faults.push(fault.into())).ok();
+        if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
+            faults.push(retry::RetryFault::Rounds(args.rounds).into());
+        }
+        let pictures = Pictures::of(&args.pictures)
+            .map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
+            .ok();
+        let payload = match (&topology, asked) {
+            (Some(Topology { tree, .. }), Some(asked)) => {
+                // Who is kept works in another folder.
+                let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
+                let asked = if is_kept { asked.absolute() } else { asked };
+                let payload = asked.for_tree(tree, spread, args.force, elsewhere);
+                payload.map_err(|all| faults.extend(all)).ok()
+            }
+            _ => None,
+        };
+        // A baseline lays its tree by the messages' lengths.
+        let topology = match (topology, &payload, baseline) {
+            (Some(topology), Some((_, bytes)), Some(baseline)) => {
+                Some(baseline.lay(topology, bytes))
+            }
+            (topology, ..) => topology,
+        };
+        let profile = args.transfer.profile.as_deref().and_then(|path| {
+            let tree = topology.as_ref().map(|topology| &topology.tree);
+            // A tree that is to be chosen is none that was measured.
+            let measured = tree.filter(|_| !args.transfer.tree.is_auto());
+            let profile = Profile::load(path, measured);
+            let profile = profile.map_err(|fault| faults.push(fault.into())).ok();
+            let pes = |profile: &Profile| profile.edges.len();
+            if let (Some(profile), Some(tree)) = (&profile, tree)
+                && pes(profile) != tree.len()
+                && measured.is_none()
+            {
+                faults.push(RequestError::ProfilePes {
+                    measured: pes(profile),
+                    asked: tree.len(),
+                });
+            }
+            profile
+        });
+        if let (Some(profile), Some(topology), Ok(link)) = (&profile, &topology, &link) {
+            let asked = links_name(&links(topology, *link));
+            if asked != profile.links {
+                let named =
+                    |links: &Option<String>| links.clone().unwrap_or("links as they are".into());
+                faults.push(RequestError::ProfileLinks {
+                    asked: named(&asked),
+                    measured: named(&profile.links),
+                });
+            }
+        }
+        let guard = placement
+            .as_ref()
+            .map(|placement| Guard::choose(&args.transfer.guard.or(&settings), placement));
+        if let (Some(guard), Some(placement)) = (&guard, &placement)
+            && let Err(fault) = guard.check(placement)
+        {
+            faults.push(guard_fault(
+                &args.transfer.guard,
+                &args.transfer.tree,
+                &settings,
+                fault,
+            ));
+        }
+        if let (Some(guard), Some(placement), Some(_)) = (&guard, &placement, &args.input) {
+            let fault = guard.check_files(placement).err();
+            faults.extend(fault.map(RequestError::from));
+        }
+        if let (Some(profile), Some(guard)) = (&profile, &guard)
+            && profile.encrypted != guard.is_encrypted()
+        {
+            let measured = profile.encrypted;
+            faults.push(RequestError::ProfileEncryption { measured });
+        }
+        // Last of all, and the first thing that is written.
+        if let (true, Some(output)) = (faults.is_empty() && !elsewhere, &args.output)
+            && let Err(error) = flitcast_node::payload::create_durable(output)
+        {
+            let (path, why) = (output.clone(), format!("cannot be created: {error}"));
+            faults.push(RequestError::Output { path, why });
+        }
+        match (
+            topology.zip(placement).zip(guard),
+            operation,
+            flit_bytes,
+            payload,
+            link,
+            timeouts,
+            pictures,
+            retries,
+        ) {
+            (
+                Some(((topology, placement), guard)),
+                Some(operation),
+                Some(flit_bytes),
+                Some((payload, bytes)),
+                Ok(link),
+                Some(timeouts),
+                Some(pictures),
+                Some(retries),
+            ) if faults.is_empty() => {
+                let (algorithm, sync) = crate::options::names::algorithm_name(operation);
+                let request = Request {
+                    choice: None,
+                    links: links(&topology, link),
+                    reach: Reach::of(&topology),
+                    cluster: args.transfer.tree.cluster,
+                    bytes: bytes.clone(),
+                    left_out: Vec::new(),
+                    undertaking: 0,
+                    recorded: false,
+                    later_output: None,
+                    retries,
+                    again: retries > 0,
+                    commands: false,
+                    algorithm: baseline.map_or(algorithm, Baseline::name),
+                    sync,
+                    tree_name: topology.name,
+                    nodes: topology.nodes,
+                    placement,
+                    guard,
+                    tree: Arc::new(topology.tree),
+                    operation,
+                    pacing: None,
+                    payload,
+                    flit_bytes,
+                    timeouts,
+                    rounds: args.rounds,
+                    profile: profile.map(Arc::new),
+                    format: args.format,
+                    pictures,
+                };
+                let (Some(ways), Some(topologies)) = (ways, offered) else {
+                    return Ok(request);
+                };
+                let flit = [flit_bytes];
+                let offer = Offer {
+                    topologies,
+                    candidates: ways.candidates,
+                    any_pacing: ways.any_pacing,
+                    flits: match ways.any_flit && asked_flit.is_none() {
+                        true => &FLITS,
+                        false => &flit,
+                    },
+                    link,
+                    bytes: &bytes,
+                };
+                choose(request, offer).map_err(|fault| vec![RequestError::Choice(fault)])
+            }
+            _ => Err(faults),
+        }
+    }
+}
+
+/// A path that is not the same from wherever somebody looks.
+fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError> {
+    let path = path.filter(|path| path.is_relative())?.clone();
+    Some(RequestError::Relative { option, path })
+}
+
+impl Request {
+    /// How orders are obeyed where nobody has measured: in turns over a network, which
+    /// may have a switch that drops what comes too fast.
+    pub fn usual_pacing(&self) -> Pacing {
+        match self.placement.is_spread() {
+            true => Pacing::Turns,
+            false => Pacing::Scheduled,
+        }
+    }
+}
+
+/// Trees of which each PE can be a process on this machine, all of one size.
+fn local_topologies(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Vec<Topology>, Vec<RequestError>> {
+    let offered = args.offered(spanning).map_err(|faults| {
+        let faults = faults.into_iter().map(RequestError::from);
+        faults.collect::<Vec<_>>()
+    })?;
+    check_size(&offered[0])?;
+    Ok(offered)
+}
+
+/// A tree of which each PE can be a process on this machine.
+pub fn local_topology(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Topology, Vec<RequestError>> {
+    let topology = args.topology(spanning).map_err(|faults| {
+        let faults = faults.into_iter().map(RequestError::from);
+        faults.collect::<Vec<_>>()
+    })?;
+    check_size(&topology)?;
+    Ok(topology)
+}
+
+/// That a machine is good for so many processes.
+pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
+    let pes = topology.tree.len();
+    if pes > MAX_LOCAL_PES {
+        return Err(vec![RequestError::TooManyPes {
+            option: topology.option(),
+            spec: topology.name.clone(),
+            pes,
+        }]);
+    }
+    let needed = needed_descriptors(pes);
+    let have = descriptors::raised_to(needed);
+    match have < needed {
+        true => Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]),
+        false => Ok(()),
+    }
+}
+
+/// How to gather on a tree.
+pub fn gather_operation(
+    tree: &Tree,
+    name: &impl std::fmt::Display,
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, RequestError> {
+    let by_tree = match tree.is_path() && sync.is_none() {
+        true => GatherAlgorithm::ShoulderTap,
+        false => GatherAlgorithm::Certification,
+    };
+    let algorithm = algorithm.unwrap_or(by_tree);
+    match algorithm {
+        GatherAlgorithm::Certification => {}
+        _ if sync.is_some() => return Err(RequestError::SyncWithoutCertification),
+        _ => {}
+    }
+    if let Some(baseline) = Baseline::of_gather(algorithm) {
+        return Ok(baseline.gather());
+    }
+    match algorithm {
+        GatherAlgorithm::ShoulderTap => {
+            let algorithm = crate::options::names::algorithm_name(Operation::ShoulderTap).0;
+            match candidates::check_path(tree, name) {
+                Ok(()) => Ok(Operation::ShoulderTap),
+                Err(why) => Err(RequestError::Unfit { algorithm, why }),
+            }
+        }
+        _ => Ok(Operation::Certification(match sync {
+            Some(SyncArg::Serial) => Sync::Serial,
+            Some(SyncArg::Pipelined) | None => Sync::Pipelined,
+        })),
+    }
+}
+
+/// The payload of a flit, from what was typed.
+pub fn flit_size(text: &str) -> Result<u32, RequestError> {
+    let option = "--flit-size";
+    let bytes = parse_bytes(text).map_err(|source| RequestError::Size { option, source })?;
+    match u32::try_from(bytes) {
+        Ok(fits) if (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&fits) => Ok(fits),
+        _ => Err(RequestError::FlitSize(bytes)),
+    }
+}

@@ -1,0 +1,165 @@
+//! Waiting for the PEs that others start: who may join, who is still missing, and for how
+//! long. What is asked of a newcomer is `greeting.rs`'s business.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use flitcast_node::door::Door;
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::ToPe;
+use futures_util::SinkExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::greeting::Newcomer;
+use super::{Cluster, Crew, Heard, LaunchError, Member};
+use crate::observe::console::Console;
+use crate::site::guard::Guarded;
+use crate::text::words::names;
+
+/// Before it is said who is waited for: whoever waits for this command has joined by then.
+const UNSAID: Duration = Duration::from_secs(2);
+
+/// Who may join.
+#[derive(Debug)]
+pub struct Joining {
+    /// Where each is to listen.
+    pub listen: BTreeMap<PeId, IpAddr>,
+    /// What they are told to wait for, and how long.
+    pub timeouts: Timeouts,
+    /// Where they join.
+    at: SocketAddr,
+    /// How long they may take, all together.
+    wait: Duration,
+    /// Whether other clusters follow this one.
+    again: bool,
+    /// Whether all have to be there in the end.
+    whole: bool,
+    /// Whether they are to run commands.
+    commands: bool,
+}
+
+impl Joining {
+    /// Those of this crew.
+    pub fn new(crew: &Crew<'_>, at: SocketAddr, wait: Duration) -> Joining {
+        let listen = |&pe: &PeId| (pe, crew.placement.places[pe.index()].listen);
+        Joining {
+            listen: crew.pes.iter().map(listen).collect(),
+            timeouts: *crew.timeouts,
+            at,
+            wait,
+            // Whom this launch has started, the next one starts anew.
+            again: crew.again && crew.placement.starter().is_none(),
+            whole: crew.whole,
+            commands: crew.commands,
+        }
+    }
+}
+
+impl Cluster {
+    /// Waits until all have joined.
+    pub(super) async fn join_all(
+        &mut self,
+        joining: Joining,
+        listener: &TcpListener,
+        guarded: &Guarded,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+        console: &Console,
+    ) -> Result<(), LaunchError> {
+        let joining = Arc::new(joining);
+        for &pe in joining.listen.keys() {
+            self.members.insert(pe, Member::new(None));
+        }
+        let greeter = self.greeter(guarded, Some(joining.clone()));
+        let mut door = Door::new(listener, self.places(false), self.timeouts.greeting());
+        let began = Instant::now();
+        let deadline = began + joining.wait;
+        let mut said = false;
+        loop {
+            let missing = self.missing();
+            if missing.is_empty() {
+                return self.all_are_fit(&joining);
+            }
+            let at = joining.at;
+            tokio::select! {
+                newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
+                    self.join_one(newcomer, heard);
+                }
+                Some((pe, heard)) = self.events.recv() => self.leave_early(pe, heard),
+                () = sleep_until(began + UNSAID), if !said && joining.whole => {
+                    said = true;
+                    let (who, seconds) = (names(&missing), joining.wait.as_secs_f64());
+                    let line = format!("waiting up to {seconds} s for {who} to join at {at}");
+                    console.line(&line);
+                }
+                () = sleep_until(deadline) => {
+                    if !joining.whole {
+                        return Ok(());
+                    }
+                    let waited = joining.wait;
+                    return Err(LaunchError::NotJoined { missing, at, waited });
+                }
+            }
+        }
+    }
+
+    pub(super) fn missing(&self) -> Vec<PeId> {
+        let missing = self.pes().filter(|pe| !self.has_registered(*pe));
+        missing.collect()
+    }
+
+    /// Lets a newcomer in, or says why not, if another one plays its PE.
+    fn join_one(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
+        // One that has just gone makes room for the next.
+        while let Ok((pe, heard)) = self.events.try_recv() {
+            self.leave_early(pe, heard);
+        }
+        let (pe, second) = (newcomer.register.pe, newcomer.address);
+        let first = self
+            .members
+            .get(&pe)
+            .and_then(|member| member.register.as_ref());
+        let Some((_, first)) = first else {
+            tracing::info!(%pe, address = %second, "joined");
+            return self.let_in(newcomer, heard);
+        };
+        let reason = format!(
+            "two processes say to be {pe}: one from {first}, which stays, one from {second}"
+        );
+        tracing::warn!("{reason}, which is refused");
+        let mut writer = newcomer.writer;
+        // Who takes no bytes is given up by the connection itself.
+        tokio::spawn(async move { writer.send(ToPe::Refusal { reason }).await });
+    }
+
+    /// Before all are there, one goes: another may come in its place.
+    fn leave_early(&mut self, pe: PeId, heard: Heard) {
+        if let Heard::ChannelEnded(why) = heard
+            && let Some(member) = self.members.get_mut(&pe)
+            && let Some((_, address)) = &member.register
+        {
+            let why = why.map_or("it closed its channel".to_owned(), |why| why.to_string());
+            tracing::warn!(%pe, %address, why, "left again before all had joined");
+            *member = Member::new(None);
+        }
+    }
+
+    /// That nobody will be missing from the next cluster, if there may be one, and that all
+    /// run commands, if they are to.
+    fn all_are_fit(&self, joining: &Joining) -> Result<(), LaunchError> {
+        let who = |is_unfit: fn(&Member) -> bool| -> Vec<PeId> {
+            let unfit = self.members.iter().filter(|(_, member)| is_unfit(member));
+            unfit.map(|(pe, _)| *pe).collect()
+        };
+        let (leaving, idle) = (who(|member| !member.stays), who(|member| !member.commands));
+        match (leaving.is_empty(), idle.is_empty()) {
+            (false, _) if joining.again => Err(LaunchError::LeaveTooSoon { pes: leaving }),
+            (_, false) if joining.commands => Err(LaunchError::NoCommands { pes: idle }),
+            _ => Ok(()),
+        }
+    }
+}

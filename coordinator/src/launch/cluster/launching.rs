@@ -1,0 +1,391 @@
+//! Launching a cluster: its processes are started, here or over ssh, or join, until all have
+//! registered. What becomes of them then is `cluster.rs`'s business.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flitcast_node::door::{Door, listen};
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::{PeId, Tree};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::converse;
+use super::greeting::{Greeter, Newcomer};
+use super::joining::Joining;
+use super::process::{Start, Telling, arguments, command, keep, play};
+use super::{Cluster, Death, Heard, LaunchError, LogArgs, Member, Process, remote};
+use crate::launch::ssh::{Hosts, Spread, Task};
+use crate::launch::starter::{Orders, StarterError};
+use crate::observe::console::Console;
+use crate::site::guard::{Guard, Guarded};
+use crate::site::placement::{Launch, Placement};
+
+/// For all processes to be started and to register: two idle cores start 64 in some
+/// 60 ms; a thousand on a busy machine have all the time they can need.
+pub(super) const LAUNCH: Duration = Duration::from_secs(30);
+/// Over ssh, once one has failed, for the others to begin or to fail as well: for a host that
+/// does not answer, ssh gives up after 10 s.
+const OTHERS: Duration = Duration::from_secs(15);
+/// Words of PEs that wait to be heard: each answers two pings a second.
+const EVENTS: usize = 4096;
+/// Words that wait to be said to a PE. It is told nothing more before it has answered.
+const WORDS: usize = 64;
+
+/// What a cluster is launched of.
+#[derive(Clone, Copy, Debug)]
+pub struct Crew<'a> {
+    /// What plays a PE.
+    pub program: &'a Path,
+    /// Who is to be played.
+    pub pes: &'a [PeId],
+    /// The tree they are of.
+    pub tree: &'a Tree,
+    /// Where.
+    pub placement: &'a Placement,
+    /// How connections are guarded.
+    pub guard: &'a Guard,
+    /// Whether other clusters may follow this one.
+    pub again: bool,
+    /// Of those that join: whether all have to, or whoever does in the time is enough.
+    pub whole: bool,
+    /// Whether they are to run commands, in this cluster or one that follows.
+    pub commands: bool,
+    /// How who is started logs.
+    pub logs: &'a LogArgs,
+    /// How long to wait for what.
+    pub timeouts: &'a Timeouts,
+}
+
+impl Crew<'_> {
+    /// What those are told that have others started.
+    fn orders(&self, console: &Console) -> Orders {
+        let (port, wait) = match self.placement.launch {
+            Launch::Join { port, wait, .. } => (port, wait),
+            Launch::Local | Launch::Ssh(_) => (0, LAUNCH),
+        };
+        let place = |&pe: &PeId| (pe, self.placement.places[pe.index()].clone());
+        Orders {
+            program: self.program.to_owned(),
+            pes: self.pes.iter().map(place).collect(),
+            coordinator: SocketAddr::new(self.placement.coordinator, port),
+            guard: self.guard.clone(),
+            commands: self.commands,
+            wait,
+            logs: self.logs.clone(),
+            console: console.clone(),
+        }
+    }
+}
+
+/// Why who has the PEs started has failed, once it does.
+async fn failure(failed: Option<oneshot::Receiver<StarterError>>) -> StarterError {
+    match failed {
+        Some(failed) => match failed.await {
+            Ok(error) => error,
+            Err(_) => pending().await,
+        },
+        None => pending().await,
+    }
+}
+
+impl Cluster {
+    /// Starts a process for each PE, or waits for those that join, until all have
+    /// registered, or until it is given up.
+    pub async fn launch(
+        crew: Crew<'_>,
+        console: &Console,
+        given_up: &CancellationToken,
+    ) -> Result<Cluster, LaunchError> {
+        let Crew {
+            program,
+            pes,
+            tree,
+            placement,
+            guard,
+            logs,
+            timeouts,
+            ..
+        } = crew;
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |source| LaunchError::Io { what, source }
+        };
+        let guarded = Guarded::new(guard)?;
+        let (port, listening) = match placement.launch {
+            Launch::Local | Launch::Ssh(_) => (0, placement.coordinator.to_string()),
+            Launch::Join { port, .. } => {
+                let address = SocketAddr::new(placement.coordinator, port);
+                (port, address.to_string())
+            }
+        };
+        let listening = format!("cannot listen on {listening} for the PEs");
+        let (heard, events) = mpsc::channel(EVENTS);
+        let mut cluster = Cluster {
+            id: guarded.cluster,
+            members: BTreeMap::new(),
+            events,
+            kill: CancellationToken::new(),
+            timeouts: *timeouts,
+            look: Arc::default(),
+            started: None,
+        };
+        let (begun, failed) = match placement.starter() {
+            Some(starter) => {
+                let (started, hearing) = starter.start(crew.orders(console));
+                cluster.started = Some(started);
+                (Some(hearing.begun), Some(hearing.failed))
+            }
+            None => (None, None),
+        };
+        let launched = async {
+            // Compose may first have to make the network that has the address.
+            if let Some(begun) = begun {
+                // If it never begins, it says why.
+                let Ok(()) = begun.await else {
+                    return pending().await;
+                };
+            }
+            let listener = listen((placement.coordinator, port).into()).map_err(io(&listening))?;
+            let address = listener.local_addr().map_err(io(&listening))?;
+            if let Launch::Join { wait, .. } = placement.launch {
+                let joining = Joining::new(&crew, address, wait);
+                let joined = cluster.join_all(joining, &listener, &guarded, &heard, console);
+                return joined.await;
+            }
+            let hosts = match &placement.launch {
+                Launch::Ssh(ssh) => {
+                    let hosts = Hosts::new(ssh, program, Spread::new(tree, pes, placement));
+                    Some(hosts.map_err(|(path, source)| {
+                        let what = format!("cannot read {}", path.display());
+                        LaunchError::Io { what, source }
+                    })?)
+                }
+                _ => None,
+            };
+            let hosts = hosts.map(Arc::new);
+            for &pe in pes {
+                let place = &placement.places[pe.index()];
+                let start = Start {
+                    place,
+                    coordinator: address,
+                    credentials: guard.folder(),
+                    admission: guarded.admission(pe)?.written(),
+                };
+                let telling = Telling {
+                    pe,
+                    console: console.clone(),
+                    json: logs.json,
+                };
+                match &hosts {
+                    None => {
+                        let command = command(program, place, logs);
+                        cluster.start(pe, command, start, telling, &heard)?;
+                    }
+                    Some(hosts) => {
+                        cluster.start_there(pe, hosts, start, &logs.args, telling, &heard);
+                    }
+                }
+            }
+            {
+                let registering =
+                    cluster.register_all(&listener, &guarded, &heard, hosts.as_deref());
+                let mut registering = std::pin::pin!(registering);
+                loop {
+                    match timeout(LAUNCH, &mut registering).await {
+                        Ok(registered) => return registered,
+                        // Each step over ssh has limits of its own.
+                        Err(_) if hosts.as_ref().is_some_and(|hosts| hosts.is_busy()) => {}
+                        Err(_) => break,
+                    }
+                }
+            }
+            let missing = cluster.missing();
+            Err(LaunchError::Missing { missing })
+        };
+        // With the listener: who comes later comes too late, and hears so.
+        let launched = tokio::select! {
+            launched = launched => launched,
+            error = failure(failed) => Err(LaunchError::Starter(error)),
+            () = given_up.cancelled() => Err(LaunchError::GivenUp),
+        };
+        match launched {
+            Ok(()) => Ok(cluster),
+            // Who has joined is told, and joins the next one or leaves.
+            Err(error) if placement.is_joined() => {
+                cluster.stop(false, pending()).await;
+                Err(error)
+            }
+            Err(error) => {
+                cluster.kill().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts what plays a PE.
+    fn start(
+        &mut self,
+        pe: PeId,
+        mut command: Command,
+        start: Start<'_>,
+        telling: Telling,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) -> Result<(), LaunchError> {
+        let child = play(&mut command, pe, &start, &self.timeouts).map_err(|source| {
+            let program = command.as_std().get_program().display();
+            let what = format!("cannot start a process: {program}");
+            LaunchError::Io { what, source }
+        })?;
+        let (heard, kill) = (heard.clone(), self.kill.child_token());
+        let process = Process {
+            pid: child.id(),
+            kill: kill.clone(),
+            keeper: tokio::spawn(keep(pe, child, start.admission, telling, heard, kill)),
+        };
+        self.members.insert(pe, Member::new(Some(process)));
+        Ok(())
+    }
+
+    /// Has another host start what plays a PE, as soon as it is reached.
+    fn start_there(
+        &mut self,
+        pe: PeId,
+        hosts: &Arc<Hosts>,
+        start: Start<'_>,
+        log_args: &[String],
+        telling: Telling,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) {
+        let place = start.place;
+        let mut told: Vec<OsString> = log_args.iter().map(OsString::from).collect();
+        told.extend(arguments(pe, &start, &self.timeouts));
+        let task = Task {
+            prefix: place.run.iter().map(OsString::from).collect(),
+            arguments: told,
+            input: start.admission,
+            leashed: false,
+        };
+        let destination = place.destination();
+        let (heard, kill) = (heard.clone(), self.kill.child_token());
+        let keeping = remote::keep(
+            pe,
+            hosts.clone(),
+            destination,
+            task,
+            telling,
+            heard,
+            kill.clone(),
+        );
+        let process = Process {
+            pid: None,
+            kill,
+            keeper: tokio::spawn(keeping),
+        };
+        self.members.insert(pe, Member::new(Some(process)));
+    }
+
+    async fn register_all(
+        &mut self,
+        listener: &TcpListener,
+        guarded: &Guarded,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+        hosts: Option<&Hosts>,
+    ) -> Result<(), LaunchError> {
+        let greeter = self.greeter(guarded, None);
+        let mut door = Door::new(
+            listener,
+            self.places(hosts.is_some()),
+            self.timeouts.greeting(),
+        );
+        let mut missing = self.missing().len();
+        let mut deaths = Vec::new();
+        let mut enough = None;
+        while missing > 0 {
+            tokio::select! {
+                newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
+                    let (pe, address) = (newcomer.register.pe, newcomer.address);
+                    let Some(member) = self.members.get(&pe) else { continue };
+                    // It knows the secret of this launch: no stranger, but a mistake.
+                    if let Some(why) = newcomer.disguise {
+                        return Err(LaunchError::Disguised { pe, address, why });
+                    }
+                    if let Some((_, first)) = member.register {
+                        return Err(LaunchError::Twice { pe, first, second: address });
+                    }
+                    self.let_in(newcomer, heard);
+                    missing -= 1;
+                }
+                Some((pe, event)) = self.events.recv() => {
+                    if let Heard::Exited(exit, last_words) = event {
+                        tracing::info!(%pe, "{exit}");
+                        deaths.push(Death { pe, exit, last_words });
+                        enough.get_or_insert_with(|| Instant::now() + OTHERS);
+                    }
+                }
+                () = all_begun(hosts, enough), if enough.is_some() => break,
+            }
+        }
+        // What was said last of all.
+        while let (Some(_), Ok((pe, event))) = (hosts, self.events.try_recv()) {
+            if let Heard::Exited(exit, last_words) = event {
+                deaths.push(Death {
+                    pe,
+                    exit,
+                    last_words,
+                });
+            }
+        }
+        let mut deaths = deaths.into_iter();
+        match deaths.next() {
+            None => Ok(()),
+            Some(first) => Err(LaunchError::Died {
+                first: Box::new(first),
+                others: deaths.collect(),
+            }),
+        }
+    }
+
+    pub(super) fn greeter(&self, guarded: &Guarded, joining: Option<Arc<Joining>>) -> Greeter {
+        Greeter {
+            cluster: guarded.cluster,
+            secret: guarded.secret,
+            security: guarded.security.clone(),
+            timeouts: self.timeouts,
+            joining,
+        }
+    }
+
+    /// Begins to speak with a newcomer, who is a member and has not come before.
+    pub(super) fn let_in(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
+        let pe = newcomer.register.pe;
+        let Some(member) = self.members.get_mut(&pe) else {
+            return;
+        };
+        member.register = Some((newcomer.register, newcomer.address));
+        member.stays = newcomer.stays;
+        member.commands = newcomer.commands;
+        let (queue, queued) = mpsc::channel(WORDS);
+        member.queue = Some(queue);
+        let (heard, look) = (heard.clone(), self.look.clone());
+        let beat = self.timeouts.heartbeat;
+        let (reader, writer) = (newcomer.reader, newcomer.writer);
+        let conversation = converse(pe, reader, writer, queued, heard, beat, look);
+        member.conversation = Some(tokio::spawn(conversation).abort_handle());
+    }
+}
+
+/// Waits until every host has begun or failed, or until the deadline.
+async fn all_begun(hosts: Option<&Hosts>, deadline: Option<Instant>) {
+    if let (Some(hosts), Some(deadline)) = (hosts, deadline) {
+        let _ = timeout_at(deadline, hosts.settled()).await;
+    }
+}

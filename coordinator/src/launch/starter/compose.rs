@@ -1,0 +1,132 @@
+//! PEs as services of a compose file, each named as its PE is.
+
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::errand::Errand;
+use super::{Orders, StarterError};
+use crate::site::starter::Compose;
+
+/// Where the PEs join, for the compose file to tell them: ADDRESS:PORT.
+pub const COORDINATOR: &str = "FLITCAST_COORDINATOR";
+/// For a look at what runs.
+const LOOK: Duration = Duration::from_secs(30);
+/// For all to be up: an image may have to be pulled, or built.
+const UP: Duration = Duration::from_secs(600);
+/// For all to be gone; each is killed after its own grace, 10 s if it does not say.
+const DOWN: Duration = Duration::from_secs(60);
+
+impl Compose {
+    /// Has the services up until it is told to end. What was not up before is then taken down;
+    /// who had some of them up keeps them all.
+    pub(super) async fn keep(
+        &self,
+        orders: Orders,
+        begun: oneshot::Sender<()>,
+        end: CancellationToken,
+    ) -> Result<(), StarterError> {
+        let program = program().await?;
+        let mut is_up = false;
+        let look = self.command(program, &orders, &["ps", "--quiet"]);
+        done("compose ps", look, LOOK, |line| is_up |= is_container(line)).await?;
+        let services: Vec<String> = orders
+            .pes
+            .iter()
+            .map(|(pe, place)| place.name.clone().unwrap_or_else(|| format!("p{}", pe.0)))
+            .collect();
+        let mut words = vec!["up", "--detach"];
+        words.extend(services.iter().map(String::as_str));
+        let up = self.command(program, &orders, &words);
+        let up = tokio::select! {
+            up = done("compose up", up, UP, tell) => up,
+            // Whatever of it is up by now goes down with the rest.
+            () = end.cancelled() => Ok(()),
+        };
+        if up.is_ok() {
+            let _ = begun.send(());
+            end.cancelled().await;
+        }
+        if !is_up {
+            let down = self.command(program, &orders, &["down"]);
+            let down = done("compose down", down, DOWN, tell).await;
+            if let Err(error) = &down {
+                tracing::warn!("{error}");
+            }
+        }
+        up
+    }
+
+    fn command(&self, program: &[&str], orders: &Orders, words: &[&str]) -> Command {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]);
+        command.arg("--file").arg(&self.file);
+        command.args(&self.options).args(words);
+        command.env(COORDINATOR, orders.coordinator.to_string());
+        command
+    }
+}
+
+/// Whether a line is the name that Docker gives a container, and no warning.
+fn is_container(line: &str) -> bool {
+    line.len() >= 12 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What compose says is for who wants to know.
+fn tell(line: &str) {
+    tracing::info!(target: "compose", "{line}");
+}
+
+/// The plugin, or the program that was there before it.
+async fn program() -> Result<&'static [&'static str], StarterError> {
+    let version = |program: &[&str]| {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).arg("version");
+        command
+    };
+    let (plugin, alone): (&[&str], &[&str]) = (&["docker", "compose"], &["docker-compose"]);
+    if done("docker compose", version(plugin), LOOK, |_| {})
+        .await
+        .is_ok()
+    {
+        return Ok(plugin);
+    }
+    let what = "there is no `docker compose`, and docker-compose";
+    done(what, version(alone), LOOK, |_| {}).await?;
+    Ok(alone)
+}
+
+/// Runs it to its good end.
+async fn done(
+    what: &str,
+    mut command: Command,
+    limit: Duration,
+    hear: impl FnMut(&str),
+) -> Result<(), StarterError> {
+    let mut errand = Errand::run(what, &mut command)?;
+    match timeout(limit, errand.ended(hear)).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(ended) => Err(errand.failed(ended)),
+        Err(_) => Err(errand.late(limit)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_no_container() {
+        assert!(is_container(&"0123456789abcdef".repeat(4)));
+        for other in [
+            "",
+            "WARNING: The FLITCAST_USER variable is not set. Defaulting to a blank string.",
+            "time=\"2026\" level=warning msg=\"the attribute `version` is obsolete\"",
+        ] {
+            assert!(!is_container(other), "{other}");
+        }
+    }
+}

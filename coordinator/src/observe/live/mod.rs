@@ -1,0 +1,326 @@
+//! What this process conducts at the moment, and what it has counted since it began: written
+//! by who conducts, read by the file that `flitcast watch` shows and by the metrics page.
+//!
+//! There is one for each process, [`NOW`], as there is one log: a process conducts one round
+//! at a time, and whoever looks at it from outside knows no more of it than its number.
+
+mod edges;
+pub mod picture;
+pub mod publish;
+mod totals;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use flitcast_proto::wire::control::{Counts, Doing, Pong};
+use flitcast_proto::{PeId, RoundId, Tree};
+
+use crate::job::request::Request;
+use crate::observe::console::left_ns;
+use crate::observe::phase::Phase;
+use crate::options::names::operation_name;
+use crate::site::placement::Place;
+use edges::EdgeRates;
+use picture::{PePicture, Picture};
+pub use totals::{BOUNDS_S, Histogram, Kind, RoundEnd, Totals};
+
+/// What this process conducts.
+pub static NOW: Live = Live {
+    state: Mutex::new(State {
+        cluster: None,
+        totals: Totals::new(),
+    }),
+};
+
+/// A PE that has not told of itself for so long is shown as silent: it is asked every
+/// heartbeat, of which there are two a second unless `--timeouts` says otherwise.
+const SILENT: Duration = Duration::from_millis(1500);
+
+/// What a process conducts.
+#[derive(Debug)]
+pub struct Live {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The present cluster; `None` before the first.
+    cluster: Option<Conducted>,
+    /// Over all clusters, but for what the PEs of the present one have counted.
+    totals: Totals,
+}
+
+/// A cluster and what is done on it.
+#[derive(Debug)]
+struct Conducted {
+    kind: Kind,
+    name: String,
+    tree: Arc<Tree>,
+    pes: BTreeMap<PeId, Seen>,
+    rounds: u64,
+    phase: Phase,
+    round: RoundId,
+    /// Bytes of M_i, by PE index, once they are known.
+    bytes: Vec<u64>,
+    under_way: Option<UnderWay>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    began: Instant,
+    predicted_ns: u64,
+}
+
+/// What a PE has told of itself.
+#[derive(Debug)]
+struct Seen {
+    place: Place,
+    pid: Option<u32>,
+    heard: Option<Instant>,
+    doing: Doing,
+    counts: Counts,
+    rates: EdgeRates,
+}
+
+impl Live {
+    /// A cluster is being launched for a request.
+    pub fn launching(&self, request: &Request) {
+        let mut state = self.lock();
+        state.fold();
+        let seen = |pe: PeId| Seen {
+            place: request.placement.places[pe.index()].clone(),
+            pid: None,
+            heard: None,
+            doing: Doing::Idle,
+            counts: Counts::default(),
+            rates: EdgeRates::default(),
+        };
+        state.cluster = Some(Conducted {
+            kind: Kind {
+                operation: operation_name(request.operation),
+                algorithm: request.algorithm,
+            },
+            name: request.tree_name.clone(),
+            tree: request.tree.clone(),
+            pes: request.tree.pes().map(|pe| (pe, seen(pe))).collect(),
+            rounds: request.rounds,
+            phase: Phase::Launch,
+            round: RoundId(0),
+            bytes: request.bytes.clone(),
+            under_way: None,
+        });
+    }
+
+    /// Its processes have registered; `pid` knows each PE's, as it said.
+    pub fn launched(&self, pid: impl Fn(PeId) -> Option<u32>) {
+        self.with(|now| {
+            for (pe, seen) in &mut now.pes {
+                seen.pid = pid(*pe);
+            }
+        });
+    }
+
+    /// Something else is being done.
+    pub fn enter(&self, phase: Phase) {
+        self.with(|now| now.phase = phase);
+    }
+
+    /// A round is triggered; `bytes` are those of M_i, by PE index.
+    pub fn round_begins(&self, round: RoundId, bytes: &[u64], predicted_ns: u64) {
+        self.with(|now| {
+            now.round = round;
+            now.bytes = bytes.to_vec();
+            now.under_way = Some(UnderWay {
+                began: Instant::now(),
+                predicted_ns,
+            });
+        });
+    }
+
+    /// P0 is done with the round that is under way.
+    pub fn round_done(&self) {
+        self.round_over(RoundEnd::Done);
+    }
+
+    /// What was under way has ended otherwise; for an error, of which kind it was.
+    pub fn gave_up(&self, error: Option<&'static str>) {
+        self.round_over(match error {
+            Some(_) => RoundEnd::Failed,
+            None => RoundEnd::Interrupted,
+        });
+        if let Some(kind) = error {
+            *self.lock().totals.errors.entry(kind).or_default() += 1;
+        }
+    }
+
+    fn round_over(&self, end: RoundEnd) {
+        let state = &mut *self.lock();
+        let Some(now) = &mut state.cluster else {
+            return;
+        };
+        let Some(round) = now.under_way.take() else {
+            return;
+        };
+        let totals = &mut state.totals;
+        *totals.rounds.entry((now.kind, end)).or_default() += 1;
+        if end == RoundEnd::Done {
+            let predicted = Duration::from_nanos(round.predicted_ns);
+            totals.predicted.entry(now.kind).or_default().add(predicted);
+            let took = round.began.elapsed();
+            totals.measured.entry(now.kind).or_default().add(took);
+        }
+    }
+
+    /// A PE has answered a ping.
+    pub fn heard(&self, pe: PeId, pong: &Pong) {
+        let at = Instant::now();
+        self.with(|now| {
+            if let Some(seen) = now.pes.get_mut(&pe) {
+                seen.doing = pong.doing;
+                seen.told(&pong.counts, at);
+            }
+        });
+    }
+
+    /// A PE has reported a round.
+    pub fn reported(&self, pe: PeId, counts: &Counts) {
+        let at = Instant::now();
+        self.with(|now| {
+            if let Some(seen) = now.pes.get_mut(&pe) {
+                seen.doing = Doing::Idle;
+                seen.told(counts, at);
+            }
+        });
+    }
+
+    /// All that was counted.
+    pub fn totals(&self) -> Totals {
+        let state = self.lock();
+        let mut totals = state.totals.clone();
+        totals.add(state.cluster.iter().flat_map(Conducted::counts));
+        totals
+    }
+
+    /// How it looks; `None` before the first cluster.
+    pub fn picture(&self) -> Option<Picture> {
+        let state = self.lock();
+        state.cluster.as_ref().map(Conducted::picture)
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Conducted)) {
+        if let Some(now) = &mut self.lock().cluster {
+            change(now);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Numbers are as good as they were when somebody panicked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Another cluster counts from 0 again.
+    fn fold(&mut self) {
+        if let Some(over) = self.cluster.take() {
+            self.totals.add(over.counts());
+        }
+    }
+}
+
+impl Seen {
+    fn told(&mut self, counts: &Counts, at: Instant) {
+        self.heard = Some(at);
+        self.rates.told(&counts.edges, at);
+        self.counts.clone_from(counts);
+    }
+}
+
+impl Conducted {
+    fn counts(&self) -> impl Iterator<Item = (PeId, &Counts)> {
+        let heard = self.pes.iter().filter(|(_, seen)| seen.heard.is_some());
+        heard.map(|(pe, seen)| (*pe, &seen.counts))
+    }
+
+    fn picture(&self) -> Picture {
+        let moved = match self.phase {
+            Phase::Round { moved, .. } => moved,
+            _ => 0,
+        };
+        let bytes = self.bytes.iter().sum();
+        let elapsed = self.under_way.map(|round| round.began.elapsed());
+        let predicted_ns = self.under_way.map(|round| round.predicted_ns);
+        let left_ns = elapsed
+            .zip(predicted_ns)
+            .map(|(elapsed, predicted)| left_ns(moved, bytes, elapsed, predicted));
+        Picture {
+            pid: std::process::id(),
+            process_start: publish::process_start(std::process::id()).unwrap_or(0),
+            operation: self.kind.operation.to_owned(),
+            algorithm: self.kind.algorithm.to_owned(),
+            cluster: self.name.clone(),
+            phase: self.phase.name().to_owned(),
+            doing: self.phase.to_string(),
+            round: self.round.0,
+            rounds: self.rounds,
+            moved_bytes: moved,
+            bytes,
+            elapsed_ns: elapsed.map(|elapsed| elapsed.as_nanos() as u64),
+            predicted_ns,
+            left_ns,
+            pes: self
+                .pes
+                .iter()
+                .map(|(pe, seen)| self.pe(*pe, seen))
+                .collect(),
+        }
+    }
+
+    fn pe(&self, pe: PeId, seen: &Seen) -> PePicture {
+        let counts = &seen.counts;
+        let heard = seen.heard.map(|heard| heard.elapsed());
+        // What a PE says of its latest round may be of the one before.
+        let is_of_round = self.round.0 > 0 && counts.rounds_begun == self.round.0;
+        let is_done = is_of_round && counts.rounds_done == self.round.0;
+        let state = match heard {
+            None => "not heard yet".to_owned(),
+            Some(heard) if heard >= SILENT => format!("silent for {:.1} s", heard.as_secs_f64()),
+            Some(_) if is_done => "done".to_owned(),
+            Some(_) => words(seen.doing),
+        };
+        let parent = self.tree.parent(pe);
+        PePicture {
+            pe: pe.0,
+            parent: parent.map(|parent| parent.0),
+            name: seen.place.name.clone(),
+            address: seen.place.address.to_string(),
+            pid: seen.pid,
+            state,
+            is_done,
+            heard_ms: heard.map(|heard| heard.as_millis() as u64),
+            bytes: match pe {
+                PeId::ROOT => self.bytes.iter().sum(),
+                _ => self.bytes.get(pe.index()).copied().unwrap_or(0),
+            },
+            moved_bytes: match is_of_round {
+                true => counts.moved_bytes,
+                false => 0,
+            },
+            edge: parent.and_then(|parent| seen.rates.edge(parent)),
+            buffered_flits: counts.buffered_flits,
+            collisions: counts.collisions,
+            resident_bytes: counts.resident_bytes,
+        }
+    }
+}
+
+fn words(doing: Doing) -> String {
+    match doing {
+        Doing::Idle => "idle".to_owned(),
+        Doing::Working => "working".to_owned(),
+        Doing::Sending(to) => format!("sending to {to}"),
+        Doing::Receiving(from) => format!("receiving from {from}"),
+        Doing::Listening => "waiting".to_owned(),
+    }
+}

@@ -1,0 +1,206 @@
+//! Which metrics there are. A PE tells its own; a command tells what it has heard of all its
+//! PEs, under the same names, and what it has conducted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use flitcast_node::Tally;
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{Counts, EdgeCounts};
+
+use super::page::{Page, Type};
+use crate::observe::live::{BOUNDS_S, Histogram, Kind, Totals};
+
+/// What a command tells.
+pub fn coordinator(totals: &Totals) -> String {
+    let mut page = Page::default();
+    build_info(&mut page);
+    let help = "Rounds that were triggered and have ended, by how they ended.";
+    let mut family = page.family("flitcast_rounds_total", Type::Counter, help);
+    for ((kind, end), rounds) in &totals.rounds {
+        let Kind {
+            operation,
+            algorithm,
+        } = kind;
+        let outcome = end.name();
+        family.sample(
+            &[
+                ("operation", operation),
+                ("algorithm", algorithm),
+                ("outcome", &outcome),
+            ],
+            rounds,
+        );
+    }
+    let help = "From the trigger of a round until P0 has told that it is done.";
+    histograms(&mut page, "flitcast_round_seconds", help, &totals.measured);
+    let help = "What the rounds of flitcast_round_seconds were predicted to take.";
+    let name = "flitcast_round_predicted_seconds";
+    histograms(&mut page, name, help, &totals.predicted);
+    errors(&mut page, &totals.errors);
+    pes(&mut page, &totals.pes);
+    page.text()
+}
+
+/// What a PE tells.
+pub fn node(pe: PeId, tally: &Tally) -> String {
+    let mut page = Page::default();
+    build_info(&mut page);
+    errors(&mut page, &tally.errors());
+    pes(&mut page, &BTreeMap::from([(pe, tally.counts())]));
+    page.text()
+}
+
+fn build_info(page: &mut Page) {
+    let help = "1; what this is, is in the labels.";
+    let mut family = page.family("flitcast_build_info", Type::Gauge, help);
+    family.sample(&[("version", &env!("CARGO_PKG_VERSION"))], 1);
+}
+
+fn errors(page: &mut Page, errors: &BTreeMap<&'static str, u64>) {
+    let help = "What ended a launch or a round, by kind.";
+    let mut family = page.family("flitcast_errors_total", Type::Counter, help);
+    for (kind, count) in errors {
+        family.sample(&[("kind", kind)], count);
+    }
+}
+
+/// Of one edge, seen from one end.
+type OfEdge = (&'static str, &'static str, fn(&EdgeCounts) -> u64);
+/// Of one PE.
+type OfPe = (&'static str, Type, &'static str, fn(&Counts) -> u64);
+
+const OF_EDGES: [OfEdge; 4] = [
+    (
+        "flitcast_edge_received_bytes_total",
+        "Frames of rounds that came from a neighbour, with their lengths and seals.",
+        |edge| edge.received_bytes,
+    ),
+    (
+        "flitcast_edge_sent_bytes_total",
+        "Frames of rounds that went to a neighbour, with their lengths and seals.",
+        |edge| edge.sent_bytes,
+    ),
+    (
+        "flitcast_edge_received_flits_total",
+        "Flits that came from a neighbour.",
+        |edge| edge.received_flits,
+    ),
+    (
+        "flitcast_edge_sent_flits_total",
+        "Flits that went to a neighbour.",
+        |edge| edge.sent_flits,
+    ),
+];
+
+const OF_PES: [OfPe; 9] = [
+    (
+        "flitcast_pe_rounds_begun_total",
+        Type::Counter,
+        "Rounds of which anything has come to the PE.",
+        |counts| counts.rounds_begun,
+    ),
+    (
+        "flitcast_pe_rounds_done_total",
+        Type::Counter,
+        "Rounds in which the PE has played its part to the end.",
+        |counts| counts.rounds_done,
+    ),
+    (
+        "flitcast_round_moved_bytes",
+        Type::Gauge,
+        "Payload of the latest round that is the PE's own and was sent, or was delivered to it.",
+        |counts| counts.moved_bytes,
+    ),
+    (
+        "flitcast_collisions_total",
+        Type::Counter,
+        "Flits that had to wait for a busy port.",
+        |counts| counts.collisions,
+    ),
+    (
+        "flitcast_late_frames_total",
+        Type::Counter,
+        "Frames of earlier rounds, which were dropped.",
+        |counts| counts.late_frames,
+    ),
+    (
+        "flitcast_repeated_frames_total",
+        Type::Counter,
+        "Frames that had come before, which were dropped.",
+        |counts| counts.repeated_frames,
+    ),
+    (
+        "flitcast_buffered_flits",
+        Type::Gauge,
+        "Flits of passing messages in the PE's memory.",
+        |counts| counts.buffered_flits,
+    ),
+    (
+        "flitcast_peak_buffered_flits",
+        Type::Gauge,
+        "The most flits of passing messages that were in the PE's memory.",
+        |counts| counts.peak_buffered_flits,
+    ),
+    (
+        "flitcast_resident_memory_bytes",
+        Type::Gauge,
+        "The resident set of the PE's process.",
+        |counts| counts.resident_bytes,
+    ),
+];
+
+fn pes(page: &mut Page, pes: &BTreeMap<PeId, Counts>) {
+    for (name, help, value) in OF_EDGES {
+        let mut family = page.family(name, Type::Counter, help);
+        for (pe, counts) in pes {
+            for edge in &counts.edges {
+                family.sample(&[("pe", pe), ("peer", &edge.peer)], value(edge));
+            }
+        }
+    }
+    for (name, kind, help, value) in OF_PES {
+        let mut family = page.family(name, kind, help);
+        for (pe, counts) in pes {
+            family.sample(&[("pe", pe)], value(counts));
+        }
+    }
+    let help = "How late own messages began, where a schedule says when they are to.";
+    let mut family = page.family("flitcast_slip_seconds", Type::Summary, help);
+    for (pe, counts) in pes {
+        let slip = Duration::from_nanos(counts.slip_ns).as_secs_f64();
+        family.part("_sum", &[("pe", pe)], slip);
+        family.part("_count", &[("pe", pe)], counts.slips);
+    }
+}
+
+fn histograms(
+    page: &mut Page,
+    name: &'static str,
+    help: &str,
+    histograms: &BTreeMap<Kind, Histogram>,
+) {
+    let mut family = page.family(name, Type::Histogram, help);
+    for (kind, histogram) in histograms {
+        let Kind {
+            operation,
+            algorithm,
+        } = kind;
+        let mut below = 0;
+        for (bound, within) in BOUNDS_S.iter().zip(histogram.within) {
+            below += within;
+            let le = ("le", bound as &dyn std::fmt::Display);
+            let labels = [
+                ("operation", operation as _),
+                ("algorithm", algorithm as _),
+                le,
+            ];
+            family.part("_bucket", &labels, below);
+        }
+        let labels = [("operation", operation as _), ("algorithm", algorithm as _)];
+        let all = [labels[0], labels[1], ("le", &"+Inf" as _)];
+        family.part("_bucket", &all, histogram.count);
+        family.part("_sum", &labels, histogram.sum.as_secs_f64());
+        family.part("_count", &labels, histogram.count);
+    }
+}

@@ -1,0 +1,345 @@
+//! Which spans there are, what they say, and which one is below which. Each is made when it is
+//! over, with the times that were noted; the command and its runs, which others are below, are
+//! made when they begin.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::predict::Prediction;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::{Arrival, Report};
+use flitcast_proto::{PeId, RoundId};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{Span as _, SpanContext, Status};
+use opentelemetry_sdk::trace::Span;
+
+use super::export::Export;
+use crate::job::model::since;
+use crate::job::request::Request;
+use crate::observe::phase::Phase;
+use crate::options::names::{operation_name, pacing_name};
+
+/// What this process is told of what it does.
+pub static NOW: Spans = Spans {
+    state: Mutex::new(None),
+};
+
+/// Spans of rounds and messages in a run, at most, but for the first round's and a failed one's:
+/// half of what the exporter holds back, so that it need not choose which ones are lost.
+const MOST: usize = 1024;
+
+/// The spans of a command; none where it is not traced.
+#[derive(Debug)]
+pub struct Spans {
+    state: Mutex<Option<Traced>>,
+}
+
+/// A cluster: when this is gone, so is the cluster.
+#[derive(Debug)]
+pub struct RunEnds;
+
+impl Drop for RunEnds {
+    fn drop(&mut self) {
+        NOW.with(|traced| traced.end_run());
+    }
+}
+
+/// A command that is traced.
+#[derive(Debug)]
+struct Traced {
+    export: Export,
+    command: Span,
+    run: Option<Run>,
+    /// What failed last.
+    failed: Option<Failed>,
+}
+
+/// What is done on one cluster.
+#[derive(Debug)]
+struct Run {
+    span: Span,
+    step: Option<Step>,
+    /// Spans of rounds and messages until now.
+    rounds: usize,
+    /// Rounds without a span.
+    left_out: i64,
+}
+
+/// What is being done.
+#[derive(Debug)]
+struct Step {
+    name: &'static str,
+    began: SystemTime,
+    /// Once it is over, and others still tell how it was.
+    ended: Option<SystemTime>,
+    attributes: Vec<KeyValue>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+struct Failed {
+    kind: &'static str,
+    pe: Option<PeId>,
+    cause: String,
+}
+
+impl Spans {
+    /// A command begins to conduct.
+    pub fn begin(&self, command: &str) {
+        let Some(export) = Export::new() else {
+            return;
+        };
+        let name = format!("flitcast {command}");
+        *self.lock() = Some(Traced {
+            command: export.begin(name, None, export.now(), Vec::new()),
+            export,
+            run: None,
+            failed: None,
+        });
+    }
+
+    /// It has ended, and printed what it had to. Waits until the collector has its spans, but
+    /// not for long.
+    pub fn end(&self, went_well: bool) {
+        let Some(mut traced) = self.lock().take() else {
+            return;
+        };
+        traced.end_run();
+        if !went_well {
+            // It may have failed before there was a cluster, or after.
+            match &traced.failed {
+                Some(failed) => failed.mark(&mut traced.command),
+                None => traced.command.set_status(Status::error("")),
+            }
+        }
+        traced.command.end_with_timestamp(traced.export.now());
+        traced.export.finish();
+    }
+
+    /// A cluster is being launched for a request.
+    #[must_use]
+    pub fn launching(&self, request: &Request) -> RunEnds {
+        self.with(|traced| {
+            let attributes = vec![
+                KeyValue::new("flitcast.operation", operation_name(request.operation)),
+                KeyValue::new("flitcast.algorithm", request.algorithm),
+                KeyValue::new("flitcast.tree", request.tree_name.clone()),
+                KeyValue::new("flitcast.pes", request.tree.count() as i64),
+                KeyValue::new("flitcast.rounds", request.rounds as i64),
+            ];
+            let (parent, now) = (traced.command.span_context(), traced.export.now());
+            let span = traced
+                .export
+                .begin("run".to_owned(), Some(parent), now, attributes);
+            traced.run = Some(Run {
+                span,
+                step: None,
+                rounds: 0,
+                left_out: 0,
+            });
+            traced.step(Phase::Launch.name(), Vec::new());
+        });
+        RunEnds
+    }
+
+    /// Its processes have registered.
+    pub fn launched(&self) {
+        self.with(Traced::end_step);
+    }
+
+    /// Something else is being done.
+    pub fn enter(&self, phase: Phase) {
+        self.with(|traced| match phase {
+            // It begins when it is triggered, and is over before it is told of.
+            Phase::Round { .. } | Phase::Report => {}
+            _ => traced.step(phase.name(), Vec::new()),
+        });
+    }
+
+    /// What the rounds are to be like.
+    pub fn foreseen(&self, bytes: &[u64], pacing: Option<Pacing>, prediction: &Prediction) {
+        self.with(|traced| {
+            let Some(run) = &mut traced.run else {
+                return;
+            };
+            let bytes: u64 = bytes.iter().sum();
+            run.span.set_attribute(number("flitcast.bytes", bytes));
+            let predicted = seconds("flitcast.predicted_seconds", prediction.round_ns());
+            run.span.set_attribute(predicted);
+            if let Some(pacing) = pacing_name(pacing) {
+                run.span
+                    .set_attribute(KeyValue::new("flitcast.pacing", pacing));
+            }
+        });
+    }
+
+    /// A round is triggered.
+    pub fn round_begins(&self, round: RoundId) {
+        self.with(|traced| traced.step("round", vec![number("flitcast.round", round.0)]));
+    }
+
+    /// P0 is done with it.
+    pub fn round_done(&self) {
+        self.with(|traced| {
+            let now = traced.export.now();
+            if let Some(step) = traced.run.as_mut().and_then(|run| run.step.as_mut()) {
+                step.ended = Some(now);
+            }
+        });
+    }
+
+    /// All PEs have told how it was: their reports and clocks, by PE index.
+    pub fn reported(&self, reports: &[Report], clocks: &[ClockOffset]) {
+        self.with(|traced| traced.end_round(reports, clocks));
+    }
+
+    /// What was being done has failed, and the run with it.
+    pub fn failed(&self, kind: &'static str, pe: Option<PeId>, cause: &str) {
+        let cause = cause.to_owned();
+        self.with(|traced| traced.fail(Failed { kind, pe, cause }));
+    }
+
+    /// Ctrl-C.
+    pub fn interrupted(&self) {
+        self.failed("interrupted", None, "interrupted");
+    }
+
+    /// The cluster's processes are being stopped.
+    pub fn stopping(&self) {
+        self.with(|traced| traced.step("stop", Vec::new()));
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Traced)) {
+        if let Some(traced) = &mut *self.lock() {
+            change(traced);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Traced>> {
+        // What is known is as good as it was when somebody panicked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Failed {
+    fn mark(&self, span: &mut Span) {
+        span.set_attribute(KeyValue::new("error.type", self.kind));
+        if let Some(pe) = self.pe {
+            span.set_attribute(number("flitcast.pe", u64::from(pe.0)));
+        }
+        span.set_status(Status::error(self.cause.clone()));
+    }
+}
+
+impl Traced {
+    /// One step is over, and the next begins.
+    fn step(&mut self, name: &'static str, attributes: Vec<KeyValue>) {
+        self.end_step();
+        let began = self.export.now();
+        if let Some(run) = &mut self.run {
+            run.step = Some(Step {
+                name,
+                began,
+                ended: None,
+                attributes,
+            });
+        }
+    }
+
+    fn end_step(&mut self) {
+        let now = self.export.now();
+        if let Some(run) = &mut self.run
+            && let Some(step) = run.step.take()
+        {
+            let ended = step.ended.unwrap_or(now);
+            step.begin(&self.export, run).end_with_timestamp(ended);
+        }
+    }
+
+    fn end_round(&mut self, reports: &[Report], clocks: &[ClockOffset]) {
+        let now = self.export.now();
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        let Some(step) = run.step.take() else {
+            return;
+        };
+        let arrivals = reports.iter().zip(clocks);
+        let arrivals = arrivals.flat_map(|(report, clock)| {
+            let with_clock = move |arrival| (arrival, clock);
+            report.arrivals.iter().map(with_clock)
+        });
+        let arrivals: Vec<(&Arrival, &ClockOffset)> = arrivals.collect();
+        if run.rounds > 0 && run.rounds + 1 + arrivals.len() > MOST {
+            run.left_out += 1;
+            return;
+        }
+        run.rounds += 1 + arrivals.len();
+        let (began, ended) = (step.began, step.ended.unwrap_or(now));
+        let mut round = step.begin(&self.export, run);
+        for (arrival, clock) in arrivals {
+            let started_ns = reports[0].started_ns;
+            let after = |at_ns, clock| Duration::from_nanos(since(started_ns, at_ns, clock));
+            // Where no schedule says when a message is to start, nobody has noted when it did.
+            let source = arrival.source.index();
+            let start = reports.get(source).and_then(|report| report.own_start);
+            let start = start.zip(clocks.get(source));
+            let start = start.map(|(start, clock)| after(start.began_ns, *clock));
+            let mut message = self.export.begin(
+                "message".to_owned(),
+                Some(round.span_context()),
+                began + start.unwrap_or_default(),
+                vec![
+                    number(
+                        "flitcast.pe",
+                        u64::from(arrival.source.max(arrival.destination).0),
+                    ),
+                    number("flitcast.bytes", arrival.bytes_total),
+                ],
+            );
+            message.end_with_timestamp(began + after(arrival.at_ns, *clock));
+        }
+        round.end_with_timestamp(ended);
+    }
+
+    fn fail(&mut self, failed: Failed) {
+        let now = self.export.now();
+        if let Some(run) = &mut self.run {
+            if let Some(step) = run.step.take() {
+                let mut span = step.begin(&self.export, run);
+                failed.mark(&mut span);
+                span.end_with_timestamp(now);
+            }
+            failed.mark(&mut run.span);
+        }
+        self.failed = Some(failed);
+    }
+
+    fn end_run(&mut self) {
+        self.end_step();
+        if let Some(mut run) = self.run.take() {
+            if run.left_out > 0 {
+                let left_out = KeyValue::new("flitcast.rounds_left_out", run.left_out);
+                run.span.set_attribute(left_out);
+            }
+            run.span.end_with_timestamp(self.export.now());
+        }
+    }
+}
+
+impl Step {
+    /// Its span, with the times that were noted.
+    fn begin(self, export: &Export, run: &Run) -> Span {
+        let run: &SpanContext = run.span.span_context();
+        export.begin(self.name.to_owned(), Some(run), self.began, self.attributes)
+    }
+}
+
+fn number(key: &'static str, number: u64) -> KeyValue {
+    KeyValue::new(key, i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn seconds(key: &'static str, ns: u64) -> KeyValue {
+    KeyValue::new(key, ns as f64 / 1e9)
+}

@@ -1,0 +1,262 @@
+//! Links one can choose, as people write them: `rate=200mbit,latency=1ms` behind
+//! `--link`, and the same words in a tree file. What a shaped link does is
+//! `flitcast_proto::shape`'s business.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use flitcast_proto::PeId;
+use flitcast_proto::cost::{Edge, Link};
+use flitcast_proto::shape::{self, MAX_LATENCY_NS, MAX_NS_PER_BYTE, ShapeFault};
+use thiserror::Error;
+
+use crate::text::units::{BitRate, ExactTime, UnitError, parse_rate, parse_time};
+
+/// As a rate, [`MAX_NS_PER_BYTE`].
+const LOWEST: BitRate = BitRate((8e9 / MAX_NS_PER_BYTE) as u64);
+/// The highest rate: beyond what the memory of one machine moves, so that whoever
+/// wants no limit should say so.
+const HIGHEST: BitRate = BitRate(100_000_000_000);
+const LONGEST: ExactTime = ExactTime(MAX_LATENCY_NS as u64);
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSpec {
+    /// `None`: as fast as it goes.
+    pub rate: Option<BitRate>,
+    /// Beyond what the machine itself takes.
+    pub latency: Option<ExactTime>,
+}
+
+/// Both directions of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdgeSpec {
+    /// From parent to child.
+    pub down: LinkSpec,
+    /// From child to parent.
+    pub up: LinkSpec,
+}
+
+/// Links to the parents of certain PEs.
+pub type Links = BTreeMap<PeId, EdgeSpec>;
+
+/// What is wrong with a link.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LinkFault {
+    /// A value that cannot be read.
+    #[error("{key}: {source}")]
+    Unit {
+        /// Whose value.
+        key: &'static str,
+        /// Why not.
+        source: UnitError,
+    },
+    /// A rate that no link is given.
+    #[error("rate: {0} is not from {LOWEST} to {HIGHEST}, nor `unlimited`")]
+    Rate(BitRate),
+    /// A latency that no link is given.
+    #[error("latency: {0} is more than {LONGEST}")]
+    Latency(ExactTime),
+    /// Values that do not go together.
+    #[error("{link}: {fault}")]
+    Together {
+        /// The link.
+        link: LinkSpec,
+        /// Why not.
+        fault: ShapeFault,
+    },
+    /// A word that means nothing.
+    #[error("`{0}`: write rate=RATE, latency=TIME or both, like rate=200mbit,latency=1ms")]
+    Word(String),
+    /// A key with two values.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+}
+
+/// A rate within bounds, or `unlimited`.
+pub fn rate(text: &str) -> Result<Option<BitRate>, LinkFault> {
+    if text.trim().eq_ignore_ascii_case("unlimited") {
+        return Ok(None);
+    }
+    let key = "rate";
+    let rate = parse_rate(text).map_err(|source| LinkFault::Unit { key, source })?;
+    match (LOWEST.0..=HIGHEST.0).contains(&rate) {
+        true => Ok(Some(BitRate(rate))),
+        false => Err(LinkFault::Rate(BitRate(rate))),
+    }
+}
+
+/// A latency within bounds.
+pub fn latency(text: &str) -> Result<ExactTime, LinkFault> {
+    let key = "latency";
+    let latency = parse_time(text).map_err(|source| LinkFault::Unit { key, source })?;
+    match latency <= LONGEST.0 {
+        true => Ok(ExactTime(latency)),
+        false => Err(LinkFault::Latency(ExactTime(latency))),
+    }
+}
+
+impl LinkSpec {
+    /// Reads what stands behind `--link`; all that is wrong, if something is.
+    pub fn parse(text: &str) -> Result<LinkSpec, Vec<LinkFault>> {
+        let mut faults = Vec::new();
+        let mut link = LinkSpec::default();
+        let mut given = Vec::new();
+        for word in text.split(',') {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let key = match key.trim() {
+                "rate" => "rate",
+                "latency" => "latency",
+                _ => {
+                    faults.push(LinkFault::Word(word.to_owned()));
+                    continue;
+                }
+            };
+            let read = match key {
+                "rate" => rate(value).map(|rate| link.rate = rate),
+                _ => latency(value).map(|latency| link.latency = Some(latency)),
+            };
+            faults.extend(read.err());
+            if given.contains(&key) {
+                faults.push(LinkFault::Twice(key));
+            }
+            given.push(key);
+        }
+        if faults.is_empty() {
+            faults.extend(link.check().err());
+        }
+        match faults.is_empty() {
+            true => Ok(link),
+            false => Err(faults),
+        }
+    }
+
+    /// As [`LinkSpec::parse`] reads it.
+    pub fn written(&self) -> String {
+        let rate = self.rate.map_or("unlimited".to_owned(), |r| r.to_string());
+        let latency = self.latency.map(|latency| format!(",latency={latency}"));
+        format!("rate={rate}{}", latency.unwrap_or_default())
+    }
+
+    /// Whether rate and latency go together.
+    pub fn check(&self) -> Result<(), LinkFault> {
+        shape::check(&self.link()).map_err(|fault| LinkFault::Together { link: *self, fault })
+    }
+
+    /// For the PEs.
+    pub fn link(&self) -> Link {
+        Link {
+            latency_ns: self.latency.map_or(0.0, |latency| latency.0 as f64),
+            ns_per_byte: self.rate.map_or(0.0, |rate| 8e9 / rate.0 as f64),
+            burst_bytes: 0.0,
+        }
+    }
+}
+
+impl EdgeSpec {
+    /// The same in both directions.
+    pub fn alike(link: LinkSpec) -> EdgeSpec {
+        EdgeSpec {
+            down: link,
+            up: link,
+        }
+    }
+
+    /// For the PEs.
+    pub fn edge(&self) -> Edge {
+        Edge {
+            down: self.down.link(),
+            up: self.up.link(),
+        }
+    }
+}
+
+/// `200mbit, 1ms`, or the one that was chosen.
+impl fmt::Display for LinkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.rate, self.latency) {
+            (Some(rate), Some(latency)) => write!(f, "{rate}, {latency}"),
+            (Some(rate), None) => write!(f, "{rate}"),
+            (None, Some(latency)) => write!(f, "{latency}"),
+            (None, None) => f.write_str("unlimited rate"),
+        }
+    }
+}
+
+impl fmt::Display for EdgeSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.down == self.up {
+            true => write!(f, "{}", self.down),
+            false => write!(f, "{} down and {} up", self.down, self.up),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_what_it_says() {
+        for (text, printed, latency_ns, ns_per_byte) in [
+            ("rate=200mbit,latency=1ms", "200mbit, 1ms", 1e6, 40.0),
+            ("latency=0.5us, rate=10gbit", "10gbit, 500ns", 500.0, 0.8),
+            ("rate=1kbit", "1kbit", 0.0, 8e6),
+            ("rate=100gbit", "100gbit", 0.0, 0.08),
+            ("latency=1s", "1s", 1e9, 0.0),
+            ("rate=Unlimited,latency=3ms", "3ms", 3e6, 0.0),
+            ("rate=unlimited", "unlimited rate", 0.0, 0.0),
+        ] {
+            let link = LinkSpec::parse(text).expect(text);
+            assert_eq!(EdgeSpec::alike(link).to_string(), printed);
+            let expected = Link {
+                latency_ns,
+                ns_per_byte,
+                burst_bytes: 0.0,
+            };
+            assert_eq!(link.link(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn all_faults_of_a_link_are_told() {
+        for (text, expected) in [
+            ("", vec!["``: write rate=RATE, latency=TIME or both"]),
+            ("200mbit", vec!["`200mbit`: write rate=RATE"]),
+            (
+                "rate=fast,latency=5,speed=3",
+                vec![
+                    "rate: `fast` is not a rate",
+                    "latency: `5` has no unit",
+                    "`speed=3`: write",
+                ],
+            ),
+            (
+                "rate=,latency",
+                vec!["rate: `` is not a rate", "latency: `` is not a time"],
+            ),
+            (
+                "rate=999kbit,rate=0.5kbit",
+                vec![
+                    "rate: 0.5kbit is not from 1kbit to 100gbit",
+                    "rate is given twice",
+                ],
+            ),
+            (
+                "rate=101gbit,latency=1001ms",
+                vec!["rate: 101gbit is not", "latency: 1.001s is more than 1s"],
+            ),
+            (
+                "rate=1gbit,latency=1s",
+                vec!["1gbit, 1s: 119.2 MiB would be under way"],
+            ),
+        ] {
+            let faults = LinkSpec::parse(text).expect_err(text);
+            let faults: Vec<String> = faults.iter().map(LinkFault::to_string).collect();
+            assert_eq!(faults.len(), expected.len(), "{faults:?}");
+            for (fault, expected) in faults.iter().zip(expected) {
+                assert!(fault.starts_with(expected), "{fault}");
+            }
+        }
+    }
+}

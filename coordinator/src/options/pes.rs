@@ -1,0 +1,18 @@
+//! How many PEs there can be on one machine, and what each needs of it.
+
+/// Processes on one machine. Each has some 8 MiB and a dozen descriptors; a
+/// thousand is past what a machine does well and before what hurts it.
+pub const MAX_LOCAL_PES: usize = 1024;
+
+/// Descriptors that the coordinator needs for a PE: its control connection, its stderr, its
+/// process.
+const DESCRIPTORS_PER_PE: u64 = 3;
+/// And where that process is an ssh: what goes to it, and what else it says.
+pub const DESCRIPTORS_PER_SSH: u64 = 2;
+/// And for itself: some of its own, and 16 who scrape.
+const DESCRIPTORS_OWN: u64 = 32;
+
+/// Descriptors that a coordinator of so many PEs needs, those that strangers take apart.
+pub fn needed_descriptors(pes: usize) -> u64 {
+    DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64
+}

@@ -1,0 +1,200 @@
+//! `--timeouts heartbeat=0.5s,silence=3s`: how long the processes of a cluster wait for
+//! what, as people write it. What each is for stands in [`Timeouts`].
+
+use std::time::Duration;
+
+use flitcast_node::limits::Timeouts;
+use thiserror::Error;
+
+use crate::text::units::{ExactTime, UnitError, parse_time};
+
+/// Below this, a busy machine's own pauses would look like silence.
+const SHORTEST: Duration = Duration::from_millis(10);
+/// Above this, nobody is waiting any more.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// Pings that may be lost before a PE is taken for dead, at least.
+const LOST_PINGS: u32 = 3;
+
+/// What is wrong with timeouts.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TimeoutFault {
+    /// A word that means nothing.
+    #[error("`{0}`: write NAME=TIME, the name one of {names}", names = names())]
+    Word(String),
+    /// A name with two values.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A value that cannot be read.
+    #[error("{name}: {source}")]
+    Unit {
+        /// Whose value.
+        name: &'static str,
+        /// Why not.
+        source: UnitError,
+    },
+    /// A time that is too short or too long.
+    #[error("{name}: {time} is not from {} to {}", exact(SHORTEST), exact(LONGEST))]
+    Range {
+        /// Whose.
+        name: &'static str,
+        /// The time.
+        time: ExactTime,
+    },
+    /// A pause would be taken for the end.
+    #[error(
+        "silence: {silence} is less than {LOST_PINGS} heartbeats of {heartbeat}, so that a lost one would look like a death"
+    )]
+    Hasty {
+        /// The silence.
+        silence: ExactTime,
+        /// The heartbeat.
+        heartbeat: ExactTime,
+    },
+}
+
+/// One of the timeouts.
+#[derive(Clone, Copy)]
+pub struct Timeout {
+    /// What people call it.
+    pub name: &'static str,
+    field: fn(&mut Timeouts) -> &mut Duration,
+}
+
+/// The names, and where each value lives.
+pub const ALL: [Timeout; 6] = [
+    timeout("heartbeat", |timeouts| &mut timeouts.heartbeat),
+    timeout("silence", |timeouts| &mut timeouts.silence),
+    timeout("handshake", |timeouts| &mut timeouts.handshake),
+    timeout("connect", |timeouts| &mut timeouts.connect),
+    timeout("write", |timeouts| &mut timeouts.write),
+    timeout("disk", |timeouts| &mut timeouts.disk),
+];
+
+const fn timeout(name: &'static str, field: fn(&mut Timeouts) -> &mut Duration) -> Timeout {
+    Timeout { name, field }
+}
+
+impl Timeout {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Timeout> {
+        ALL.into_iter().find(|timeout| timeout.name == name)
+    }
+
+    /// Sets it to the time in `text`.
+    pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), TimeoutFault> {
+        let Timeout { name, field } = self;
+        let time = parse_time(text).map_err(|source| TimeoutFault::Unit { name, source })?;
+        if !(SHORTEST..=LONGEST).contains(&Duration::from_nanos(time)) {
+            let time = ExactTime(time);
+            return Err(TimeoutFault::Range { name, time });
+        }
+        *field(timeouts) = Duration::from_nanos(time);
+        Ok(())
+    }
+
+    /// What it is.
+    pub fn of(self, timeouts: &Timeouts) -> ExactTime {
+        exact(*(self.field)(&mut timeouts.clone()))
+    }
+}
+
+/// All names, for messages.
+pub fn names() -> String {
+    ALL.map(|timeout| timeout.name).join(", ")
+}
+
+fn exact(time: Duration) -> ExactTime {
+    ExactTime(time.as_nanos() as u64)
+}
+
+/// That a pause is not taken for the end.
+pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutFault> {
+    let Timeouts {
+        heartbeat, silence, ..
+    } = *timeouts;
+    if silence < heartbeat * LOST_PINGS {
+        let (silence, heartbeat) = (exact(silence), exact(heartbeat));
+        return Err(TimeoutFault::Hasty { silence, heartbeat });
+    }
+    Ok(())
+}
+
+/// Reads them; what is not named keeps its default. All that is wrong, if something is.
+pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
+    over(Timeouts::default(), text)
+}
+
+/// Reads them; what is not named is as it was before. All that is wrong, if something is.
+pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
+    let mut timeouts = before;
+    let mut faults = Vec::new();
+    let mut given = Vec::new();
+    for word in text.split(',') {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        let Some(timeout) = Timeout::named(key.trim()) else {
+            faults.push(TimeoutFault::Word(word.chars().take(40).collect()));
+            continue;
+        };
+        if given.contains(&timeout.name) {
+            faults.push(TimeoutFault::Twice(timeout.name));
+        }
+        given.push(timeout.name);
+        faults.extend(timeout.set(&mut timeouts, value).err());
+    }
+    faults.extend(check(&timeouts).err());
+    match faults.is_empty() {
+        true => Ok(timeouts),
+        false => Err(faults),
+    }
+}
+
+/// All of them, as [`parse`] reads them.
+pub fn written(timeouts: &Timeouts) -> String {
+    let words = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
+    words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for timeouts in [
+            Timeouts::default(),
+            parse("silence=1.5s, heartbeat=20ms,disk=3600s").expect("they are right"),
+        ] {
+            assert_eq!(parse(&written(&timeouts)), Ok(timeouts));
+        }
+        assert_eq!(
+            written(&Timeouts::default()),
+            "heartbeat=500ms,silence=3s,handshake=2s,connect=5s,write=10s,disk=300s"
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told() {
+        let told = |text: &str| -> Vec<String> {
+            let faults = parse(text).expect_err(text);
+            faults.iter().map(TimeoutFault::to_string).collect()
+        };
+        let all = told("patience=3s,silence=soon,write=10,write=1us,handshake=2s,handshake=2s");
+        assert_eq!(all.len(), 6, "{all:#?}");
+        for (fault, part) in all.iter().zip([
+            "`patience=3s`: write NAME=TIME, the name one of heartbeat, silence, ",
+            "silence: ",
+            "write: ",
+            "write is given twice",
+            "write: 1us is not from 10ms to ",
+            "handshake is given twice",
+        ]) {
+            assert!(fault.starts_with(part), "{fault}");
+        }
+        assert_eq!(told("").len(), 1);
+        let hasty = told("heartbeat=2s");
+        assert!(
+            hasty[0].starts_with("silence: 3s is less than 3 heartbeats of 2s"),
+            "{hasty:?}"
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Which tree a command is to work on, as it is typed.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of every command that works on a tree.
+#[derive(Clone, Debug, Args)]
+pub struct TreeArgs {
+    /// Who is connected to whom: path:N, star:N, kary:K:N, binomial:N,
+    /// random:N:SEED, parents:p1,p2,.. (of P1..Pn) or file:PATH (TOML). N counts
+    /// every PE, P0 included.
+    #[arg(long, value_name = "TREE")]
+    pub tree: Option<String>,
+    /// A tree that spans this network, instead of --tree: mesh:AxBx.., torus:AxBx..,
+    /// ring:N, hypercube:D, debruijn:B:D, complete:N or edges:FILE (an edge `A B` on
+    /// each line).
+    #[arg(long, value_name = "NETWORK")]
+    pub network: Option<String>,
+    /// A cluster file (TOML), instead of --tree: the hosts, and the tree or the network
+    /// that joins them. Or `slurm`, inside a job of Slurm: the tasks that join with
+    /// `srun flitcast node --join slurm`, one for each of SLURM_NTASKS, on a star, or on
+    /// the --tree that is given; slurm:PORT at both ends chooses the port.
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
+    /// The network's node that P0 stands on; of a cluster file's network, a PE's name or
+    /// its number in the file [default: 0].
+    #[arg(long, value_name = "R")]
+    pub root: Option<String>,
+    /// How the tree spans the network [default: broadcast where single-port PEs
+    /// gather, else bfs].
+    #[arg(long, value_enum)]
+    pub spanning: Option<SpanningArg>,
+}
+
+/// Arguments of the commands about one cluster file.
+#[derive(Clone, Debug, Args)]
+pub struct ClusterArgs {
+    /// The cluster file (TOML).
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Of a file with [network]: the PE that is to be P0, by its name or its number in the
+    /// file [default: 0].
+    #[arg(long, value_name = "R")]
+    pub root: Option<String>,
+    /// Of a file with [network]: how the tree spans it [default: bfs].
+    #[arg(long, value_enum)]
+    pub spanning: Option<SpanningArg>,
+}
+
+impl TreeArgs {
+    /// Whether the tree is to be chosen.
+    pub fn is_auto(&self) -> bool {
+        self.tree.as_deref() == Some("auto")
+    }
+}
+
+impl From<ClusterArgs> for TreeArgs {
+    fn from(args: ClusterArgs) -> TreeArgs {
+        TreeArgs {
+            tree: None,
+            network: None,
+            cluster: Some(args.file),
+            root: args.root,
+            spanning: args.spanning,
+        }
+    }
+}
+
+/// How a tree spans a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SpanningArg {
+    /// Breadth first: every PE as near to P0 as the network allows.
+    Bfs,
+    /// Near a minimum broadcast tree: the token is soon with everybody.
+    Broadcast,
+}
+
+impl fmt::Display for SpanningArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SpanningArg::Bfs => "bfs",
+            SpanningArg::Broadcast => "broadcast",
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! What came of a job, for eyes and for programs.
+
+pub mod page;
+pub mod pictures;
+pub mod report;

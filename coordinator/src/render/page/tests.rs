@@ -1,0 +1,143 @@
+use flitcast_proto::cost::Link;
+use flitcast_proto::{RoundId, Tree};
+
+use super::*;
+use crate::job::fit::FitPoint;
+use crate::rounds::recording::MeasuredRound;
+
+fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Span {
+    let peer = PeId(peer);
+    Span {
+        port,
+        peer,
+        item,
+        begin_ns,
+        end_ns,
+    }
+}
+
+/// A page of a gather from P1 and P2 below it, triggered at 1000 ns.
+fn page(check: impl FnOnce(&Page<'_>)) {
+    let tree = Tree::from_parents(vec![None, Some(PeId(0)), Some(PeId(1))]).unwrap();
+    let message = SpanItem::Message(PeId(2));
+    let measured = MeasuredRound {
+        round: RoundId(2),
+        round_ns: 2500,
+        started_ns: 1000,
+        spans: vec![
+            vec![span(Port::Receive, 1, message, 3000, 3500)],
+            vec![
+                span(Port::Receive, 2, SpanItem::Certificate, 900, 1100),
+                span(Port::Send, 0, message, 2000, 3400),
+            ],
+            Vec::new(),
+        ],
+    };
+    let predicted = vec![
+        vec![span(Port::Receive, 1, message, 7, 9)],
+        Vec::new(),
+        Vec::new(),
+    ];
+    let point = |bytes, ns, used| FitPoint { bytes, ns, used };
+    let fit = EdgeFit {
+        edge: PeId(2),
+        down: false,
+        points: vec![point(0, 20.5, true), point(1 << 40, 9e9, false)],
+        link: Link {
+            latency_ns: 20.0,
+            ns_per_byte: 0.25,
+            burst_bytes: 8.0,
+        },
+    };
+    check(&Page {
+        command: "flitcast gather --output '</script><b>'".to_owned(),
+        run: json!({ "operation": "gather", "tree": "<!--" }),
+        rounds_ns: &[3000, 2500, 2000],
+        scene: &Scene {
+            tree: &tree,
+            bytes: &[0, 0, 10],
+            rounds: 3,
+            measured: &measured,
+            predicted: &predicted,
+        },
+        fit: &[fit],
+    });
+}
+
+fn written(page: &Page<'_>) -> String {
+    let mut out = Vec::new();
+    page.write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// What a browser takes for the data: up to the first thing that could end a script.
+fn embedded(html: &str) -> &str {
+    let begin = r#"<script type="application/json" id="data">"#;
+    let (_, rest) = html.split_once(begin).unwrap();
+    rest.split_once('<').unwrap().0
+}
+
+#[test]
+fn the_data_is_as_the_contract_says() {
+    page(|page| {
+        let expected = json!({
+            "flitcast": env!("CARGO_PKG_VERSION"),
+            "command": "flitcast gather --output '</script><b>'",
+            "run": { "operation": "gather", "tree": "<!--" },
+            "rounds_us": [3.0, 2.5, 2.0],
+            "shown": { "round": 2, "round_us": 2.5, "pes_with_spans_left_out": [] },
+            "rows": [0, 1, 2],
+            "span_columns": ["port", "peer", "item", "begin_ns", "end_ns"],
+            "measured": [
+                [[1, 1, 2, 2000, 2500]],
+                [[1, 2, "certificate", -100, 100], [0, 0, 2, 1000, 2400]],
+                [],
+            ],
+            "predicted": [[[1, 1, 2, 7, 9]], [], []],
+            "fit": [{
+                "edge": 2,
+                "direction": "up",
+                "points": [
+                    { "bytes": 0, "ns": 20.5, "used": true },
+                    { "bytes": 1u64 << 40, "ns": 9e9, "used": false },
+                ],
+                "latency_ns": 20.0,
+                "ns_per_byte": 0.25,
+                "burst_bytes": 8.0,
+            }],
+        });
+        let html = written(page);
+        let data: Value = serde_json::from_str(embedded(&html)).unwrap();
+        assert_eq!(data, expected);
+    });
+}
+
+#[test]
+fn no_text_of_the_data_is_taken_for_markup() {
+    page(|page| {
+        let html = written(page);
+        assert!(!html.contains("</script><b>"));
+        assert!(!embedded(&html).contains("<!--"));
+        let scripts = html.matches("<script").count();
+        assert_eq!(html.matches("</script>").count(), scripts);
+    });
+}
+
+#[test]
+fn the_page_is_whole_and_asks_for_nothing_else() {
+    page(|page| {
+        let html = written(page);
+        assert!(html.starts_with("<!doctype html>"));
+        assert!(html.ends_with("</html>\n"));
+        assert!(!html.contains("{{"), "a mark is left");
+        for part in [CSS].iter().chain(&SCRIPTS) {
+            assert!(html.contains(part));
+        }
+        let addresses = ["http:", "https:", "url(", "src=", "@import", "fetch("];
+        // A name space is a name.
+        let html = html.replace("http://www.w3.org/2000/svg", "");
+        for address in addresses {
+            assert!(!html.contains(address), "{address}");
+        }
+    });
+}

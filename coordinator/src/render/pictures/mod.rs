@@ -1,0 +1,67 @@
+//! Pictures of a run, in the files that `--trace` and `--report` name. What they show is `trace`'s
+//! and `page`'s to say.
+
+mod scene;
+mod trace;
+
+use std::io;
+use std::path::Path;
+
+use crate::job::request::Request;
+use crate::options::pictures::Pictures;
+use crate::render::page::Page;
+use crate::rounds::outcome::Outcome;
+use crate::text::whole_file::write_whole;
+use crate::text::words::shell_word;
+
+pub use scene::{ItemName, Scene};
+
+/// Draws a run; the files that were written, for a line under the result.
+///
+/// # Errors
+///
+/// Says which file could not be written.
+pub fn draw<'a>(
+    pictures: &'a Pictures,
+    request: &Request,
+    outcome: &Outcome,
+) -> io::Result<Vec<&'a Path>> {
+    let mut written: Vec<&Path> = Vec::new();
+    let Some(scene) = Scene::of(request, outcome) else {
+        return Ok(written);
+    };
+    if let Some(path) = &pictures.trace {
+        write_whole(path, |out| trace::write(&scene, out))?;
+        written.push(path);
+    }
+    if let Some(path) = &pictures.report {
+        let page = Page {
+            command: command_line(std::env::args()),
+            run: crate::render::report::json_value(request, outcome),
+            rounds_ns: &outcome.rounds_ns,
+            scene: &scene,
+            fit: &outcome.rounds.measured.fits,
+        };
+        write_whole(path, |out| page.write(out))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+/// A command line as it may be typed again.
+fn command_line(args: impl Iterator<Item = String>) -> String {
+    let mut words = vec!["flitcast".to_owned()];
+    words.extend(args.skip(1).map(shell_word));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let args = ["/usr/bin/flitcast", "gather", "--output", "it's", ""];
+        let line = command_line(args.into_iter().map(str::to_owned));
+        assert_eq!(line, r"flitcast gather --output 'it'\''s' ''");
+    }
+}

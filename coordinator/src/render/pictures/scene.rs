@@ -1,0 +1,91 @@
+//! What a picture shows: one round as it was measured and as it was predicted.
+
+use std::fmt;
+
+use flitcast_proto::spans::{Port, Span, SpanItem};
+use flitcast_proto::wire::MAX_REPORT_SPANS;
+use flitcast_proto::{PeId, Tree};
+
+use crate::job::request::Request;
+use crate::rounds::outcome::Outcome;
+use crate::rounds::recording::MeasuredRound;
+
+/// A round on a tree, measured and predicted.
+pub struct Scene<'a> {
+    /// The tree.
+    pub tree: &'a Tree,
+    /// Bytes of M_i, by PE index.
+    pub bytes: &'a [u64],
+    /// How many rounds there were.
+    pub rounds: u64,
+    /// One of them.
+    pub measured: &'a MeasuredRound,
+    /// By PE index, counted from P0's trigger.
+    pub predicted: &'a [Vec<Span>],
+}
+
+impl<'a> Scene<'a> {
+    /// Of a run that was recorded.
+    pub fn of(request: &'a Request, outcome: &'a Outcome) -> Option<Scene<'a>> {
+        Some(Scene {
+            tree: &request.tree,
+            bytes: &outcome.rounds.bytes,
+            rounds: request.rounds,
+            measured: outcome.rounds.recorded.as_ref()?,
+            predicted: &outcome.rounds.prediction.spans,
+        })
+    }
+
+    /// The PEs as a tree is printed: each above its children's subtrees.
+    pub fn rows(&self) -> Vec<PeId> {
+        let mut rows = Vec::new();
+        let mut next = vec![PeId::ROOT];
+        while let Some(pe) = next.pop() {
+            rows.push(pe);
+            next.extend(self.tree.children(pe).iter().rev());
+        }
+        rows
+    }
+
+    /// PEs that did more than they could keep.
+    pub fn cut(&self) -> Vec<PeId> {
+        let pes = self.tree.pes();
+        pes.filter(|pe| self.measured.spans[pe.index()].len() >= MAX_REPORT_SPANS)
+            .collect()
+    }
+
+    /// "round 3 of 5, the one nearest to the median".
+    pub fn which(&self) -> String {
+        match self.rounds {
+            1 => "round 1 of 1".to_owned(),
+            rounds => format!(
+                "round {} of {rounds}, the one nearest to the median",
+                self.measured.round
+            ),
+        }
+    }
+}
+
+/// An item's name in pictures: `M5`, `token`.
+pub struct ItemName(pub SpanItem);
+
+impl fmt::Display for ItemName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            SpanItem::Message(pe) => write!(f, "M_{}", pe.0),
+            SpanItem::Wakeup => f.write_str("wakeup call"),
+            SpanItem::Token => f.write_str("token"),
+            SpanItem::Certificate => f.write_str("certificate"),
+            SpanItem::Order => f.write_str("order"),
+            SpanItem::Receipt => f.write_str("receipt"),
+        }
+    }
+}
+
+/// A port's name in pictures.
+pub fn port_name(port: Port) -> &'static str {
+    match port {
+        Port::Send => "send",
+        Port::Receive => "receive",
+    }
+}

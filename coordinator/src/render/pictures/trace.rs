@@ -1,0 +1,227 @@
+//! A round in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
+//! a process for what was measured and one for what was predicted, and in each a track
+//! for every port of every PE.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+use flitcast_proto::spans::{Port, Span, SpanItem};
+use serde_json::{Value, json};
+
+use super::scene::{ItemName, Scene, port_name};
+
+const MEASURED: u32 = 1;
+const PREDICTED: u32 = 2;
+
+/// Writes the trace, an event a line.
+pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let cut: Vec<u32> = scene.cut().iter().map(|pe| pe.0).collect();
+    let about = json!({
+        "flitcast": env!("CARGO_PKG_VERSION"),
+        "time": "microseconds from P0's trigger",
+        "measured_round": scene.measured.round.0,
+        "rounds": scene.rounds,
+        "shown": scene.which(),
+        "pes_with_spans_left_out": cut,
+    });
+    writeln!(
+        out,
+        "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":["
+    )?;
+    let mut events = Events { out, first: true };
+    let measured = &scene.measured;
+    let name = format!("measured: {}", scene.which());
+    events.process(MEASURED, &name, scene, &measured.spans, measured.started_ns)?;
+    events.process(PREDICTED, "predicted", scene, scene.predicted, 0)?;
+    events.out.write_all(b"\n]}\n")
+}
+
+/// Which track a PE's port has. One with its process's number would be taken for the
+/// main thread: there is none.
+fn track(pe: PeId, port: Port) -> u32 {
+    let place = match port {
+        Port::Send => 0,
+        Port::Receive => 1,
+    };
+    10 + 2 * pe.0 + place
+}
+
+struct Events<'a> {
+    out: &'a mut dyn Write,
+    first: bool,
+}
+
+impl Events<'_> {
+    fn put(&mut self, event: &Value) -> io::Result<()> {
+        if !std::mem::take(&mut self.first) {
+            self.out.write_all(b",\n")?;
+        }
+        Ok(serde_json::to_writer(&mut self.out, event)?)
+    }
+
+    fn process(
+        &mut self,
+        pid: u32,
+        name: &str,
+        scene: &Scene<'_>,
+        spans: &[Vec<Span>],
+        origin_ns: u64,
+    ) -> io::Result<()> {
+        let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": 0, "name": what, "args": args});
+        self.put(&about("process_name", json!({ "name": name })))?;
+        self.put(&about("process_sort_index", json!({ "sort_index": pid })))?;
+        for (row, pe) in scene.rows().into_iter().enumerate() {
+            for port in [Port::Send, Port::Receive] {
+                let tid = track(pe, port);
+                let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": tid, "name": what, "args": args});
+                let name = format!("{pe} {}", port_name(port));
+                self.put(&about("thread_name", json!({ "name": name })))?;
+                let place = 2 * row + (tid % 2) as usize;
+                self.put(&about("thread_sort_index", json!({ "sort_index": place })))?;
+            }
+        }
+        for (pe, spans) in scene.tree.ids().zip(spans) {
+            for span in spans {
+                self.put(&event(pid, pe, span, origin_ns, scene.bytes))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn event(pid: u32, pe: PeId, span: &Span, origin_ns: u64, bytes: &[u64]) -> Value {
+    let micros = |ns: i128| ns as f64 / 1000.0;
+    let (begin, end) = (i128::from(span.begin_ns), i128::from(span.end_ns));
+    let mut args = json!({ "port": port_name(span.port), "peer": span.peer.to_string() });
+    let (name, category) = match span.item {
+        SpanItem::Message(message) => {
+            args["message"] = json!(message.0);
+            args["bytes"] = json!(bytes.get(message.index()));
+            let arrow = match span.port {
+                Port::Send => "->",
+                Port::Receive => "<-",
+            };
+            let name = format!("{} {arrow} {}", ItemName(span.item), span.peer);
+            (name, "message")
+        }
+        item => (ItemName(item).to_string(), "control"),
+    };
+    json!({
+        "ph": "X",
+        "pid": pid,
+        "tid": track(pe, span.port),
+        "ts": micros(begin - i128::from(origin_ns)),
+        "dur": micros(end - begin),
+        "name": name,
+        "cat": category,
+        "args": args,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::{RoundId, Tree};
+
+    use super::*;
+    use crate::rounds::recording::MeasuredRound;
+
+    #[test]
+    fn the_trace_is_json_with_an_event_for_each_span() {
+        let tree = Tree::from_parents(vec![None, Some(PeId(2)), Some(PeId(0))]).unwrap();
+        let span = |port, peer, item, begin_ns, end_ns| Span {
+            port,
+            peer: PeId(peer),
+            item,
+            begin_ns,
+            end_ns,
+        };
+        let message = SpanItem::Message(PeId(1));
+        let measured = MeasuredRound {
+            round: RoundId(4),
+            round_ns: 5_001_500,
+            started_ns: 10_000_000,
+            spans: vec![
+                vec![span(Port::Receive, 2, message, 12_000_000, 15_001_500)],
+                vec![span(Port::Send, 2, message, 9_999_000, 9_999_000)],
+                vec![span(
+                    Port::Receive,
+                    0,
+                    SpanItem::Wakeup,
+                    10_000_001,
+                    10_000_003,
+                )],
+            ],
+        };
+        let predicted = vec![
+            vec![span(Port::Receive, 2, message, 3_000_000, 4_000_000)],
+            Vec::new(),
+            Vec::new(),
+        ];
+        let scene = Scene {
+            tree: &tree,
+            bytes: &[0, 77, 0],
+            rounds: 9,
+            measured: &measured,
+            predicted: &predicted,
+        };
+        let mut out = Vec::new();
+        write(&scene, &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let about = &trace["otherData"];
+        assert_eq!(about["measured_round"], 4);
+        assert_eq!(
+            about["shown"],
+            "round 4 of 9, the one nearest to the median"
+        );
+
+        let events = trace["traceEvents"].as_array().unwrap();
+        let (about, spans): (Vec<_>, Vec<_>) = events.iter().partition(|e| e["ph"] == "M");
+        let named = |kind: &str| -> Vec<&Value> {
+            let of_kind = about.iter().filter(|event| event["name"] == kind);
+            of_kind.map(|event| &event["args"]).collect()
+        };
+        assert_eq!(named("process_name")[1]["name"], "predicted");
+        // As the tree is printed, P2 above its child P1.
+        let tracks = named("thread_name");
+        let tracks: Vec<&str> = tracks.iter().filter_map(|t| t["name"].as_str()).collect();
+        let of_one = [
+            "P0 send",
+            "P0 receive",
+            "P2 send",
+            "P2 receive",
+            "P1 send",
+            "P1 receive",
+        ];
+        assert_eq!(tracks, [of_one, of_one].concat());
+        let orders = named("thread_sort_index");
+        let orders: Vec<u64> = orders
+            .iter()
+            .filter_map(|o| o["sort_index"].as_u64())
+            .collect();
+        assert_eq!(orders, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+
+        let expected = [
+            json!({
+                "ph": "X", "pid": 1, "tid": 11, "ts": 2000.0, "dur": 3001.5,
+                "name": "M_1 <- P2", "cat": "message",
+                "args": { "port": "receive", "peer": "P2", "message": 1, "bytes": 77 },
+            }),
+            json!({
+                "ph": "X", "pid": 1, "tid": 12, "ts": -1.0, "dur": 0.0,
+                "name": "M_1 -> P2", "cat": "message",
+                "args": { "port": "send", "peer": "P2", "message": 1, "bytes": 77 },
+            }),
+            json!({
+                "ph": "X", "pid": 1, "tid": 15, "ts": 0.001, "dur": 0.002,
+                "name": "wakeup call", "cat": "control",
+                "args": { "port": "receive", "peer": "P0" },
+            }),
+            json!({
+                "ph": "X", "pid": 2, "tid": 11, "ts": 3000.0, "dur": 1000.0,
+                "name": "M_1 <- P2", "cat": "message",
+                "args": { "port": "receive", "peer": "P2", "message": 1, "bytes": 77 },
+            }),
+        ];
+        assert_eq!(spans, expected.iter().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,375 @@
+//! The result on stdout: a table for eyes, or JSON for programs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use flitcast_proto::cost::Link;
+use flitcast_proto::wire::control::Payload;
+use serde_json::{Value, json};
+
+use crate::job::choose::Way;
+use crate::job::host_costs::{HostCosts, Source};
+use crate::job::request::Request;
+use crate::options::names::{operation_name, pacing_name};
+use crate::retry::Story;
+use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Spread};
+use crate::text::figures::{lines, micros};
+use crate::text::units::{Bytes, Nanos, Rate};
+use crate::text::words::counted;
+
+/// The table and the summary under it.
+pub fn table(request: &Request, outcome: &Outcome) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let rounds = request.rounds > 1;
+    let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
+    if request.nodes.is_some() {
+        header.insert(1, "node");
+    }
+    if rounds {
+        header.extend(["min", "max"]);
+    }
+    header.push("peak memory");
+    table.set_header(header);
+    for pe in &outcome.pes {
+        table.add_row(row(request, pe, rounds));
+    }
+    let names = if request.nodes.is_some() { 1 } else { 2 };
+    let mut out = heading(request, outcome);
+    if let Some(choice) = &request.choice {
+        out.push_str(&format!("  chosen: {choice}\n\n"));
+    }
+    out.push_str(&lines(table, names));
+    out.push_str(&summary(request, outcome));
+    out
+}
+
+fn heading(request: &Request, outcome: &Outcome) -> String {
+    let (algorithm, sync) = (request.algorithm, request.sync);
+    let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
+    let pacing = pacing_name(outcome.rounds.pacing);
+    let pacing = pacing
+        .map(|pacing| format!(", {pacing}"))
+        .unwrap_or_default();
+    let links = request.links_name();
+    let links = links.map(|links| format!("; {links}")).unwrap_or_default();
+    format!(
+        "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
+        operation_name(request.operation),
+        request.tree_name,
+        counted(request.tree.count() as u64, "PE", "PEs"),
+        counted(outcome.messages, "message", "messages"),
+        Bytes(outcome.bytes),
+        Bytes(request.flit_bytes.into()),
+    )
+}
+
+fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
+    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
+    let spread = |pick: fn(Spread) -> u64| nanos(pe.measured.map(pick));
+    let parent = request.tree.parent(pe.pe);
+    let mut row = vec![
+        pe.pe.to_string(),
+        parent.map_or("-".to_owned(), |parent| parent.to_string()),
+        request.tree.depth(pe.pe).to_string(),
+        if parent.is_some() {
+            Bytes(pe.bytes).to_string()
+        } else {
+            "-".to_owned()
+        },
+        nanos(pe.predicted_ns),
+        spread(|s| s.median),
+    ];
+    if let Some(nodes) = &request.nodes {
+        let name = request.placement.places[pe.pe.index()].name.clone();
+        row.insert(1, name.unwrap_or_else(|| nodes[pe.pe.index()].to_string()));
+    }
+    if rounds {
+        row.extend([spread(|s| s.min), spread(|s| s.max)]);
+    }
+    row.push(Bytes(pe.peak_resident_bytes).to_string());
+    row
+}
+
+fn summary(request: &Request, outcome: &Outcome) -> String {
+    let mut out = String::from("\n");
+    let Some(measured) = outcome.measured else {
+        out.push_str("  round        nothing to send: every message is null\n");
+        return out;
+    };
+    out.push_str(&format!(
+        "  round        predicted {}, measured {}",
+        Nanos(outcome.predicted_ns),
+        Nanos(measured.median)
+    ));
+    if request.rounds > 1 {
+        let (min, max) = (Nanos(measured.min), Nanos(measured.max));
+        out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
+    }
+    if let Some(error) = outcome.error_pct() {
+        let side = if error < 0.0 { "low" } else { "high" };
+        out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
+    }
+    // Of a round that was late since packets were lost, not only that it was late.
+    let retransmissions = outcome.retransmissions();
+    let late = outcome.slowdown();
+    if let Some(times) = late {
+        let why = retransmissions.as_deref().unwrap_or("slow");
+        out.push_str(&format!("; {why}, x {times:.1} against the prediction"));
+    }
+    if let Some(told) = retransmissions.filter(|_| late.is_none()) {
+        out.push_str(&format!("\n  resent       {told}"));
+    }
+    let dropped = [
+        (
+            "late",
+            outcome.late_frames,
+            "frame of an earlier round was dropped",
+            "frames of earlier rounds were dropped",
+        ),
+        (
+            "repeated",
+            outcome.repeated_frames,
+            "frame that had come before was dropped",
+            "frames that had come before were dropped",
+        ),
+    ];
+    for (label, frames, one, many) in dropped.into_iter().filter(|(_, frames, ..)| *frames > 0) {
+        out.push_str(&format!("\n  {label:<12} {}", counted(frames, one, many)));
+    }
+    out.push_str(&format!(
+        "\n  goodput      {}\n  collisions   {}\n  buffered     at most {} of a passing message in a PE\n",
+        Rate { bytes: outcome.bytes, nanos: measured.median },
+        counted(
+            outcome.collisions,
+            "flit that waited for a busy port",
+            "flits that waited for a busy port"
+        ),
+        counted(outcome.peak_buffered_flits, "flit", "flits"),
+    ));
+    let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
+    out.push_str(&format!(
+        "  before it    {} up in {}, edges {}\n",
+        counted(request.tree.count() as u64, "process", "processes"),
+        Nanos(outcome.launching.as_nanos() as u64),
+        match probing {
+            Some(time) => format!("measured in {}", Nanos(time)),
+            None => "as the profile has them".to_owned(),
+        },
+    ));
+    let alike = || outcome.rounds.measured.alike.iter().flatten();
+    if let Some(first) = alike().next() {
+        let edges = request.tree.count() - 1;
+        out.push_str(&format!(
+            "               {} of {edges} edges whole; {}\n",
+            edges - alike().count(),
+            match first.asked {
+                true => "of the others the latencies, their rates are taken to be alike",
+                false => "on one machine, the others are taken to be alike",
+            }
+        ));
+    }
+    out.push_str(&format!("  costs        {}\n", costs_line(outcome)));
+    if let Some(told) = request.guard.told() {
+        out.push_str(&format!("  security     {told}\n"));
+    }
+    if outcome.clock_uncertainty_ns > 0 {
+        out.push_str(&format!(
+            "  clocks       of several hosts, compared to within {}\n",
+            Nanos(outcome.clock_uncertainty_ns)
+        ));
+    }
+    out.push_str(&match &request.payload {
+        Payload::Files { output, .. } => {
+            format!(
+                "  verified     every digest matched; files are in {}\n",
+                output.display()
+            )
+        }
+        Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),
+    });
+    out
+}
+
+/// Where what processes cost was taken from.
+fn costs_line(outcome: &Outcome) -> String {
+    match outcome.rounds.costs.source {
+        Source::Measured => "of this machine, measured just now".to_owned(),
+        Source::Cached { rounds, age } => format!(
+            "of this machine, from {}, the first {} ago",
+            counted(rounds, "round", "rounds"),
+            humantime::format_duration(Duration::from_secs(age.as_secs())),
+        ),
+        Source::Profile => "as the profile has them".to_owned(),
+        Source::Assumed => "assumed: nobody has measured these hosts".to_owned(),
+    }
+}
+
+/// The line under the summary that names the pictures.
+pub fn pictures_line(files: &[&Path]) -> String {
+    match files {
+        [] => String::new(),
+        files => {
+            let files: Vec<_> = files.iter().map(|f| f.display().to_string()).collect();
+            format!("  pictures     {}\n", files.join(" and "))
+        }
+    }
+}
+
+pub fn way(way: &Way) -> Value {
+    json!({
+        "algorithm": way.algorithm,
+        "tree": way.tree,
+        "flit_bytes": way.flit_bytes,
+        "predicted_us": micros(way.predicted_ns),
+    })
+}
+
+fn spread(spread: Option<Spread>) -> Value {
+    spread.map_or(
+        Value::Null,
+        |s| json!({ "min": micros(s.min), "median": micros(s.median), "max": micros(s.max) }),
+    )
+}
+
+/// One JSON object, as it is printed.
+pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
+    let mut result = json_value(request, outcome);
+    story.add_to(&mut result);
+    format!("{result:#}\n")
+}
+
+/// One JSON object.
+pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
+    let tree = &request.tree;
+    let (algorithm, sync) = (request.algorithm, request.sync);
+    // By PE index, so null for who is absent, too.
+    let parents: Vec<_> = tree
+        .ids()
+        .map(|pe| tree.parent(pe).map(|parent| parent.0))
+        .collect();
+    let pes = outcome.pes.iter().map(|pe| {
+        json!({
+            "pe": pe.pe.0,
+            "parent": tree.parent(pe.pe).map(|parent| parent.0),
+            "depth": tree.depth(pe.pe),
+            "bytes": pe.bytes,
+            "predicted_us": pe.predicted_ns.map(micros),
+            "measured_us": spread(pe.measured),
+            "peak_resident_bytes": pe.peak_resident_bytes,
+            "retransmitted_packets": pe.retransmitted_packets,
+        })
+    });
+    let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
+    let edges = tree.pes().skip(1).map(|pe| {
+        let edge = outcome.rounds.measured.edges[pe.index()].values();
+        let parent = tree.parent(pe).map(|parent| parent.0);
+        let alike = outcome.rounds.measured.alike[pe.index()];
+        let shaped = request.links[pe.index()].map(|asked| asked.edge());
+        let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
+        json!({
+            "parent": parent,
+            "child": pe.0,
+            "down": link(edge.down),
+            "up": link(edge.up),
+            "rate_of": alike.map(|alike| alike.other.0),
+            "latency_of": alike.filter(|alike| !alike.asked).map(|alike| alike.other.0),
+            "shaped": shaped,
+        })
+    });
+    let goodput = outcome.measured.filter(|m| m.median > 0);
+    let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
+    let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
+    let retransmitted: u64 = outcome.pes.iter().map(|pe| pe.retransmitted_packets).sum();
+    json!({
+        "operation": operation_name(request.operation),
+        "algorithm": algorithm,
+        "sync": sync,
+        "pacing": pacing_name(outcome.rounds.pacing),
+        "tree": request.tree_name,
+        "parents": parents,
+        "nodes": request.nodes,
+        "choice": request.choice.as_ref().map(|choice| json!({
+            "ways": choice.ways,
+            "chosen": way(&choice.chosen),
+            "runner_up": choice.runner_up.as_ref().map(way),
+        })),
+        "flit_bytes": request.flit_bytes,
+        "security": request.guard.name(),
+        "rounds": request.rounds,
+        "pes": pes.collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
+        "round": {
+            "bytes": outcome.bytes,
+            "messages": outcome.messages,
+            "predicted_us": micros(outcome.predicted_ns),
+            "measured_us": spread(outcome.measured),
+            "error_pct": outcome.error_pct(),
+            "slowdown": outcome.slowdown(),
+            "late_frames": outcome.late_frames,
+            "repeated_frames": outcome.repeated_frames,
+            "retransmitted_packets": retransmitted,
+            "goodput_bytes_per_s": goodput,
+            "collisions": outcome.collisions,
+            "peak_buffered_flits": outcome.peak_buffered_flits,
+            "peak_resident_bytes": resident,
+        },
+        "costs": costs(outcome),
+        "launch_us": micros(outcome.launching.as_nanos() as u64),
+        "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
+        "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
+    })
+}
+
+/// What the processes were taken to cost, and why.
+fn costs(outcome: &Outcome) -> Value {
+    let HostCosts { host, source } = outcome.rounds.costs;
+    let rounds = match source {
+        Source::Cached { rounds, .. } => Some(rounds),
+        _ => None,
+    };
+    json!({
+        "source": source.name(),
+        "rounds": rounds,
+        "wake_us": host.wake_ns / 1000.0,
+        "control_us": host.control_ns / 1000.0,
+        "flit_us": host.flit_ns / 1000.0,
+        "message_us": host.message_ns / 1000.0,
+        "send_ns_per_byte": host.send_ns_per_byte,
+        "receive_ns_per_byte": host.receive_ns_per_byte,
+        "end_ns_per_byte": host.end_ns_per_byte,
+    })
+}
+
+/// A failure as one JSON object, with what was done about it; of one algorithm among
+/// others, its name as well.
+pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -> String {
+    let lacking = failure.lacking.iter().map(|lacking| {
+        json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
+    });
+    let others = failure.others.iter();
+    let others = others.map(|(pe, cause)| json!({ "pe": pe.0, "message": cause }));
+    let mut result = json!({
+        "error": {
+            "message": failure.cause,
+            "phase": failure.phase.name(),
+            "pe": failure.pe.map(|pe| pe.0),
+            "address": failure.address,
+            "pid": failure.pid,
+            "host": failure.host,
+            "parent": failure.parent.map(|parent| parent.0),
+            "security": failure.guard.name(),
+            "below": failure.below.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+            "round": failure.round.map(|round| round.0),
+            "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+            "left_without": lacking.collect::<Vec<_>>(),
+            "others": others.collect::<Vec<_>>(),
+        }
+    });
+    if let Some(algorithm) = algorithm {
+        result["error"]["algorithm"] = algorithm.into();
+    }
+    story.add_to(&mut result);
+    format!("{result:#}\n")
+}

@@ -1,0 +1,356 @@
+//! The measurement before the rounds: edges, and clocks.
+
+use std::time::Duration;
+
+use flitcast_proto::PeId;
+use flitcast_proto::calibration::clock::{ClockOffset, offsets_to_root};
+use flitcast_proto::calibration::fit::{LinkFit, Point};
+use flitcast_proto::calibration::{Exchange, MeasuredEdge, fit_directions, fit_latencies};
+use flitcast_proto::wire::control::{FromPe, ToPe};
+use tokio::time::Instant;
+
+use super::{Conductor, Trouble, out_of_turn};
+use crate::job::fit::{EdgeFit, FitPoint};
+use crate::job::model::{Alike, Measurement};
+
+/// For one edge to be measured, beyond its budget and what the PE itself allows.
+const PROBE: Duration = Duration::from_secs(30);
+
+/// An interval of a rate that is no wider than this, as a part of the rate, is good
+/// enough.
+const SURE: f64 = 0.2;
+
+/// Over a network, all edges that are measured whole take about so long; then those follow that
+/// are to be like none of them.
+const ENOUGH: Duration = Duration::from_secs(1);
+/// On one machine, so many edges of a kind are measured, since all are sockets of one kernel:
+/// the middling one of three is not the one that something disturbed, ...
+const SAMPLES: usize = 3;
+/// ... and all that takes about so long.
+const ENOUGH_HERE: Duration = Duration::from_millis(100);
+/// Points of a direction that a picture shows, at most: more would be a blot.
+const SHOWN: usize = 300;
+
+/// The edges that are being measured, and those that were.
+#[derive(Default)]
+struct Survey {
+    asked: Vec<Asked>,
+    /// Those that were measured whole.
+    known: Vec<PeId>,
+}
+
+/// An edge that is being measured.
+struct Asked {
+    pe: PeId,
+    parent: PeId,
+    /// What nobody else may use meanwhile.
+    ends: Vec<String>,
+    deadline: Instant,
+}
+
+impl Survey {
+    fn is_busy(&self, ends: &[String]) -> bool {
+        let mut busy = self.asked.iter().flat_map(|asked| &asked.ends);
+        busy.any(|end| ends.contains(end))
+    }
+}
+
+/// How wide the interval of the less sure direction's rate is.
+fn doubt(edge: &MeasuredEdge) -> f64 {
+    let doubts = [edge.down, edge.up].map(|link| {
+        let rate = link.ns_per_byte;
+        (rate.high - rate.low) / rate.value.max(f64::MIN_POSITIVE)
+    });
+    doubts[0].max(doubts[1])
+}
+
+/// A fit and its points, as a picture shows them.
+fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeFit {
+    let each = points.len().div_ceil(SHOWN).max(1);
+    let points = points.iter().zip(&fit.used).step_by(each);
+    let points = points.map(|(point, &used)| FitPoint {
+        bytes: point.bytes,
+        ns: point.ns,
+        used,
+    });
+    EdgeFit {
+        edge,
+        down,
+        points: points.collect(),
+        link: fit.link.value(),
+    }
+}
+
+impl Conductor<'_> {
+    /// Measures all clocks and edges, each with `budget`: side by side where no host and no
+    /// machine has a part in two of them, so that none disturbs another. Unless `thorough`,
+    /// edges that are to be like others are spared (see [`Survey::spared`]).
+    pub(super) async fn measure(
+        &mut self,
+        budget: Duration,
+        thorough: bool,
+    ) -> Result<Measurement, Trouble> {
+        let began = Instant::now();
+        let all = self.first_children_first().into_iter();
+        let mut waiting: Vec<(PeId, Vec<String>)> = all.map(|pe| (pe, self.ends(pe))).collect();
+        let edges = waiting.len();
+        let mut exchanges = vec![Vec::new(); self.request.tree.len()];
+        let mut measured = Measurement {
+            edges: vec![MeasuredEdge::default(); exchanges.len()],
+            alike: vec![None; exchanges.len()],
+            clocks: Vec::new(),
+            fits: Vec::new(),
+        };
+        let mut survey = Survey::default();
+        loop {
+            let mut blocked = Vec::new();
+            for (pe, ends) in std::mem::take(&mut waiting) {
+                if survey.is_busy(&ends) {
+                    blocked.push((pe, ends));
+                    continue;
+                }
+                let alike = match thorough {
+                    true => None,
+                    false => self.spared(pe, &survey, &measured.edges, began.elapsed()),
+                };
+                measured.alike[pe.index()] = alike;
+                match alike {
+                    Some(Alike {
+                        other,
+                        asked: false,
+                    }) => measured.edges[pe.index()] = measured.edges[other.index()],
+                    Some(_) => self.ask(pe, Duration::ZERO, ends, &mut survey).await,
+                    None => self.ask(pe, budget, ends, &mut survey).await,
+                }
+            }
+            waiting = blocked;
+            self.console
+                .measured(edges - waiting.len() - survey.asked.len(), edges);
+            let Some((pe, answer)) = self.answer(&mut survey).await? else {
+                break;
+            };
+            let exchanged = &mut exchanges[pe.index()];
+            *exchanged = answer;
+            measured.edges[pe.index()] = match measured.alike[pe.index()] {
+                Some(Alike { other, .. }) => {
+                    let shared = self.shares_parents_clock(pe);
+                    fit_latencies(exchanged, shared, &measured.edges[other.index()])
+                }
+                None => {
+                    let (edge, points) = self.fitted(pe, exchanged)?;
+                    measured.fits.extend(points);
+                    survey.known.push(pe);
+                    edge
+                }
+            };
+        }
+        measured.fits.sort_by_key(|fit| fit.edge);
+        measured.clocks = self.offsets(&exchanges)?;
+        Ok(measured)
+    }
+
+    /// Whether an edge is taken to be like one that was measured: on one machine in all, when a
+    /// few of its kind are known; over a network all but its latencies, when measuring has taken
+    /// long enough.
+    fn spared(
+        &self,
+        pe: PeId,
+        survey: &Survey,
+        edges: &[MeasuredEdge],
+        elapsed: Duration,
+    ) -> Option<Alike> {
+        let is_here = !self.request.placement.is_spread() && self.shares_parents_clock(pe);
+        let enough = if is_here { ENOUGH_HERE } else { ENOUGH };
+        let kind = |other: &&PeId| self.is_of_a_kind(pe, **other);
+        let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLES;
+        if !has_samples && elapsed < enough {
+            return None;
+        }
+        let other = self.alike(pe, &survey.known, edges)?;
+        Some(Alike {
+            other,
+            asked: !is_here,
+        })
+    }
+
+    /// Whether two edges are shaped alike, if they are.
+    fn is_of_a_kind(&self, one: PeId, other: PeId) -> bool {
+        let links = &self.request.links;
+        links[one.index()] == links[other.index()]
+    }
+
+    /// What an edge's measurement needs for itself: both its hosts, by address, and the machines
+    /// that they are on, by the clocks that their PEs read.
+    fn ends(&self, pe: PeId) -> Vec<String> {
+        let parent = self.request.tree.parent(pe);
+        let ends = [Some(pe), parent].into_iter().flatten();
+        ends.flat_map(|end| {
+            let address = self.request.placement.places[end.index()].address;
+            let host = self.or_joined_from(address, end).to_string();
+            [host, self.clock(end)]
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+    }
+
+    /// All but P0, so that each parent's first edge comes before any one's second: if not all
+    /// are measured, it is of edges everywhere in the tree.
+    fn first_children_first(&self) -> Vec<PeId> {
+        let tree = &self.request.tree;
+        let place = |pe: &PeId| {
+            let parent = tree.parent(*pe);
+            parent.and_then(|parent| tree.children(parent).iter().position(|child| child == pe))
+        };
+        let mut all: Vec<PeId> = self.cluster.pes().skip(1).collect();
+        all.sort_by_cached_key(place);
+        all
+    }
+
+    /// Of the edges that are known, the one that the edge to `pe` is taken to be like: shaped
+    /// alike, and of the same parent, if there are such; of several the one of middling rate.
+    fn alike(&self, pe: PeId, known: &[PeId], edges: &[MeasuredEdge]) -> Option<PeId> {
+        let tree = &self.request.tree;
+        let is_meant = |other: &PeId| self.is_of_a_kind(pe, *other);
+        let is_sibling = |other: &PeId| tree.parent(*other) == tree.parent(pe);
+        let meant = known.iter().copied().filter(is_meant);
+        let (siblings, others): (Vec<PeId>, Vec<PeId>) = meant.partition(is_sibling);
+        let mut among = match siblings.is_empty() {
+            true => others,
+            false => siblings,
+        };
+        let rate = |pe: &PeId| edges[pe.index()].down.ns_per_byte.value;
+        among.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        among.get(among.len() / 2).copied()
+    }
+
+    /// All edges, and once more each of whose rate that was not sure: something else may have
+    /// had the machine just then.
+    pub(super) async fn measure_well(&mut self, budget: Duration) -> Result<Measurement, Trouble> {
+        let mut measured = self.measure(budget, true).await?;
+        for pe in self.cluster.pes().skip(1) {
+            let doubt = doubt(&measured.edges[pe.index()]);
+            if doubt <= SURE {
+                continue;
+            }
+            let exchanges = self.probe(pe, budget).await?;
+            let (edge, _) = self.fitted(pe, &exchanges)?;
+            if self::doubt(&edge) < doubt {
+                measured.edges[pe.index()] = edge;
+            }
+        }
+        Ok(measured)
+    }
+
+    fn fitted(
+        &self,
+        pe: PeId,
+        exchanges: &[Exchange],
+    ) -> Result<(MeasuredEdge, Vec<EdgeFit>), Trouble> {
+        let fitted = fit_directions(exchanges, self.shares_parents_clock(pe));
+        let [down, up] = fitted.map_err(|error| Trouble::Unmeasured(pe, error))?;
+        let edge = MeasuredEdge {
+            down: down.1.link,
+            up: up.1.link,
+        };
+        let points = match self.request.pictures.wanted() {
+            true => vec![shown(pe, true, &down), shown(pe, false, &up)],
+            false => Vec::new(),
+        };
+        Ok((edge, points))
+    }
+
+    /// Compares the clocks of those that do not read P0's.
+    pub(super) async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Trouble> {
+        let root = self.clock(PeId::ROOT);
+        let others: Vec<PeId> = self
+            .cluster
+            .pes()
+            .skip(1)
+            .filter(|&pe| root.is_empty() || self.clock(pe) != root)
+            .collect();
+        let mut exchanges = vec![Vec::new(); self.request.tree.len()];
+        for (done, &pe) in others.iter().enumerate() {
+            self.console.measured(done, others.len());
+            exchanges[pe.index()] = self.probe(pe, Duration::ZERO).await?;
+        }
+        self.offsets(&exchanges)
+    }
+
+    /// The name of the clock that a PE reads.
+    fn clock(&self, pe: PeId) -> String {
+        let register = self.cluster.register(pe);
+        register.map_or_else(String::new, |register| register.clock.clone())
+    }
+
+    fn shares_parents_clock(&self, pe: PeId) -> bool {
+        let parent = self.request.tree.parent(pe);
+        let parents = parent.map_or_else(String::new, |parent| self.clock(parent));
+        !parents.is_empty() && self.clock(pe) == parents
+    }
+
+    fn offsets(&self, exchanges: &[Vec<Exchange>]) -> Result<Vec<ClockOffset>, Trouble> {
+        let ids = self.request.tree.ids();
+        let names: Vec<String> = ids.map(|pe| self.clock(pe)).collect();
+        let to_parent = exchanges.iter().map(|all| ClockOffset::between(all));
+        let to_parent: Vec<Option<ClockOffset>> = to_parent.collect();
+        offsets_to_root(&self.request.tree, &names, &to_parent).map_err(Trouble::Timeless)
+    }
+
+    /// Has the edge between a PE and its parent measured: what was exchanged. With a budget
+    /// of 0 that is little, and tells of the clocks and latencies alone.
+    async fn probe(&mut self, edge: PeId, budget: Duration) -> Result<Vec<Exchange>, Trouble> {
+        let mut survey = Survey::default();
+        self.ask(edge, budget, Vec::new(), &mut survey).await;
+        let answer = self.answer(&mut survey).await?;
+        Ok(answer.map_or_else(Vec::new, |(_, exchanges)| exchanges))
+    }
+
+    /// Asks a PE's parent to measure the edge between them.
+    async fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
+        let Some(parent) = self.request.tree.parent(pe) else {
+            return;
+        };
+        let probe = ToPe::ProbeEdge {
+            child: pe,
+            budget_ns: budget.as_nanos() as u64,
+        };
+        self.cluster.say(parent, probe).await;
+        survey.asked.push(Asked {
+            pe,
+            parent,
+            ends,
+            deadline: Instant::now() + PROBE + budget,
+        });
+    }
+
+    /// The next answer to what was asked; `None` if nothing is.
+    async fn answer(
+        &mut self,
+        survey: &mut Survey,
+    ) -> Result<Option<(PeId, Vec<Exchange>)>, Trouble> {
+        let Some(deadline) = survey.asked.iter().map(|asked| asked.deadline).min() else {
+            return Ok(None);
+        };
+        match self.next_word(Some(deadline)).await? {
+            Some((from, FromPe::ProbeResult { child, exchanges })) => {
+                let is_it = |asked: &Asked| (asked.parent, asked.pe) == (from, child);
+                let Some(place) = survey.asked.iter().position(is_it) else {
+                    let other = FromPe::ProbeResult { child, exchanges };
+                    return Err(out_of_turn(from, &other));
+                };
+                survey.asked.swap_remove(place);
+                Ok(Some((child, exchanges)))
+            }
+            Some((pe, other)) => Err(out_of_turn(pe, &other)),
+            None => {
+                let late = |asked: &&Asked| asked.deadline <= deadline;
+                let silent = survey.asked.iter().filter(late);
+                Err(Trouble::Silent {
+                    silent: silent.map(|asked| asked.parent).collect(),
+                    limit: PROBE,
+                    doing: "measuring its edges",
+                })
+            }
+        }
+    }
+}

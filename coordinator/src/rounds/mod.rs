@@ -1,0 +1,7 @@
+//! Rounds on a cluster that is launched: measured, predicted, conducted, watched, and what they came to.
+
+pub mod conduct;
+pub mod outcome;
+pub mod recording;
+pub mod run;
+pub mod watch;

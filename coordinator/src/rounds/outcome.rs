@@ -1,0 +1,312 @@
+//! What a run came to: figures over its rounds, or a failure.
+
+mod failure;
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::wire::control::{Arrival, Report};
+use flitcast_proto::{PeId, Tree};
+
+use crate::job::model::since;
+use crate::rounds::conduct::Rounds;
+
+#[cfg(test)]
+pub use failure::WHY_CHARS;
+pub use failure::{Failure, Lacking};
+
+/// The spread of one figure over the rounds, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The least.
+    pub min: u64,
+    /// The middle one; of an even number, the mean of the middle two.
+    pub median: u64,
+    /// 95 % of the values are at most this; see [`percentile`].
+    pub p95: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+/// By nearest rank: the least of these values, which are at least one and in rising
+/// order, that `percent` (1 to 100) of them do not exceed. It is always a value that
+/// was measured.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted[rank - 1]
+}
+
+impl Spread {
+    /// Of at least one value; `None` of none.
+    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<Spread> {
+        let mut values: Vec<u64> = values.into_iter().collect();
+        values.sort_unstable();
+        let (&min, &max) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            1 => values[middle],
+            _ => u64::midpoint(values[middle - 1], values[middle]),
+        };
+        let p95 = percentile(&values, 95);
+        Some(Spread {
+            min,
+            median,
+            p95,
+            max,
+        })
+    }
+}
+
+/// What a round took: from P0's trigger to the last byte of the last message; `None`
+/// if there was nothing to send. `reports` are the PEs', by index, and so are their `clocks`.
+pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
+    let started_ns = reports.first()?.started_ns;
+    let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
+        let arrivals = report.arrivals.iter();
+        arrivals.map(|arrival| since(started_ns, arrival.at_ns, *clock))
+    });
+    arrivals.max()
+}
+
+/// One PE's part.
+#[derive(Clone, Debug)]
+pub struct PeOutcome {
+    /// Which PE.
+    pub pe: PeId,
+    /// Bytes of its message.
+    pub bytes: u64,
+    /// When its message was expected at its destination; `None` if it has none.
+    pub predicted_ns: Option<u64>,
+    /// When it arrived, over the rounds.
+    pub measured: Option<Spread>,
+    /// The process's largest resident set.
+    pub peak_resident_bytes: u64,
+    /// Packets that TCP has sent again from here along the tree's edges, in all rounds.
+    pub retransmitted_packets: u64,
+}
+
+/// A run that ended well.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How long it took until all processes had registered.
+    pub launching: Duration,
+    /// All that was planned and measured.
+    pub rounds: Rounds,
+    /// Those that there are, in index order.
+    pub pes: Vec<PeOutcome>,
+    /// Bytes of all messages.
+    pub bytes: u64,
+    /// Nonnull messages.
+    pub messages: u64,
+    /// What a round was expected to take.
+    pub predicted_ns: u64,
+    /// What it took: from P0's trigger to the last byte of the last message.
+    pub measured: Option<Spread>,
+    /// The same, round by round; empty if there is nothing to send.
+    pub rounds_ns: Vec<u64>,
+    /// How far the clock of any PE may be off P0's in this: 0 where all are one.
+    pub clock_uncertainty_ns: u64,
+    /// Flits that had to wait for a busy port, in the worst round.
+    pub collisions: u64,
+    /// Flits of passing messages in one PE's user memory, at most.
+    pub peak_buffered_flits: u64,
+    /// Frames of earlier rounds that were dropped, in all rounds.
+    pub late_frames: u64,
+    /// Frames that came more than once and were dropped, in all rounds.
+    pub repeated_frames: u64,
+}
+
+/// Flits that had to wait for a busy port in a round.
+pub fn round_collisions(reports: &[Report]) -> u64 {
+    reports.iter().map(|report| report.collisions).sum()
+}
+
+/// How far a predicted time is from a measured one, in percent of the latter, which is
+/// above 0.
+pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
+    let measured = measured_ns as f64;
+    (predicted_ns as f64 - measured) / measured * 100.0
+}
+
+/// How many times longer than predicted a round takes, or took, if that is worth a word.
+pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
+    const WORTH_A_WORD: f64 = 2.0;
+    const SHORTEST: Duration = Duration::from_secs(1);
+    let times = elapsed.as_nanos() as f64 / predicted_ns.max(1) as f64;
+    (times >= WORTH_A_WORD && elapsed >= SHORTEST).then_some(times)
+}
+
+impl Outcome {
+    /// Works out the figures.
+    pub fn new(launching: Duration, tree: &Tree, rounds: Rounds) -> Outcome {
+        let started = |round: usize| rounds.reports[round][0].started_ns;
+        let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
+            .map(|round| {
+                let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
+                let arrivals = reports.flat_map(|(report, clock)| {
+                    let since_start = |at_ns| since(started(round), at_ns, *clock);
+                    let arrivals = report.arrivals.iter();
+                    arrivals.map(move |a| (*a, since_start(a.at_ns)))
+                });
+                arrivals.collect()
+            })
+            .collect();
+        let reports = || rounds.reports.iter().flatten();
+        let pes = tree
+            .pes()
+            .map(|pe| {
+                let i = pe.index();
+                let own = |round: &Vec<(Arrival, u64)>| {
+                    let own = round
+                        .iter()
+                        .find(|(a, _)| a.source.max(a.destination) == pe);
+                    own.map(|(_, ns)| *ns)
+                };
+                let of_pe = || rounds.reports.iter().map(|round| &round[i]);
+                let resident = of_pe().map(|report| report.peak_resident_bytes);
+                PeOutcome {
+                    pe,
+                    bytes: rounds.bytes[i],
+                    predicted_ns: rounds.prediction.arrivals_ns[i],
+                    measured: Spread::of(arrivals.iter().filter_map(own)),
+                    peak_resident_bytes: resident.max().unwrap_or(0),
+                    retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
+                }
+            })
+            .collect();
+        let clocks = &rounds.measured.clocks;
+        let of_rounds = rounds.reports.iter().filter_map(|r| round_ns(r, clocks));
+        let rounds_ns: Vec<u64> = of_rounds.collect();
+        Outcome {
+            launching,
+            pes,
+            bytes: rounds.bytes.iter().sum(),
+            messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
+            predicted_ns: rounds.prediction.round_ns(),
+            measured: Spread::of(rounds_ns.iter().copied()),
+            rounds_ns,
+            clock_uncertainty_ns: rounds
+                .measured
+                .clocks
+                .iter()
+                .map(|clock| clock.uncertainty_ns)
+                .max()
+                .unwrap_or(0),
+            collisions: rounds
+                .reports
+                .iter()
+                .map(|round| round_collisions(round))
+                .max()
+                .unwrap_or(0),
+            late_frames: reports().map(|r| r.late_frames).sum(),
+            repeated_frames: reports().map(|r| r.repeated_frames).sum(),
+            peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
+            rounds,
+        }
+    }
+
+    /// How many times longer it took than was predicted; `None` where it did not, or was
+    /// too short to tell what a machine's own pauses do to it.
+    pub fn slowdown(&self) -> Option<f64> {
+        let measured_ns = self.measured?.median;
+        slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
+    }
+
+    /// What TCP had to send again, in words; `None` if nothing.
+    pub fn retransmissions(&self) -> Option<String> {
+        retransmissions(self.pes.iter().map(|pe| (pe.pe, pe.retransmitted_packets)))
+    }
+
+    /// How far the prediction is from what was measured, in percent of the latter.
+    pub fn error_pct(&self) -> Option<f64> {
+        let measured = self.measured.filter(|spread| spread.median > 0)?;
+        Some(error_pct(self.predicted_ns, measured.median))
+    }
+}
+
+/// How many packets TCP had to send again, and from which PE most of them; `None` if none at all.
+fn retransmissions(of_pes: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<String> {
+    let all: u64 = of_pes.clone().map(|(_, packets)| packets).sum();
+    let (pe, most) = of_pes.max_by_key(|(pe, packets)| (*packets, Reverse(*pe)))?;
+    let packets = match all {
+        0 => return None,
+        1 => "1 packet".to_owned(),
+        _ => format!("{all} packets"),
+    };
+    Some(match most {
+        most if most == all => format!("TCP retransmitted {packets}, at {pe}"),
+        most => format!("TCP retransmitted {packets}, most ({most}) at {pe}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_node::blank_report;
+    use flitcast_proto::RoundId;
+
+    use super::*;
+
+    #[test]
+    fn percentiles_go_by_nearest_rank() {
+        let p95 = |values: Vec<u64>| Spread::of(values).map(|spread| spread.p95);
+        assert_eq!(p95(vec![]), None);
+        assert_eq!(p95(vec![7]), Some(7));
+        assert_eq!(p95(vec![9, 7]), Some(9));
+        assert_eq!(p95((1..=19).collect()), Some(19), "18 are only 94.7 %");
+        assert_eq!(p95((1..=20).rev().collect()), Some(19));
+        assert_eq!(p95((1..=100).collect()), Some(95));
+        assert_eq!(p95((1..=101).collect()), Some(96));
+    }
+
+    #[test]
+    fn an_even_number_has_two_middles() {
+        let median = |values: &[u64]| Spread::of(values.iter().copied()).map(|s| s.median);
+        assert_eq!(median(&[30, 10, 20]), Some(20));
+        assert_eq!(median(&[40, 10, 20, 31]), Some(25));
+    }
+
+    #[test]
+    fn retransmissions_are_told_with_the_pe_that_has_most() {
+        let told = |packets: &[u64]| retransmissions((0..).map(PeId).zip(packets.iter().copied()));
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&[0, 0, 0]), None);
+        let alone = "TCP retransmitted 1 packet, at P2";
+        assert_eq!(told(&[0, 0, 1]).as_deref(), Some(alone));
+        let most = "TCP retransmitted 41 packets, most (38) at P3";
+        assert_eq!(told(&[2, 0, 1, 38]).as_deref(), Some(most));
+        let first = "TCP retransmitted 4 packets, most (2) at P1";
+        assert_eq!(told(&[0, 2, 2]).as_deref(), Some(first));
+    }
+
+    #[test]
+    fn another_hosts_clock_is_never_subtracted_bare() {
+        let ahead = ClockOffset {
+            offset_ns: 5_000_000_000,
+            uncertainty_ns: 20_000,
+        };
+        let behind = ClockOffset {
+            offset_ns: -5_000_000_000,
+            ..ahead
+        };
+        let started = 6_000_000_000;
+        assert_eq!(since(started, 6_000_700_000, ClockOffset::SHARED), 700_000);
+        assert_eq!(since(started, 11_000_700_000, ahead), 700_000);
+        assert_eq!(since(started, 1_000_700_000, behind), 700_000);
+        assert_eq!(since(started, 10_999_999_000, ahead), 0);
+
+        let mut reports = vec![blank_report(RoundId(1), Vec::new()); 2];
+        reports[0].started_ns = started;
+        let clocks = [ClockOffset::SHARED, behind];
+        assert_eq!(round_ns(&reports, &clocks), None);
+        reports[1].arrivals = vec![Arrival {
+            source: PeId::ROOT,
+            destination: PeId(1),
+            bytes_received: 7,
+            bytes_total: 7,
+            delivered: true,
+            at_ns: 1_000_700_000,
+        }];
+        assert_eq!(round_ns(&reports, &clocks), Some(700_000));
+    }
+}

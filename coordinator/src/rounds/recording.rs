@@ -1,0 +1,176 @@
+//! The spans of a round that is to be drawn: which of many rounds that is, and how much is kept until
+//! it is known.
+
+use flitcast_proto::RoundId;
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::spans::Span;
+use flitcast_proto::wire::control::Report;
+
+use crate::rounds::outcome::{Spread, round_ns};
+
+/// Spans that are kept until the median round is known: 128 MiB of them.
+const MAX_KEPT_SPANS: usize = 4 * 1024 * 1024;
+
+/// The spans of the rounds so far. When they are too many, the rounds that are
+/// farthest from the median are forgotten.
+#[derive(Debug, Default)]
+pub struct Recording {
+    rounds: Vec<MeasuredRound>,
+    /// Of all rounds, forgotten ones too.
+    rounds_ns: Vec<u64>,
+    kept_spans: usize,
+}
+
+/// What the PEs did in a round.
+#[derive(Debug)]
+pub struct MeasuredRound {
+    /// The round.
+    pub round: RoundId,
+    /// What it took.
+    pub round_ns: u64,
+    /// When P0 was triggered, on the clock of the spans.
+    pub started_ns: u64,
+    /// By PE index.
+    pub spans: Vec<Vec<Span>>,
+}
+
+impl Recording {
+    /// Takes the spans out of the PEs' reports on a round, whose clocks are these.
+    pub fn keep(&mut self, reports: &mut [Report], clocks: &[ClockOffset]) {
+        let Some(root) = reports.first() else {
+            return;
+        };
+        let (round, started_ns) = (root.round, root.started_ns);
+        let round_ns = round_ns(reports, clocks).unwrap_or(0);
+        let spans = reports.iter_mut();
+        let round = MeasuredRound {
+            round,
+            round_ns,
+            started_ns,
+            spans: spans
+                .map(|report| std::mem::take(&mut report.spans))
+                .collect(),
+        };
+        self.rounds_ns.push(round_ns);
+        self.kept_spans += round.len();
+        self.rounds.push(round);
+        if self.kept_spans > MAX_KEPT_SPANS {
+            self.forget_beyond(MAX_KEPT_SPANS / 2);
+        }
+    }
+
+    /// Half at a time, so that many rounds are not sorted for each one more.
+    fn forget_beyond(&mut self, most: usize) {
+        let median = self.median_ns();
+        self.rounds
+            .sort_by_key(|round| (round.round_ns.abs_diff(median), round.round));
+        while self.kept_spans > most && self.rounds.len() > 1 {
+            let farthest = self.rounds.pop();
+            self.kept_spans -= farthest.map_or(0, |round| round.len());
+        }
+    }
+
+    fn median_ns(&self) -> u64 {
+        Spread::of(self.rounds_ns.iter().copied()).map_or(0, |spread| spread.median)
+    }
+
+    /// The round that took the median time, or of those kept the one nearest to it.
+    pub fn median_round(self) -> Option<MeasuredRound> {
+        let median = self.median_ns();
+        let rounds = self.rounds.into_iter();
+        rounds.min_by_key(|round| (round.round_ns.abs_diff(median), round.round))
+    }
+}
+
+impl MeasuredRound {
+    fn len(&self) -> usize {
+        self.spans.iter().map(Vec::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::PeId;
+    use flitcast_proto::spans::{Port, SpanItem};
+    use flitcast_proto::wire::control::Arrival;
+
+    use super::*;
+
+    /// P0's and P1's report on a round that took so long.
+    fn reports(round: u64, round_ns: u64) -> Vec<Report> {
+        let arrival = Arrival {
+            source: PeId(0),
+            destination: PeId(1),
+            bytes_received: 1,
+            bytes_total: 1,
+            delivered: true,
+            at_ns: 100 + round_ns,
+        };
+        let span = Span {
+            port: Port::Send,
+            peer: PeId(1),
+            item: SpanItem::Token,
+            begin_ns: 100,
+            end_ns: 101,
+        };
+        let report = |started_ns, arrivals| Report {
+            round: RoundId(round),
+            complete: true,
+            started_ns,
+            arrivals,
+            collisions: 0,
+            peak_buffered_flits: 0,
+            peak_resident_bytes: 0,
+            own_start: None,
+            late_frames: 0,
+            repeated_frames: 0,
+            retransmitted_packets: 0,
+            spans: vec![span; 10],
+            counts: Default::default(),
+        };
+        vec![report(100, Vec::new()), report(0, vec![arrival])]
+    }
+
+    fn recorded(rounds_ns: &[u64]) -> Recording {
+        let mut recording = Recording::default();
+        for (round, &ns) in (1..).zip(rounds_ns) {
+            let mut reports = reports(round, ns);
+            recording.keep(&mut reports, &[ClockOffset::SHARED; 2]);
+            assert!(reports.iter().all(|report| report.spans.is_empty()));
+        }
+        recording
+    }
+
+    #[test]
+    fn the_round_that_is_shown_took_the_median_time() {
+        for (rounds_ns, shown) in [
+            (&[7][..], 1),
+            (&[9, 5, 7, 1, 8], 3),
+            // Of two that are as near, the first.
+            (&[1, 8, 4, 20], 2),
+            (&[5, 5, 5], 1),
+        ] {
+            let round = recorded(rounds_ns).median_round().unwrap();
+            assert_eq!(round.round, RoundId(shown), "{rounds_ns:?}");
+            assert_eq!(round.round_ns, rounds_ns[shown as usize - 1]);
+            assert_eq!(round.started_ns, 100);
+            assert_eq!(round.len(), 20);
+        }
+        assert!(Recording::default().median_round().is_none());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_nearest_to_the_median() {
+        let mut recording = recorded(&[50, 10, 48, 90, 49]);
+        recording.forget_beyond(59);
+        assert_eq!(recording.kept_spans, 40);
+        let mut kept: Vec<u64> = recording.rounds.iter().map(|r| r.round_ns).collect();
+        kept.sort_unstable();
+        // 48 is as near as 50, which came first.
+        assert_eq!(kept, [49, 50]);
+        // What was forgotten counts for the median all the same.
+        assert_eq!(recording.median_ns(), 49);
+        recording.forget_beyond(0);
+        assert_eq!(recording.rounds.len(), 1, "one round is always kept");
+    }
+}

@@ -1,0 +1,69 @@
+//! `tree = "kary:2:8"`: the PEs of a cluster that others start, without a `[[pe]]` for each.
+//! They have no names, and are reached where they join from.
+//!
+//! ```toml
+//! coordinator = "0.0.0.0:7117"
+//! tree = "kary:2:8"
+//! [launch]
+//! kind = "join"
+//! ```
+
+use flitcast_proto::Tree;
+use flitcast_proto::tree::TreeSpec;
+
+use super::launch::{Endpoint, Launched, Section};
+use super::{At, ClusterFile, Edges, Fault, Reader, Settings, Value};
+use crate::files::toml_file::Spot;
+use crate::options::link_spec::Links;
+use crate::site::placement::{Launch, Placement};
+
+impl Reader<'_, Fault> {
+    /// The cluster of PEs that join, on the tree that is named.
+    pub(super) fn joined(
+        &mut self,
+        tree: &Value<'_>,
+        launch: Option<Section>,
+        coordinator: Option<&At<Option<Endpoint>>>,
+        link: Option<Spot>,
+        (name, settings): (Option<String>, Settings),
+    ) -> Option<ClusterFile> {
+        let spot = self.spot_of(tree);
+        let named = self.named_tree(tree);
+        let Launched {
+            coordinator,
+            launch,
+            files,
+        } = self.launched(launch, coordinator, &[])?;
+        if !matches!(launch, Launch::Join { .. }) {
+            self.fault(spot, Fault::TreeOfNobody);
+        }
+        let tree = named?;
+        let placement = Placement::joining(coordinator, launch, tree.len());
+        if let (Some(link), Some(place)) = (link, placement.away()) {
+            let (name, address) = ("a PE".to_owned(), place.address);
+            self.fault(link, Fault::LinkAcrossHosts { name, address });
+        }
+        Some(ClusterFile {
+            name,
+            edges: Edges::Tree(tree),
+            placement,
+            links: Links::new(),
+            settings: Settings { files, ..settings },
+        })
+    }
+
+    fn named_tree(&mut self, value: &Value<'_>) -> Option<Tree> {
+        let spot = self.spot_of(value);
+        let Some(text) = value.get_ref().as_str() else {
+            self.wrong_type("tree", "a tree in quotes, like \"kary:2:8\"", value);
+            return None;
+        };
+        let made = match text.parse() {
+            Ok(TreeSpec::File(_)) => Err("write the tree itself, like parents:0,0,1".to_owned()),
+            Ok(spec) => spec.build().map_err(|faults| faults.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        made.map_err(|why| self.fault(spot, Fault::NamedTree { why }))
+            .ok()
+    }
+}

@@ -1,0 +1,500 @@
+//! A good file, and files in which every fault must be found at once.
+
+use super::*;
+use crate::site::starter::Step;
+
+fn good(text: &str) -> ClusterFile {
+    match parse(text) {
+        Ok(cluster) => cluster,
+        Err(faults) => panic!("{faults:?}"),
+    }
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &[&str]) {
+    let faults = parse(text).unwrap_err();
+    let path = "t".into();
+    let message = ClusterFileError::Faults { path, faults }.to_string();
+    assert_eq!(message.lines().collect::<Vec<_>>(), expected);
+}
+
+fn tree(cluster: &ClusterFile) -> &Tree {
+    match &cluster.edges {
+        Edges::Tree(tree) => tree,
+        Edges::Network(_) => panic!("it is a network"),
+    }
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn hosts_on_one_network() {
+    let cluster = good(
+        "name = 'rack'\ncoordinator = '10.0.0.254'\n\
+         [launch]\nkind = 'local'\n\
+         [[pe]]\nname = 'a'\naddress = '10.0.0.1'\nrun = ['nice', '-n', '5']\n\
+         [[pe]]\nname = 'c'\naddress = '10.0.0.3'\nparent = 'b'\n\
+         [[pe]]\nname = 'b'\naddress = '10.0.0.2'\nparent = 'a'\n",
+    );
+    assert_eq!(cluster.name.as_deref(), Some("rack"));
+    assert_eq!(tree(&cluster).parent(PeId(1)), Some(PeId(2)));
+    assert_eq!(tree(&cluster).parent(PeId(2)), Some(PeId(0)));
+    let placement = cluster.placement;
+    assert_eq!(placement.coordinator, ip("10.0.0.254"));
+    assert_eq!(placement.places[0].run, ["nice", "-n", "5"]);
+    assert_eq!(placement.places[1].name.as_deref(), Some("c"));
+    // Everybody listens where it is reached, and nowhere else.
+    let listen: Vec<IpAddr> = placement.places.iter().map(|place| place.listen).collect();
+    assert_eq!(listen, [ip("10.0.0.1"), ip("10.0.0.3"), ip("10.0.0.2")]);
+    assert_eq!(placement.parent_address(PeId(1), PeId(2)), ip("10.0.0.2"));
+    assert!(placement.has_any_edge());
+}
+
+#[test]
+fn an_address_for_each_edge() {
+    let cluster = good(
+        "[[pe]]\nname = 'a'\naddress = '10.0.1.1'\n\
+         [[pe]]\nname = 'b'\naddress = '10.0.1.2'\nparent = 'a'\nparent_address = '10.0.1.1'\n\
+         [[pe]]\nname = 'c'\naddress = '10.0.2.2'\nparent = 'a'\nparent_address = '10.0.2.1'\n\
+         [[pe]]\nname = 'd'\naddress = '10.0.3.2'\nparent = 'b'\nparent_address = '10.0.3.1'\n",
+    );
+    let placement = cluster.placement.clone();
+    let parent = |child| {
+        let parent = tree(&cluster).parent(PeId(child)).unwrap();
+        placement.parent_address(PeId(child), parent)
+    };
+    assert_eq!(
+        [1, 2, 3].map(parent),
+        [ip("10.0.1.1"), ip("10.0.2.1"), ip("10.0.3.1")]
+    );
+    assert_eq!(placement.places[0].listen, ip("0.0.0.0"));
+    // Its only child reaches it there.
+    assert_eq!(placement.places[1].listen, ip("10.0.3.1"));
+    assert!(!placement.has_any_edge());
+    assert_eq!(placement.coordinator, ip("127.0.0.1"));
+    assert_eq!(cluster.name, None);
+}
+
+#[test]
+fn every_fault_is_a_line() {
+    let text = "\
+colour = 'red'
+coordinator = 'here'
+[launch]
+kind = 'pigeon'
+[[pe]]
+name = 'a'
+address = '0.0.0.0'
+parent_address = '10.0.0.1'
+[[pe]]
+address = '10.0.0.2'
+parent = 'z'
+[[pe]]
+name = 'a'
+parent = 7
+run = 'nice'
+[[pe]]
+name = 'c'
+address = '10.0.0.4'
+parent = 'c'
+host = 'h'
+[[pe]]
+name = ''
+address = '10.0.0.5'
+";
+    let address = "must be the IP address of one host, in quotes, not";
+    refused(
+        text,
+        &[
+            "t:1:1: unknown key `colour`; known here: name, coordinator, launch, network, security, timeouts, link, tree, pe",
+            &format!("t:2:15: coordinator {address} `'here'`"),
+            "t:4:8: kind must be \"local\", \"join\", \"ssh\", \"slurm\" or \"compose\", not `'pigeon'`",
+            &format!("t:7:11: address {address} `'0.0.0.0'`"),
+            "t:8:18: a has a parent_address and no parent",
+            "t:9:1: this [[pe]] has no name",
+            "t:11:10: ?: no [[pe]] is called `z`",
+            "t:12:1: a has no address: say where its children reach it",
+            "t:12:1: there is a [[pe]] called `a` in line 5 already",
+            "t:14:10: parent must be a name in quotes, of at most 255 bytes, not `7`",
+            "t:15:7: run must be a list of words, like [\"nice\", \"-5\"], not `'nice'`",
+            "t:19:10: c: P3 is its own parent (the PEs are P0, P1, .. in the order of the file)",
+            "t:20:1: unknown key `host`; known here: name, address, parent, parent_address, run, ssh, link",
+            "t:21:1: ?: several roots: P4 has no parent, and only P0 may have none (the PEs are P0, P1, .. in the order of the file)",
+            "t:22:8: name must be a name in quotes, of at most 255 bytes, not `''`",
+        ],
+    );
+}
+
+const JOINING: &str = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n";
+
+#[test]
+fn who_joins_is_told_where() {
+    let text = |coordinator: &str, launch: &str| {
+        format!("coordinator = '{coordinator}'\n[launch]\n{launch}\n{JOINING}")
+    };
+    let placement = good(&text("10.0.0.254:7117", "kind = 'join'")).placement;
+    assert_eq!(placement.coordinator, ip("10.0.0.254"));
+    let seconds = std::time::Duration::from_secs;
+    let joins = |port, wait| Launch::Join {
+        port,
+        wait,
+        starter: None,
+    };
+    assert_eq!(placement.launch, joins(7117, seconds(60)));
+    assert!(placement.is_joined() && placement.is_spread());
+    let six = good(&text("[fd00::1]:80", "kind = 'join'\nwait = '90s'")).placement;
+    assert_eq!(six.coordinator, ip("fd00::1"));
+    assert_eq!(six.launch, joins(80, seconds(90)));
+
+    let port =
+        "needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
+    let no_port = format!("kind = \"join\" {port}");
+    refused(
+        &text("10.0.0.254", "kind = 'join'"),
+        &[&format!("t:1:15: {no_port}")],
+    );
+    refused(
+        &format!("[launch]\nkind = 'join'\n{JOINING}"),
+        &[&format!("t:2:8: {no_port}")],
+    );
+    let useless = "t:1:15: the coordinator has a port, 7117, and nobody joins: leave it out, or say kind = \"join\" in [launch]";
+    refused(&text("10.0.0.254:7117", "kind = 'local'"), &[useless]);
+    refused(
+        &format!("coordinator = '10.0.0.254:7117'\n{JOINING}"),
+        &[useless],
+    );
+    refused(
+        &format!(
+            "{}run = ['nice']\n",
+            text("239.0.0.1:7117", "kind = 'join'\nwait = 'long'")
+        ),
+        &[
+            "t:1:15: coordinator must be the IP address of one host, in quotes, not `'239.0.0.1:7117'`",
+            "t:4:8: wait must be a time from 1s to 86400s, in quotes, not `'long'`",
+            "t:8:7: a has a run, and with kind = \"join\" others start it: leave it out",
+        ],
+    );
+}
+
+#[test]
+fn a_tree_of_pes_without_places() {
+    let join = "coordinator = '0.0.0.0:7117'\nlaunch.kind = 'join'\n";
+    let cluster = good(&format!("{join}tree = 'kary:2:4'"));
+    assert_eq!(tree(&cluster).parent(PeId(3)), Some(PeId(1)));
+    let placement = &cluster.placement;
+    assert_eq!(placement.places.len(), 4);
+    assert!(placement.has_any_edge() && !placement.is_on_loopback());
+    assert!(placement.places[3].address.is_unspecified());
+
+    refused(
+        "tree = 'kary:2:4'",
+        &[
+            "t:1:8: a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], or give a [[pe]] table for each",
+        ],
+    );
+    refused(
+        &format!("{join}tree = 'file:tree.toml'\nlink = 'rate=1mbit'\n{JOINING}"),
+        &[
+            "t:3:8: there is a tree, and pe beside it: one of both says what PEs there are",
+            "t:3:8: tree: write the tree itself, like parents:0,0,1",
+        ],
+    );
+    refused(
+        &format!("{join}tree = 'star:3'\nlink = 'rate=1mbit'"),
+        &[
+            "t:4:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a PE may join from anywhere; take the link out",
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_cluster() {
+    refused("", &["t: no PEs: give a [[pe]] table for each"]);
+    refused("pe = []", &["t:1:6: no PEs: give a [[pe]] table for each"]);
+    refused(
+        "pe = 3",
+        &["t:1:6: pe must be [[pe]] tables, in double brackets, not `3`"],
+    );
+    refused(
+        "launch = 1\npe = [1]",
+        &[
+            "t:1:10: launch must be a table, [launch], not `1`",
+            "t:2:7: pe must be a table with name and address, not `1`",
+        ],
+    );
+    let faults = parse("[[pe]]\nname =\n").unwrap_err();
+    assert_eq!(faults[0].spot.map(|spot| spot.line), Some(2));
+}
+
+/// Three PEs of one host, the second and third without an edge to anybody.
+const THREE: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
+                     [[pe]]\nname = 'b'\naddress = '127.0.0.2'\n\
+                     [[pe]]\nname = 'c'\naddress = '127.0.0.3'\n";
+
+#[test]
+fn a_network_takes_the_place_of_parents() {
+    let edges = "[network]\nedges = [['a', 'b'], ['c', 'b'], ['b', 'a']]\n";
+    let cluster = good(&format!("{edges}{THREE}"));
+    let Edges::Network(network) = &cluster.edges else {
+        panic!("it is a tree")
+    };
+    assert_eq!((network.len(), network.edges()), (3, 2));
+    assert_eq!(network.neighbours(1), [0, 2]);
+    assert_eq!(cluster.placement.places[2].listen, ip("127.0.0.3"));
+}
+
+#[test]
+fn all_that_is_wrong_with_a_network() {
+    let with = |network: &str| format!("{network}\n{THREE}");
+    refused(
+        &with(
+            "[network]\nedges = [['a', 'd'], ['b'], ['c', 'c'], ['b', 7], ['d', 'd']]\nroot = 'a'",
+        ),
+        &[
+            "t:2:16: no [[pe]] is called `d`",
+            "t:2:22: an edge must be two names, like [\"a\", \"b\"], not `['b']`",
+            "t:2:29: c is connected to itself; an edge has two different ends",
+            "t:2:41: an edge must be two names, like [\"a\", \"b\"], not `['b', 7]`",
+            "t:3:1: unknown key `root`; known here: edges",
+        ],
+    );
+    refused(
+        &with("[network]\nedges = [['a', 'b']]"),
+        &["t:2:9: the network is not connected: c cannot be reached from a"],
+    );
+    let none = "[network] has no edges: give them by names, like edges = [[\"a\", \"b\"]]";
+    refused(&with("[network]"), &[&format!("t:1:1: {none}")]);
+    refused(
+        &with("network = 1"),
+        &["t:1:11: network must be a table, [network], not `1`"],
+    );
+    refused(
+        &with("[network]\nedges = 1"),
+        &["t:2:9: edges must be a list of pairs, like [[\"a\", \"b\"]], not `1`"],
+    );
+    let both = "and there is a [network]: one of both says who is connected to whom";
+    refused(
+        &with("network = {edges = [['a', 'b'], ['b', 'c']]}")
+            .replace("'127.0.0.2'", "'127.0.0.2'\nparent = 'a'")
+            .replace("'127.0.0.3'", "'127.0.0.3'\nparent = 'nobody'"),
+        &[&format!("t:8:10: b has a parent (and 1 more), {both}")],
+    );
+}
+
+#[test]
+fn what_is_said_of_the_cluster_as_a_whole() {
+    let tree = THREE.replace("[[pe]]\nname = 'b'", "[[pe]]\nparent = 'a'\nname = 'b'");
+    let tree = tree.replace(
+        "[[pe]]\nname = 'c'",
+        "[[pe]]\nlink = 'rate=1mbit'\nparent = 'a'\nname = 'c'",
+    );
+    let cluster = good(&format!(
+        "link = 'latency=1ms'\n[security]\ncredentials = 'keys'\n\
+         [timeouts]\nsilence = '5s'\nheartbeat='1s'\n{tree}"
+    ));
+    let settings = cluster.settings;
+    assert_eq!(settings.credentials.unwrap().folder, Path::new("keys"));
+    let timeouts = crate::options::timeouts::written(&settings.timeouts);
+    assert!(
+        timeouts.starts_with("heartbeat=1s,silence=5s,handshake=2s,"),
+        "{timeouts}"
+    );
+    assert_eq!(
+        settings.link.unwrap().written(),
+        "rate=unlimited,latency=1ms"
+    );
+    let links: Vec<String> = cluster
+        .links
+        .iter()
+        .map(|(pe, link)| format!("{pe} {link}"))
+        .collect();
+    assert_eq!(links, ["P2 1mbit"]);
+}
+
+#[test]
+fn what_cannot_be_said_of_it() {
+    let text = "\
+link = 'rate=fast,latency=1h'
+[security]
+insecure = true
+folder = 'x'
+[timeouts]
+patience = '1s'
+silence = 5
+write = '1us'
+[[pe]]
+name = 'ä'
+address = '127.0.0.1'
+link = 'rate=1mbit'
+[[pe]]
+parent = 'ä'
+name = 'b'
+address = '127.0.0.1'
+link = 3
+";
+    let times = "heartbeat, silence, handshake, connect, write, disk";
+    let example = "a text like \"rate=200mbit,latency=1ms\"";
+    refused(
+        text,
+        &[
+            "t:1:8: link: rate: `fast` is not a rate: write a number and a unit, like 200mbit",
+            "t:1:8: link: latency: `1h`: unknown unit `h`; the units are ns, us, ms, s",
+            "t:3:1: insecure cannot be said in a file: who sends in the clear types --insecure each time",
+            "t:4:1: unknown key `folder`; known here: credentials",
+            &format!("t:6:1: unknown key `patience`; known here: {times}"),
+            "t:7:11: silence must be a time in quotes, like \"5s\", not `5`",
+            "t:8:9: write: 1us is not from 10ms to 86400s",
+            "t:12:8: ä has a link and no parent",
+            &format!("t:17:8: link must be {example}, not `3`"),
+        ],
+    );
+    let hasty =
+        "silence: 3s is less than 3 heartbeats of 2s, so that a lost one would look like a death";
+    refused(
+        "pe = [{name = 'ä', address = '127.0.0.1', parent = 1}]\ntimeouts = {heartbeat = '2s'}",
+        &[
+            "t:1:52: parent must be a name in quotes, of at most 255 bytes, not `1`",
+            &format!("t:2:25: {hasty}"),
+        ],
+    );
+}
+
+/// Shaped links are for processes that read one clock.
+#[test]
+fn links_between_hosts_are_nobodys_to_shape() {
+    let hosts = THREE.replace("127", "10").replace(
+        "[[pe]]\nname = 'b'",
+        "[[pe]]\nparent = 'a'\nlink = 'rate=1mbit'\nname = 'b'",
+    );
+    let hosts = hosts.replace(
+        "[[pe]]\nname = 'c'",
+        "[[pe]]\nparent = 'a'\nlink = 'rate=1mbit'\nname = 'c'",
+    );
+    refused(
+        &hosts,
+        &[
+            "t:6:8: link: only links between processes of one host are shaped, by the clock that all of them read, and a has an address of a network, 10.0.0.1; take the link out",
+        ],
+    );
+}
+
+#[test]
+fn hosts_that_ssh_reaches() {
+    let pes = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n\
+               [[pe]]\nname = 'b c'\naddress = '10.0.0.2'\nssh = 'me@b'\nparent = 'a'\n";
+    let cluster = good(&format!(
+        "coordinator = '10.0.0.9'\nlaunch.kind = 'ssh'\n{pes}"
+    ));
+    let reached: Vec<String> = cluster
+        .placement
+        .places
+        .iter()
+        .map(Place::destination)
+        .collect();
+    assert_eq!(reached, ["a", "me@b"]);
+    assert_eq!(
+        cluster.placement.launch,
+        Launch::Ssh(crate::site::ssh::Ssh::default())
+    );
+
+    let said = "coordinator = '10.0.0.9'\n[launch]\nkind = 'ssh'\nuser = 'me'\nport = 2222\n\
+                config = 'c'\ndirectory = '/opt/f'\nenvironment = ['LANG', '_x1']\nbinary = 'b'\n";
+    let cluster = good(&format!("{said}{pes}"));
+    let Launch::Ssh(ssh) = cluster.placement.launch else {
+        panic!("it is ssh");
+    };
+    assert_eq!((ssh.user.as_deref(), ssh.port), (Some("me"), Some(2222)));
+    assert_eq!(ssh.directory, "/opt/f");
+    assert_eq!(ssh.environment, ["LANG", "_x1"]);
+    let files = cluster.settings.files.iter();
+    let files: Vec<_> = files
+        .map(|named| (named.key, named.path.to_str()))
+        .collect();
+    assert_eq!(files, [("binary", Some("b")), ("config", Some("c"))]);
+}
+
+#[test]
+fn what_ssh_could_not_do_is_told_before() {
+    let pe = "[[pe]]\nname = 'a'\naddress = '10.0.0.1'\n";
+    refused(
+        &format!(
+            "coordinator = '10.0.0.9:7'\n[launch]\nkind = 'ssh'\nuser = '-l'\nport = 0\nconfig = ''\n\
+             directory = 'here'\nenvironment = ['A=B']\nbinary = 7\n{pe}ssh = '-oProxyCommand=x'"
+        ),
+        &[
+            "t:1:15: the coordinator has a port, 7, and nobody joins: leave it out, or say kind = \"join\" in [launch]",
+            "t:4:8: user must be the name of a user, in quotes, not `'-l'`",
+            "t:5:8: port must be a number from 1 to 65535, not `0`",
+            "t:6:10: config must be a file, in quotes, not `''`",
+            "t:7:13: directory must be a path on the hosts that begins with / or ~/, in quotes, not `'here'`",
+            "t:8:15: environment must be a list of variables' names, like [\"LANG\"], not `['A=B']`",
+            "t:9:10: binary must be a file, in quotes, not `7`",
+            "t:13:7: ssh must be what ssh is given to reach its host, like \"me@a.example\", not `'-oProxyCommand=x'`",
+        ],
+    );
+    refused(
+        &format!("[launch]\nkind = 'ssh'\n{}", pe.replace("'a'", "'a b'")),
+        &[
+            "t:2:8: the coordinator listens on 127.0.0.1, where a b at 10.0.0.1 does not reach it: say coordinator = \"ADDRESS\", where the hosts reach this machine",
+            "t:3:1: ssh cannot be given `a b`: say how it reaches the host, like ssh = \"me@a.example\"",
+        ],
+    );
+    refused(
+        &format!("[launch]\nuser = 'me'\n{pe}ssh = 'me@a'"),
+        &[
+            "t:2:8: user is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
+            "t:6:7: ssh is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
+        ],
+    );
+}
+
+#[test]
+fn what_has_others_started_is_told_how() {
+    let slurm = "coordinator = '0.0.0.0:7117'\ntree = 'star:5'\n[launch]\nkind = 'slurm'\n";
+    let starter = |text: &str| good(text).placement.starter().cloned();
+    let step = |options: &[&str]| {
+        let options = options.iter().map(ToString::to_string).collect();
+        Some(Starter::Slurm(Step { options }))
+    };
+    assert_eq!(starter(slurm), step(&[]));
+    let more = format!("{slurm}options = ['--partition=short', '-v']\n");
+    assert_eq!(starter(&more), step(&["--partition=short", "-v"]));
+
+    let compose = "coordinator = '10.0.0.9:7117'\n[launch]\nkind = 'compose'\nfile = 'c.yaml'\n";
+    let cluster = good(&format!("{compose}{JOINING}"));
+    let Some(Starter::Compose(services)) = cluster.placement.starter() else {
+        panic!("it is compose");
+    };
+    assert_eq!(services.file.to_str(), Some("c.yaml"));
+    assert_eq!(cluster.settings.files[0].key, "file");
+    assert!(cluster.placement.is_joined() && cluster.placement.is_elsewhere());
+}
+
+#[test]
+fn what_a_starter_needs_and_what_it_does_not_is_told() {
+    let port =
+        "needs a port to listen on: coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
+    refused(
+        &format!(
+            "coordinator = '10.0.0.9'\n[launch]\nkind = 'slurm'\nfile = 'c'\nuser = 'me'\n{JOINING}run = ['nice']\n"
+        ),
+        &[
+            &format!("t:1:15: kind = \"slurm\" {port}"),
+            "t:4:8: file is for kind = \"compose\" in [launch]: leave it out, or say that",
+            "t:5:8: user is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]",
+            "t:9:7: a has a run, and with kind = \"slurm\" others start it: leave it out",
+        ],
+    );
+    refused(
+        &format!("coordinator = '10.0.0.9:1'\n[launch]\nkind = 'compose'\n{JOINING}"),
+        &["t:3:8: kind = \"compose\" needs the compose file: file = \"compose.yaml\""],
+    );
+    refused(
+        &format!("[launch]\noptions = ['-v']\n{JOINING}"),
+        &[
+            "t:2:11: options is for kind = \"slurm\" or \"compose\" in [launch]: leave it out, or say that",
+        ],
+    );
+}

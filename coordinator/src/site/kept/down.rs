@@ -1,0 +1,68 @@
+//! `flitcast down`: stops a cluster that is up.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::pes::Pes;
+use super::{Kept, claim, find, is_kept};
+use crate::text::printable::printable;
+
+/// For the keeper to stop all PEs, which have 3 s, and tidy up.
+pub(super) const STOP: Duration = Duration::from_secs(8);
+/// Between two looks whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+
+const EXAMPLES: &str = "\
+A command that is using the cluster fails.
+
+Exit status: 0 when it is down, 2 if it was not up.";
+
+/// Arguments of `flitcast down`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DownArgs {
+    /// The cluster file (TOML), or what is left at its path.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Stops it, and waits until nothing of it is left.
+pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
+    let shown = args.file.display();
+    let found = match find(&args.file) {
+        Ok(found) => found,
+        Err(fault) => return Ok(crate::refuse(&[fault])),
+    };
+    let Some(kept) = found else {
+        let fault = format!("{shown}: this cluster is not up");
+        return Ok(crate::refuse(&[fault]));
+    };
+    let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
+    end(&kept, pes.keeper)?;
+    println!("{} is down", printable(&kept.said.name));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the keeper to stop; kills it if it does not, which ends the PEs as well.
+fn end(kept: &Kept, keeper: u32) -> anyhow::Result<()> {
+    let pid = i32::try_from(keeper).ok().and_then(Pid::from_raw);
+    let pid = pid.context("its keeper has no process")?;
+    for signal in [Signal::TERM, Signal::KILL] {
+        // It may have ended just now.
+        let _ = kill_process(pid, signal);
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if !is_kept(&kept.folder)? {
+                // Unless somebody brings it up again by now.
+                return Ok(claim::remove_forsaken(&kept.folder)?);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    anyhow::bail!("process {keeper}, its keeper, does not end")
+}

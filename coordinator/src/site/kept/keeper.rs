@@ -1,0 +1,374 @@
+//! The keeper: a process in the background that has a process for each PE, and starts it
+//! again when it ends. It hears nothing of what they do. While it lives it holds their
+//! standard inputs, so that they leave when it is gone, however that came.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use clap::Args;
+use flitcast_node::security::{Identity, Name, SecurityError};
+use flitcast_proto::PeId;
+use flitcast_proto::wire::Secret;
+use flitcast_proto::wire::admission::Admission;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{Child, ChildStdin};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::claim;
+use super::lock;
+use super::pes::{self, Pes};
+use super::said::Said;
+use crate::launch::cluster::{Exit, LogArgs, command};
+use crate::launch::ssh::{Hosts, Spread, Task, lines};
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::site::guard::Guard;
+use crate::site::placement::{Launch, Place};
+use crate::site::topology::Topology;
+
+/// After a PE has ended for the first time. Each further pause is twice as long, ...
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// ... up to this: a host that is down for an hour is not worth more than 120 tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Who has lived so long begins anew with short pauses.
+const STEADY: Duration = Duration::from_secs(60);
+/// For a PE to leave once its standard input has ended; then it is killed.
+const LEAVE: Duration = Duration::from_secs(3);
+/// For the last words of one that has ended: they are in a pipe already.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Characters that are kept of the last line.
+const LAST_LINE: usize = 300;
+
+/// Arguments of `flitcast keep`, which `flitcast up` runs.
+#[derive(Debug, Args)]
+pub struct KeepArgs {
+    /// The folder of the cluster.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Keeps a cluster until it is told to stop.
+pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    // The terminal and its signals are for `flitcast up`.
+    rustix::process::setsid().context("cannot leave the terminal")?;
+    let folder = args.folder;
+    let _lock = locked(&folder)?;
+    let said = Said::read(&folder)?;
+    let topology = topology(&said)?;
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let local = tokio::task::LocalSet::new();
+    let kept = local.block_on(&runtime, keep_all(&folder, said, &topology, logs));
+    // Certificates and secrets are of no use any more.
+    claim::remove(&folder)?;
+    kept.map(|()| ExitCode::SUCCESS)
+}
+
+/// The lock of a folder. Who looks whether somebody keeps the cluster has it for a moment.
+fn locked(folder: &Path) -> anyhow::Result<File> {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    loop {
+        match lock(folder)? {
+            Some(lock) => return Ok(lock),
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            None => anyhow::bail!("this cluster has a keeper already"),
+        }
+    }
+}
+
+/// The tree, and where its PEs run.
+fn topology(said: &Said) -> anyhow::Result<Topology> {
+    let tree = TreeArgs::from(ClusterArgs {
+        file: said.file.clone(),
+        root: said.root.clone(),
+        spanning: said.spanning,
+    });
+    let file = crate::site::cluster_file::load(&said.file)?;
+    let trees = tree.of_cluster(&said.file, file, &[SpanningArg::Bfs]);
+    let mut trees = trees.map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("{}", faults.join("; "))
+    })?;
+    Ok(trees.remove(0))
+}
+
+async fn keep_all(
+    folder: &Path,
+    said: Said,
+    topology: &Topology,
+    logs: &LogArgs,
+) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    let placement = topology.places();
+    let program = std::env::current_exe().context("cannot find the flitcast binary")?;
+    let hosts = match &placement.launch {
+        Launch::Ssh(ssh) => {
+            let pes: Vec<PeId> = topology.tree.pes().collect();
+            let spread = Spread::new(&topology.tree, &pes, &placement);
+            let hosts = Hosts::new(ssh, &program, spread);
+            let hosts =
+                hosts.map_err(|(path, error)| anyhow::anyhow!("{}: {error}", path.display()));
+            Some(Arc::new(hosts?))
+        }
+        _ => None,
+    };
+    let stop = CancellationToken::new();
+    let table = Table::new(folder, topology.tree.pes());
+    table.tell();
+    let mut keepers = tokio::task::JoinSet::new();
+    for pe in topology.tree.pes() {
+        let keeper = Keeper {
+            pe,
+            program: program.clone(),
+            place: placement.places[pe.index()].clone(),
+            hosts: hosts.clone(),
+            said: said.clone(),
+            logs: logs.clone(),
+            table: table.clone(),
+        };
+        keepers.spawn_local(keeper.keep(stop.clone()));
+    }
+    terminate.recv().await;
+    stop.cancel();
+    keepers.join_all().await;
+    Ok(())
+}
+
+/// What becomes of all, for who asks.
+#[derive(Clone)]
+struct Table {
+    folder: PathBuf,
+    pes: Rc<RefCell<Pes>>,
+}
+
+impl Table {
+    fn new(folder: &Path, pes: impl Iterator<Item = PeId>) -> Table {
+        let since = SystemTime::now();
+        let unstarted = pes.map(|pe| pes::Kept {
+            pe,
+            process: None,
+            since,
+            starts: 0,
+            ends: 0,
+            end: None,
+        });
+        Table {
+            folder: folder.to_owned(),
+            pes: Rc::new(RefCell::new(Pes {
+                keeper: std::process::id(),
+                pes: unstarted.collect(),
+            })),
+        }
+    }
+
+    fn change(&self, pe: PeId, change: impl FnOnce(&mut pes::Kept)) {
+        let mut pes = self.pes.borrow_mut();
+        if let Some(kept) = pes.pes.iter_mut().find(|kept| kept.pe == pe) {
+            kept.since = SystemTime::now();
+            change(kept);
+        }
+        drop(pes);
+        self.tell();
+    }
+
+    /// Should the disk be full, the PEs live on.
+    fn tell(&self) {
+        if let Err(error) = self.pes.borrow().write(&self.folder) {
+            tracing::warn!(%error, "cannot say what the PEs do");
+        }
+    }
+}
+
+/// Who keeps one PE.
+struct Keeper {
+    pe: PeId,
+    program: PathBuf,
+    place: Place,
+    /// Of PEs on other hosts: how those are reached.
+    hosts: Option<Arc<Hosts>>,
+    said: Said,
+    logs: LogArgs,
+    table: Table,
+}
+
+impl Keeper {
+    /// Starts it, again and again, until all is to stop.
+    async fn keep(self, stop: CancellationToken) {
+        let mut pause = FIRST_PAUSE;
+        while !stop.is_cancelled() {
+            let began = Instant::now();
+            let begun = tokio::select! {
+                begun = self.begin() => begun,
+                () = stop.cancelled() => return,
+            };
+            let end = match begun {
+                Ok(alive) => {
+                    self.table.change(self.pe, |kept| {
+                        kept.process = alive.child.id();
+                        kept.starts += 1;
+                    });
+                    self.live(alive, &stop).await
+                }
+                Err(error) => error,
+            };
+            if began.elapsed() >= STEADY {
+                pause = FIRST_PAUSE;
+            }
+            if !stop.is_cancelled() {
+                tracing::warn!(pe = %self.pe, "{end}; started again in {pause:?}");
+            }
+            self.table.change(self.pe, |kept| {
+                kept.process = None;
+                kept.ends += 1;
+                kept.end = Some(end);
+            });
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = stop.cancelled() => {}
+            }
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Has a process begin that plays it.
+    async fn begin(&self) -> Result<Alive, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("cannot be started: {error}");
+        let (admission, folder) = self.admission().map_err(|error| failed(&error))?;
+        let mut arguments: Vec<OsString> = ["node", "--pe"].map(OsString::from).into();
+        arguments.push(self.pe.0.to_string().into());
+        arguments.extend(["--stay", "--kept", "--join"].map(OsString::from));
+        arguments.push(self.said.coordinator.to_string().into());
+        if let Some(folder) = folder {
+            arguments.extend(["--credentials".into(), folder.into_os_string()]);
+        }
+        let Some(hosts) = &self.hosts else {
+            let mut command = command(&self.program, &self.place, &self.logs);
+            let spawned = command
+                .args(arguments)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .process_group(0)
+                .kill_on_drop(true)
+                .spawn();
+            let mut child = spawned.map_err(|error| failed(&error))?;
+            let mut stdin = child.stdin.take();
+            if let Some(stdin) = &mut stdin {
+                // Who has ended already is heard of soon.
+                let _ = stdin.write_all(&admission).await;
+            }
+            let stderr = child.stderr.take().map(lines);
+            return Ok(Alive {
+                stdin,
+                stderr,
+                child,
+            });
+        };
+        let mut told: Vec<OsString> = self.logs.args.iter().map(OsString::from).collect();
+        told.extend(arguments);
+        let task = Task {
+            prefix: self.place.run.iter().map(OsString::from).collect(),
+            arguments: told,
+            input: admission,
+            leashed: true,
+        };
+        let begun = hosts.begin(&self.place.destination(), &task).await;
+        let begun = begun.map_err(|error| failed(&error))?;
+        Ok(Alive {
+            child: begun.child,
+            stdin: begun.stdin,
+            stderr: Some(begun.stderr),
+        })
+    }
+
+    /// What makes it one of the cluster, and the folder with its certificate, where its host
+    /// has one.
+    fn admission(&self) -> Result<(Vec<u8>, Option<PathBuf>), SecurityError> {
+        let (mut credentials, mut folder) = (None, None);
+        if let Guard::Credentials(here) = &self.said.guard {
+            match here.starts_with(&self.table.folder) {
+                true => credentials = Some(Identity::to_issue(here, Name::Pe(self.pe))?),
+                false => folder = Some(here.clone()),
+            }
+        }
+        let admission = Admission {
+            cluster: 0,
+            // Of no account: each command that it joins tells it another.
+            secret: Secret::new([0; Secret::BYTES]),
+            credentials,
+        };
+        Ok((admission.written(), folder))
+    }
+
+    /// Hears what it says on stderr, and waits for its end; how that came.
+    async fn live(&self, alive: Alive, stop: &CancellationToken) -> String {
+        let Alive {
+            mut child,
+            stdin,
+            stderr,
+        } = alive;
+        let mut last = String::new();
+        let mut stderr = stderr.unwrap_or_else(|| mpsc::channel(1).1);
+        let ended = loop {
+            tokio::select! {
+                Some(line) = stderr.recv() => self.pass_on(line, &mut last),
+                ended = child.wait() => break ended,
+                () = stop.cancelled() => {
+                    // It leaves when this ends.
+                    drop(stdin);
+                    match timeout(LEAVE, child.wait()).await {
+                        Ok(ended) => break ended,
+                        Err(_) => {
+                            let _ = child.start_kill();
+                            break child.wait().await;
+                        }
+                    }
+                }
+            }
+        };
+        let rest = async {
+            while let Some(line) = stderr.recv().await {
+                self.pass_on(line, &mut last);
+            }
+        };
+        let _ = timeout(LAST_WORDS, rest).await;
+        let how = match ended {
+            Err(error) => error.to_string(),
+            Ok(status) if self.hosts.is_none() => Exit::Here(status).to_string(),
+            Ok(status) => Exit::of_ssh(self.place.destination(), status).to_string(),
+        };
+        match last.is_empty() {
+            true => how,
+            false => format!("{how}, having said: {last}"),
+        }
+    }
+
+    /// Passes on what it says to the log, and keeps the last line.
+    fn pass_on(&self, line: String, last: &mut String) {
+        match self.logs.json {
+            true => eprintln!("{line}"),
+            false => eprintln!("{}| {line}", self.pe),
+        }
+        *last = line.chars().take(LAST_LINE).collect();
+    }
+}
+
+/// A process that plays a PE, or the ssh that holds one.
+struct Alive {
+    child: Child,
+    /// While it is open, the PE stays.
+    stdin: Option<ChildStdin>,
+    stderr: Option<mpsc::Receiver<String>>,
+}

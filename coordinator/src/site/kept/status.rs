@@ -1,0 +1,441 @@
+//! `flitcast status`: which clusters are up, and how the PEs of one fare. Who is there is
+//! found as any command would: they join it, and answer.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, ToPe};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::pes::{self, Pes};
+use super::{Kept, KeptError, all, find, rounds};
+use crate::launch::cluster::{Cluster, Crew, Heard, LogArgs};
+use crate::observe::console::Console;
+use crate::options::args::OutputFormat;
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::site::placement::Placement;
+use crate::site::topology::Topology;
+use crate::text::figures::lines;
+use crate::text::printable::printable;
+use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
+
+/// For the PEs to join: they try twice a second.
+const WAIT: Duration = Duration::from_secs(2);
+/// For them to answer, two heartbeats of the usual kind and some.
+const ANSWER: Duration = Duration::from_secs(2);
+/// So often each is asked.
+const ASKED: usize = 3;
+/// Rounds that are shown.
+const ROUNDS: usize = 3;
+
+const EXAMPLES: &str = "\
+Examples:
+  flitcast status
+  flitcast status cluster.toml
+  flitcast status cluster.toml --format json
+
+Exit status: 0 if every PE is there, 1 if one is not, 2 if the cluster is not up.";
+
+/// Arguments of `flitcast status`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StatusArgs {
+    /// The cluster file (TOML) [default: name all clusters that are up].
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// How the result is printed on stdout.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+/// Prints it.
+pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let out = &mut io::stdout().lock();
+    let Some(file) = &args.file else {
+        let clusters = match all() {
+            Ok(clusters) => clusters,
+            Err(fault) => return Ok(crate::refuse(&[fault])),
+        };
+        print_all(&clusters, args.format, out)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let kept = match find(file) {
+        Ok(Some(kept)) => kept,
+        Ok(None) => {
+            let fault = format!("{}: this cluster is not up", file.display());
+            return Ok(crate::refuse(&[fault]));
+        }
+        Err(fault) => return Ok(crate::refuse(&[fault])),
+    };
+    let (topology, seen) = match look(&kept, logs)? {
+        Ok(seen) => seen,
+        Err(faults) => return Ok(crate::refuse(&faults)),
+    };
+    let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
+    let is_whole = match &seen {
+        Seen::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
+        Seen::Here(here) => here.len() == kept.said.pes,
+    };
+    match args.format {
+        OutputFormat::Table => print_one(&kept, &topology, &pes, &seen, out)?,
+        OutputFormat::Json => print_json(&kept, &topology, &pes, &seen, out)?,
+    }
+    Ok(match is_whole {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(crate::FAILED),
+    })
+}
+
+/// Who is there.
+enum Seen {
+    /// A command has the PEs: this one.
+    InUse(String),
+    /// These have joined.
+    Here(BTreeMap<PeId, Here>),
+}
+
+impl Seen {
+    /// What a PE has answered, if it was asked and is there.
+    fn here(&self, pe: PeId) -> Option<&Here> {
+        match self {
+            Seen::Here(here) => here.get(&pe),
+            Seen::InUse(_) => None,
+        }
+    }
+}
+
+/// One that has joined and answered.
+#[derive(Clone)]
+struct Here {
+    /// When it was asked last.
+    asked: Instant,
+    /// How long it took each time to answer.
+    lags: Vec<Duration>,
+    /// What it has in memory.
+    resident_bytes: u64,
+}
+
+impl Here {
+    /// How long it takes to answer, if it has been asked often enough to tell.
+    fn lag(&self) -> Option<Duration> {
+        let mut lags = self.lags.clone();
+        lags.sort();
+        // An answer may be to a heartbeat just before the question, or to both.
+        (lags.len() >= ASKED).then(|| lags[lags.len() / 2])
+    }
+}
+
+/// Has the PEs join, and asks them.
+fn look(kept: &Kept, logs: &LogArgs) -> anyhow::Result<Result<(Topology, Seen), Vec<String>>> {
+    let tree = TreeArgs::from(ClusterArgs {
+        file: kept.said.file.clone(),
+        root: None,
+        spanning: None,
+    });
+    let topology = match tree.topology(SpanningArg::Bfs) {
+        Ok(topology) => topology,
+        Err(faults) => return Ok(Err(faults.iter().map(ToString::to_string).collect())),
+    };
+    let mut placement = topology.places();
+    kept.adopt(&mut placement, WAIT);
+    let _used = match kept.take("flitcast status") {
+        Ok(used) => used,
+        Err(KeptError::InUse { holder, .. }) => return Ok(Ok((topology, Seen::InUse(holder)))),
+        Err(error) => return Err(error.into()),
+    };
+    let seen = crate::conducting()?.block_on(asked(kept, &topology, &placement, logs))?;
+    Ok(Ok((topology, seen)))
+}
+
+async fn asked(
+    kept: &Kept,
+    topology: &Topology,
+    placement: &Placement,
+    logs: &LogArgs,
+) -> anyhow::Result<Seen> {
+    let program = std::env::current_exe()?;
+    let pes: Vec<PeId> = topology.tree.pes().collect();
+    let crew = Crew {
+        program: &program,
+        pes: &pes,
+        tree: &topology.tree,
+        placement,
+        guard: &kept.said.guard,
+        again: false,
+        whole: false,
+        commands: false,
+        logs,
+        timeouts: &topology.settings.timeouts,
+    };
+    let (console, given_up) = (Console::new(), CancellationToken::new());
+    let mut cluster = Cluster::launch(crew, &console, &given_up).await?;
+    let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
+    let there: Vec<PeId> = cluster
+        .pes()
+        .filter(|pe| cluster.register(*pe).is_some())
+        .collect();
+    let deadline = Instant::now() + ANSWER;
+    while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
+        let Some((pe, heard)) = cluster.hear(Some(deadline)).await else {
+            break;
+        };
+        let Heard::Word(FromPe::Pong(pong)) = heard else {
+            continue;
+        };
+        // Each is asked just behind an answer, the first time behind that to a heartbeat.
+        let asked = Instant::now();
+        let one = here
+            .entry(pe)
+            .and_modify(|one| one.lags.push(one.asked.elapsed()));
+        let one = one.or_insert(Here {
+            asked,
+            lags: Vec::new(),
+            resident_bytes: 0,
+        });
+        (one.asked, one.resident_bytes) = (asked, pong.counts.resident_bytes);
+        if one.lag().is_none() {
+            cluster.say(pe, ToPe::Ping { look: false }).await;
+        }
+    }
+    cluster.stop(false, pending()).await;
+    Ok(Seen::Here(here))
+}
+
+/// All clusters that are up.
+fn print_all(clusters: &[Kept], format: OutputFormat, out: &mut dyn Write) -> io::Result<()> {
+    if format == OutputFormat::Json {
+        let clusters: Vec<_> = clusters
+            .iter()
+            .map(|kept| {
+                json!({
+                    "name": kept.said.name,
+                    "file": kept.said.file.display().to_string(),
+                    "pes": kept.said.pes,
+                    "up_s": age(kept.said.since).as_secs(),
+                })
+            })
+            .collect();
+        return writeln!(out, "{}", json!({ "clusters": clusters }));
+    }
+    if clusters.is_empty() {
+        return writeln!(out, "no cluster is up");
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["cluster", "PEs", "up for", "file"]);
+    for kept in clusters {
+        table.add_row([
+            printable(&kept.said.name).to_string(),
+            kept.said.pes.to_string(),
+            told(age(kept.said.since)),
+            printable(kept.said.file.display()).to_string(),
+        ]);
+    }
+    writeln!(out, "{}", lines(table, 1))
+}
+
+/// That it has come up.
+pub fn print_up(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
+    let pes = counted(kept.said.pes as u64, "PE", "PEs");
+    writeln!(out, "{} is up, {pes}", printable(&kept.said.name))?;
+    print_processes(kept, out)
+}
+
+/// Who keeps it, and how it is used.
+pub fn print_processes(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
+    let file = printable(kept.said.file.display());
+    let pes = Pes::read(&kept.folder).ok().flatten();
+    let keeper = pes.map_or("nobody yet".to_owned(), |pes| {
+        format!("process {}", pes.keeper)
+    });
+    writeln!(out, "  kept by   {keeper}")?;
+    writeln!(
+        out,
+        "  log       {}",
+        printable(kept.folder.join("log").display())
+    )?;
+    writeln!(out, "  used by   flitcast scatter --cluster {file} ..")?;
+    writeln!(out, "  until     flitcast down {file}")
+}
+
+/// One cluster for eyes.
+fn print_one(
+    kept: &Kept,
+    topology: &Topology,
+    pes: &Pes,
+    seen: &Seen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let said = &kept.said;
+    let guard = said.guard.told();
+    writeln!(out, "{}", printable(&said.name))?;
+    writeln!(out, "  file      {}", printable(said.file.display()))?;
+    writeln!(
+        out,
+        "  up for    {}, kept by process {}",
+        told(age(said.since)),
+        pes.keeper
+    )?;
+    writeln!(
+        out,
+        "  commands  listen on {} for the PEs",
+        kept.said.coordinator
+    )?;
+    writeln!(out, "  security  {}", printable(guard.unwrap_or_default()))?;
+    if let Seen::InUse(holder) = seen {
+        let holder = printable(holder);
+        writeln!(out, "  in use    by {holder}; flitcast watch shows it")?;
+    }
+    let done = rounds::read(&kept.folder);
+    for (place, round) in done.iter().rev().take(ROUNDS).enumerate() {
+        let label = if place == 0 { "last" } else { "" };
+        let times = counted(round.rounds, "round", "rounds");
+        let (what, outcome) = (printable(&round.what), printable(&round.outcome));
+        let ago = told(age(round.at));
+        writeln!(out, "  {label:<9} {what}, {times}, {ago} ago: {outcome}")?;
+    }
+    writeln!(out)?;
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "PE", "host", "address", "process", "for", "starts", "lag", "memory", "",
+    ]);
+    for column in [3, 4, 5, 6, 7] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let places = topology.places();
+    for pe in in_tree_order(topology) {
+        let place = &places.places[pe.index()];
+        let process = pes.pes.iter().find(|kept| kept.pe == pe);
+        let here = seen.here(pe);
+        let dash = || "-".to_owned();
+        let depth = topology.tree.depth(pe) as usize;
+        table.add_row([
+            format!("{}{pe}", "  ".repeat(depth)),
+            place
+                .name
+                .as_deref()
+                .map_or_else(dash, |name| printable(name).to_string()),
+            place.address.to_string(),
+            process
+                .and_then(|kept| kept.process)
+                .map_or_else(dash, |id| id.to_string()),
+            process.map_or_else(dash, |kept| told(age(kept.since))),
+            process.map_or_else(dash, |kept| kept.starts.to_string()),
+            here.and_then(Here::lag)
+                .map_or_else(dash, |lag| Nanos(lag.as_nanos() as u64).to_string()),
+            here.map_or_else(dash, |one| Bytes(one.resident_bytes).to_string()),
+            state(process, seen, pe),
+        ]);
+    }
+    write!(out, "{}", lines(table, 1))
+}
+
+/// What is to be said of a PE, if anything is.
+fn state(process: Option<&pes::Kept>, seen: &Seen, pe: PeId) -> String {
+    let is_here = match seen {
+        Seen::Here(here) => here.contains_key(&pe),
+        Seen::InUse(_) => true,
+    };
+    let end = process.and_then(|kept| kept.end.as_deref());
+    let end = end
+        .map(|end| format!(": {}", printable(end)))
+        .unwrap_or_default();
+    match process {
+        Some(kept) if kept.process.is_none() => format!("is started again{end}"),
+        Some(kept) if !is_here && age(kept.since) < WAIT => format!("is late{end}"),
+        _ if !is_here => format!("does not join{end}"),
+        Some(kept) if kept.starts > 1 => format!("was started again{end}"),
+        _ => String::new(),
+    }
+}
+
+/// One cluster for programs.
+fn print_json(
+    kept: &Kept,
+    topology: &Topology,
+    pes: &Pes,
+    seen: &Seen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let places = topology.places();
+    let all = topology.tree.pes().map(|pe| {
+        let place = &places.places[pe.index()];
+        let process = pes.pes.iter().find(|kept| kept.pe == pe);
+        let here = seen.here(pe);
+        json!({
+            "pe": pe.0,
+            "name": place.name,
+            "address": place.address,
+            "parent": topology.tree.parent(pe).map(|parent| parent.0),
+            "process": process.and_then(|kept| kept.process),
+            "for_s": process.map(|kept| age(kept.since).as_secs()),
+            "starts": process.map(|kept| kept.starts),
+            "last_end": process.and_then(|kept| kept.end.clone()),
+            "is_here": match seen { Seen::InUse(_) => None, Seen::Here(_) => Some(here.is_some()) },
+            "lag_ns": here.and_then(Here::lag).map(|lag| lag.as_nanos() as u64),
+            "resident_bytes": here.map(|one| one.resident_bytes),
+        })
+    });
+    let all: Vec<_> = all.collect();
+    let done: Vec<_> = rounds::read(&kept.folder)
+        .iter()
+        .map(|round| {
+            json!({
+                "what": round.what,
+                "rounds": round.rounds,
+                "ago_s": age(round.at).as_secs(),
+                "outcome": round.outcome,
+            })
+        })
+        .collect();
+    let object = json!({
+        "name": kept.said.name,
+        "file": kept.said.file.display().to_string(),
+        "up_s": age(kept.said.since).as_secs(),
+        "keeper": pes.keeper,
+        "coordinator": kept.said.coordinator.to_string(),
+        "security": kept.said.guard.name(),
+        "in_use": match seen {
+            Seen::InUse(holder) => Some(holder),
+            Seen::Here(_) => None,
+        },
+        "pes": all,
+        "commands": done,
+    });
+    writeln!(out, "{object}")
+}
+
+/// Parents ahead of their children, each with all below it.
+fn in_tree_order(topology: &Topology) -> Vec<PeId> {
+    let tree = &topology.tree;
+    let mut order = Vec::new();
+    let mut next: Vec<PeId> = tree.pes().take(1).collect();
+    while let Some(pe) = next.pop() {
+        order.push(pe);
+        next.extend(tree.children(pe).iter().rev());
+    }
+    order
+}
+
+fn age(since: SystemTime) -> Duration {
+    since.elapsed().unwrap_or_default()
+}
+
+/// `2m 5s`, to the second.
+fn told(time: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+}

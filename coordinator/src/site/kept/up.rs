@@ -1,0 +1,384 @@
+//! `flitcast up`: has a cluster kept, and waits until all its PEs are there.
+
+use std::fs::{self, OpenOptions};
+use std::future::pending;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context as _;
+use clap::Args;
+use flitcast_proto::PeId;
+use rustix::process::{Pid, Signal, kill_process};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::claim::{Claim, Claimed, claim};
+use super::down::STOP;
+use super::pes::Pes;
+use super::said::{self, CREDENTIALS, Said};
+use super::{Kept, KeptError, at, folder_of, is_kept, status};
+use crate::commands::ca;
+use crate::job::request::{RequestError, guard_fault, local_topology};
+use crate::launch::cluster::{Cluster, Crew, Exit, LogArgs};
+use crate::observe::console::Console;
+use crate::options::guard::GuardArgs;
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::rounds::run::Interrupts;
+use crate::site::guard::Guard;
+use crate::site::topology::Topology;
+use crate::text::printable::printable;
+
+/// Ports below those that systems hand out for calls: a PE that calls a port of those again
+/// and again would one day be connected to itself.
+const PORTS: std::ops::Range<u16> = 17_000..32_000;
+/// For the keeper to begin: it reads a file and takes a lock.
+const BEGIN: Duration = Duration::from_secs(10);
+/// Between two looks whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+/// For all PEs to be there: the program may have to be copied to many hosts first. Who cannot
+/// be started at all is noticed sooner, ...
+const BEGINNING: Duration = Duration::from_secs(600);
+/// ... after so many tries.
+const TRIES: u32 = 3;
+/// A cluster that is up for longer has to be taken down for new certificates.
+const DAYS: u32 = 365;
+
+const EXAMPLES: &str = "\
+Examples:
+  flitcast up cluster.toml
+  flitcast scatter --cluster cluster.toml --input shards --output out
+  flitcast status cluster.toml
+  flitcast down cluster.toml
+
+Exit status: 0 when all PEs are there, also if the cluster was up before; 1 if it does not
+come up, and then nothing is left of it; 2 if the file is wrong.";
+
+/// Arguments of `flitcast up`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct UpArgs {
+    /// Which.
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// How connections are guarded.
+    #[command(flatten)]
+    guard: GuardArgs,
+}
+
+/// Why a cluster cannot be brought up.
+#[derive(Debug, Error)]
+pub enum UpFault {
+    /// The file is wrong, or how it is to be used.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Others start its PEs.
+    #[error(
+        "{}: others start the PEs of this cluster ([launch] kind = \"join\"): start them with `flitcast node --join .. --stay`, and they are up",
+        .0.display()
+    )]
+    Joined(PathBuf),
+    /// They are started for each command.
+    #[error(
+        "{}: [launch] kind = \"{kind}\" has the PEs of this cluster started for each command{}",
+        file.display(),
+        match *kind {
+            "compose" => "; with `docker compose up` they stay up, and commands find and leave them so",
+            _ => "",
+        }
+    )]
+    Started {
+        /// The file.
+        file: PathBuf,
+        /// How.
+        kind: &'static str,
+    },
+    /// What is known of it cannot be read.
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+}
+
+/// Another command was there first.
+#[derive(Debug, Error)]
+#[error(
+    "{}: this cluster is being brought up by another `flitcast up`, process {process}: it says when it is up",
+    file.display()
+)]
+pub struct Underway {
+    file: PathBuf,
+    process: String,
+}
+
+/// A cluster that can be brought up.
+struct Wanted {
+    args: UpArgs,
+    topology: Topology,
+    guard: Guard,
+}
+
+/// Brings a cluster up.
+pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    // What is wrong with a file that is not there is told when it is read.
+    let file = std::path::absolute(&args.cluster.file)?;
+    let file = file.canonicalize().unwrap_or(file);
+    let folder = folder_of(&file).map_err(KeptError::from);
+    let claim = match folder.and_then(claim) {
+        Ok(Claimed::Here(claim)) => claim,
+        Ok(Claimed::Up(kept)) => {
+            println!("{} is up already", printable(&kept.said.name));
+            status::print_processes(&kept, &mut io::stdout().lock())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(Claimed::Elsewhere { process }) => {
+            let file = args.cluster.file;
+            return Err(Underway { file, process }.into());
+        }
+        Err(fault) => return Ok(crate::refuse(&[UpFault::from(fault)])),
+    };
+    match understood(args) {
+        Ok(wanted) => bring_up(wanted, file, claim, logs),
+        Err(faults) => Ok(crate::refuse(&faults)),
+    }
+}
+
+fn understood(args: UpArgs) -> Result<Wanted, Vec<UpFault>> {
+    let tree = TreeArgs::from(args.cluster.clone());
+    let all = |faults: Vec<RequestError>| -> Vec<UpFault> {
+        faults.into_iter().map(UpFault::from).collect()
+    };
+    let topology = local_topology(&tree, SpanningArg::Bfs).map_err(all)?;
+    let placement = topology.places();
+    if placement.is_joined() {
+        let file = args.cluster.file;
+        return Err(vec![match placement.starter() {
+            None => UpFault::Joined(file),
+            Some(starter) => UpFault::Started {
+                file,
+                kind: starter.name(),
+            },
+        }]);
+    }
+    let guard = Guard::choose(&args.guard.or(&topology.settings), &placement);
+    if let Err(fault) = guard.check(&placement) {
+        let fault = guard_fault(&args.guard, &tree, &topology.settings, fault);
+        return Err(vec![fault.into()]);
+    }
+    Ok(Wanted {
+        args,
+        topology,
+        guard,
+    })
+}
+
+fn bring_up(
+    wanted: Wanted,
+    file: PathBuf,
+    claim: Claim,
+    logs: &LogArgs,
+) -> anyhow::Result<ExitCode> {
+    let folder = claim.folder().to_owned();
+    let said = prepare(&wanted, file, &folder)?;
+    let log = folder.join("log");
+    let mut keeper = start(&folder, &log, logs)?;
+    let kept = Kept {
+        folder: folder.clone(),
+        said,
+    };
+    let ready = begun(&mut keeper, &folder).and_then(|()| {
+        let conducting = crate::conducting()?;
+        conducting.block_on(muster(&kept, wanted.topology, logs))
+    });
+    let code = match ready {
+        Ok(None) => {
+            claim.leave_to_keeper();
+            let out = &mut io::stdout().lock();
+            status::print_up(&kept, out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(Some(code)) => code,
+        Err(error) => {
+            let told = crate::told(&error);
+            eprintln!("error: {}: {}", printable(&kept.said.name), printable(told));
+            ExitCode::from(crate::FAILED)
+        }
+    };
+    for line in ends(&folder) {
+        eprintln!("  {}", printable(line));
+    }
+    stop(&mut keeper);
+    Ok(code)
+}
+
+/// All that is settled before anything runs.
+fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Said> {
+    let topology = &wanted.topology;
+    let pes = topology.tree.len();
+    let guard = match &wanted.guard {
+        // On loopback as well: there, too, anybody could listen where the PEs call.
+        Guard::Secret | Guard::MadeForTheRun => {
+            let made = folder.join(CREDENTIALS);
+            ca::make(&made, pes as u32, DAYS)?;
+            Guard::Credentials(made)
+        }
+        Guard::Credentials(folder) => Guard::Credentials(folder.canonicalize()?),
+        Guard::Insecure => Guard::Insecure,
+    };
+    let said = Said {
+        name: topology.name.clone(),
+        digest: said::digest(&file)?,
+        file,
+        root: wanted.args.cluster.root.clone(),
+        spanning: topology
+            .nodes
+            .as_ref()
+            .map(|_| wanted.args.cluster.spanning.unwrap_or(SpanningArg::Bfs)),
+        pes,
+        coordinator: free_address(topology.places().coordinator)?,
+        guard,
+        since: SystemTime::now(),
+    };
+    said.write(folder)?;
+    Ok(said)
+}
+
+/// A port that nobody listens on, for commands to listen on.
+fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
+    let mut drawn = [0; 2];
+    rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::empty())?;
+    let first = u16::from_ne_bytes(drawn) % PORTS.len() as u16;
+    let ports = (0..PORTS.len() as u16).map(|n| PORTS.start + (first + n) % PORTS.len() as u16);
+    for port in ports {
+        let at = SocketAddr::new(address, port);
+        match TcpListener::bind(at) {
+            Ok(_) => return Ok(at),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot listen on {address} for the PEs"));
+            }
+        }
+    }
+    anyhow::bail!(
+        "cannot listen on {address}: no port from {} is free",
+        PORTS.start
+    )
+}
+
+fn start(folder: &Path, log: &Path, logs: &LogArgs) -> anyhow::Result<Child> {
+    let program = std::env::current_exe().context("cannot find the flitcast binary")?;
+    let mut options = OpenOptions::new();
+    let log = options
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log)
+        .map_err(at(log))?;
+    let mut command = Command::new(program);
+    command
+        .args(&logs.args)
+        .arg("keep")
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    // Not this shell's: Ctrl-C here is for this process, which tells the keeper.
+    command.arg0("flitcast");
+    command.spawn().context("cannot start the keeper")
+}
+
+/// Waits until the keeper keeps.
+fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
+    let deadline = Instant::now() + BEGIN;
+    loop {
+        if let Some(status) = keeper.try_wait()? {
+            let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+            let last = log.lines().last().unwrap_or_default();
+            anyhow::bail!("the keeper {}: {last}", Exit::Here(status));
+        }
+        if is_kept(folder)? && Pes::read(folder)?.is_some() {
+            return Ok(());
+        }
+        anyhow::ensure!(Instant::now() < deadline, "the keeper does not begin");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Waits until all PEs are there, and lets them go again; else the exit status.
+async fn muster(
+    kept: &Kept,
+    topology: Topology,
+    logs: &LogArgs,
+) -> anyhow::Result<Option<ExitCode>> {
+    let mut interrupts = Interrupts::new()?;
+    let _used = kept.take("flitcast up")?;
+    let mut placement = topology.places();
+    kept.adopt(&mut placement, BEGINNING);
+    let program = std::env::current_exe()?;
+    let pes: Vec<PeId> = topology.tree.pes().collect();
+    let crew = Crew {
+        program: &program,
+        pes: &pes,
+        tree: &topology.tree,
+        placement: &placement,
+        guard: &kept.said.guard,
+        again: true,
+        whole: true,
+        commands: false,
+        logs,
+        timeouts: &topology.settings.timeouts,
+    };
+    let (console, given_up) = (Console::new(), CancellationToken::new());
+    tokio::select! {
+        cluster = Cluster::launch(crew, &console, &given_up) => {
+            cluster?.stop(false, pending()).await;
+            Ok(None)
+        }
+        pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),
+        () = interrupts.next() => {
+            eprintln!("interrupted: every process was stopped");
+            Ok(Some(ExitCode::from(crate::INTERRUPTED)))
+        }
+    }
+}
+
+/// Waits until there is a PE that does not come up, however often it is started.
+async fn hopeless(folder: &Path) -> PeId {
+    loop {
+        tokio::time::sleep(10 * LOOK).await;
+        let pes = Pes::read(folder).ok().flatten();
+        let pes = pes.map(|pes| pes.pes).unwrap_or_default();
+        if let Some(kept) = pes.iter().find(|kept| kept.ends >= TRIES) {
+            return kept.pe;
+        }
+    }
+}
+
+/// How those have ended that do not run.
+fn ends(folder: &Path) -> Vec<String> {
+    let pes = Pes::read(folder).ok().flatten();
+    let pes = pes.map(|pes| pes.pes).unwrap_or_default();
+    let end = |kept: super::pes::Kept| Some(format!("{} {}", kept.pe, kept.end?));
+    pes.into_iter().filter_map(end).collect()
+}
+
+/// Tells the keeper to stop, and waits for its end; kills it if it does not, which ends the PEs
+/// as well.
+fn stop(keeper: &mut Child) {
+    let pid = Pid::from_child(keeper);
+    for signal in [Signal::TERM, Signal::KILL] {
+        let _ = kill_process(pid, signal);
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if !matches!(keeper.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    // Whom even SIGKILL does not end hangs in the system, at its disk say.
+    tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
+}

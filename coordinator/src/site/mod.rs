@@ -1,0 +1,13 @@
+//! Where PEs run: which tree, on which hosts, how each is started and reached, and how connections are
+//! guarded.
+
+pub mod authority;
+pub mod cluster_file;
+pub mod guard;
+pub mod kept;
+pub mod placement;
+pub mod reach;
+pub mod slurm;
+pub mod ssh;
+pub mod starter;
+pub mod topology;

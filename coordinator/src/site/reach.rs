@@ -1,0 +1,100 @@
+//! Who can be whose neighbour: asked when a tree is repaired and orphans look for a new
+//! parent. Which tree is laid over those who can reach each other is `topology`'s
+//! business.
+
+use std::sync::Arc;
+
+use flitcast_proto::PeId;
+use flitcast_proto::network::{Network, NetworkSpec};
+
+use crate::site::topology::Topology;
+
+/// A network that a tree spans.
+#[derive(Debug)]
+pub struct Spanned {
+    /// Its name; `None` if it is a cluster file's.
+    pub spec: Option<NetworkSpec>,
+    /// What it is.
+    pub network: Network,
+}
+
+/// Who can be whose neighbour.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// Anybody anybody's.
+    Anybody,
+    /// Only neighbours in the network.
+    Network(Arc<Spanned>),
+    /// Only those who are: an address is good for one edge.
+    NamedEdges,
+}
+
+impl Reach {
+    /// What a topology allows.
+    pub fn of(topology: &Topology) -> Reach {
+        match (&topology.network, &topology.placement) {
+            (Some(spanned), _) => Reach::Network(spanned.clone()),
+            (None, Some(placement)) if !placement.has_any_edge() => Reach::NamedEdges,
+            _ => Reach::Anybody,
+        }
+    }
+
+    /// Whether an orphan reaches an ancestor that is not its parent. `nodes` are those
+    /// that the PEs stand on, in a network.
+    pub fn leads(&self, nodes: Option<&[u32]>, orphan: PeId, ancestor: PeId) -> bool {
+        match (self, nodes) {
+            (Reach::Anybody, _) => true,
+            (Reach::NamedEdges, _) => false,
+            (Reach::Network(spanned), Some(nodes)) => {
+                let [orphan, ancestor] = [orphan, ancestor].map(|pe| nodes[pe.index()]);
+                let neighbours = spanned.network.neighbours(orphan);
+                neighbours.binary_search(&ancestor).is_ok()
+            }
+            // Every network has nodes.
+            (Reach::Network(_), None) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::tree::{SpanningArg, TreeArgs};
+
+    fn topology(network: Option<&str>) -> Topology {
+        let tree = network.is_none().then(|| "path:4".to_owned());
+        let args = TreeArgs {
+            tree,
+            network: network.map(str::to_owned),
+            cluster: None,
+            root: None,
+            spanning: None,
+        };
+        args.topology(SpanningArg::Bfs).expect("it is one")
+    }
+
+    fn leads(topology: &Topology, orphan: u32, ancestor: u32) -> bool {
+        let nodes = topology.nodes.as_deref();
+        Reach::of(topology).leads(nodes, PeId(orphan), PeId(ancestor))
+    }
+
+    #[test]
+    fn only_neighbours_in_a_network_reach_each_other() {
+        let ring = topology(Some("ring:4"));
+        assert!(leads(&ring, 3, 0) && leads(&ring, 2, 1));
+        assert!(!leads(&ring, 2, 0));
+        assert!(leads(&topology(Some("complete:4")), 2, 0));
+        assert!(leads(&topology(None), 3, 0));
+    }
+
+    #[test]
+    fn an_address_of_one_edge_is_good_for_no_other() {
+        let mut named = topology(None);
+        let mut placement = crate::site::placement::Placement::local(4);
+        named.placement = Some(placement.clone());
+        assert!(leads(&named, 3, 0), "each is reached at one address");
+        placement.places[2].parent_address = Some([127, 0, 0, 2].into());
+        named.placement = Some(placement);
+        assert!(!leads(&named, 3, 0));
+    }
+}

@@ -1,0 +1,133 @@
+//! What `--cluster` asks for: the file's tree, or one that spans its network from the PE
+//! that `--root` names. The file itself is `cluster_file`'s business.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{SpanningArg, Topology, TopologyError, TreeArgs, spanning};
+use crate::options::link_spec::Links;
+use crate::site::cluster_file::{self, ClusterFile, Edges};
+use crate::site::kept;
+use crate::site::placement::Placement;
+use crate::site::reach::Spanned;
+use flitcast_proto::PeId;
+
+impl TreeArgs {
+    /// The tree of the cluster in the file at `path`; of a network one of each kind, or of
+    /// the kind that `--spanning` says.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong.
+    pub(super) fn cluster(
+        &self,
+        path: &Path,
+        kinds: &[SpanningArg],
+    ) -> Result<Vec<Topology>, Vec<TopologyError>> {
+        let file = cluster_file::load(path).map_err(|fault| vec![fault.into()])?;
+        let Some(kept) = kept::find(path).map_err(|fault| vec![fault.into()])? else {
+            return self.of_cluster(path, file, kinds);
+        };
+        let arguments = kept.arguments(self).map_err(|fault| vec![fault.into()])?;
+        let mut trees = arguments.of_cluster(path, file, kinds)?;
+        for placement in trees.iter_mut().filter_map(|tree| tree.placement.as_mut()) {
+            kept.adopt(placement, kept::JOIN);
+        }
+        Ok(trees)
+    }
+
+    /// The same of a file that was read.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong.
+    pub fn of_cluster(
+        &self,
+        path: &Path,
+        file: ClusterFile,
+        kinds: &[SpanningArg],
+    ) -> Result<Vec<Topology>, Vec<TopologyError>> {
+        let ClusterFile {
+            name,
+            edges,
+            placement,
+            links,
+            settings,
+        } = file;
+        let name = name.unwrap_or_else(|| format!("cluster:{}", path.display()));
+        let network = match edges {
+            Edges::Network(network) => network,
+            Edges::Tree(tree) => {
+                let faults = self.without_network();
+                if !faults.is_empty() {
+                    return Err(faults);
+                }
+                return Ok(vec![Topology {
+                    name,
+                    tree,
+                    nodes: None,
+                    network: None,
+                    broadcast_bound: None,
+                    links,
+                    placement: Some(placement),
+                    settings,
+                }]);
+            }
+        };
+        let root = match &self.root {
+            Some(root) => root_of(root, path, &placement).map_err(|fault| vec![fault])?,
+            None => 0,
+        };
+        let only = self.spanning.map(|kind| vec![kind]);
+        let kinds = only.as_deref().unwrap_or(kinds);
+        let spanned = Arc::new(Spanned {
+            spec: None,
+            network,
+        });
+        let called = placement.places[root as usize].name.as_deref();
+        let name = format!("{name} root {}", called.unwrap_or("P0"));
+        let trees = spanning(&name, &spanned, root, kinds);
+        let trees = trees.map_err(|fault| {
+            vec![TopologyError::Spanning {
+                spec: path.display().to_string(),
+                fault,
+            }]
+        })?;
+        let placed = trees.into_iter().map(|tree| {
+            let nodes = tree.nodes.as_deref().unwrap_or_default();
+            Topology {
+                links: renumbered(&links, nodes),
+                placement: Some(placement.renumbered(nodes)),
+                settings: settings.clone(),
+                ..tree
+            }
+        });
+        Ok(placed.collect())
+    }
+}
+
+/// The PE that is called so, or has that number in the file.
+fn root_of(text: &str, path: &Path, placement: &Placement) -> Result<u32, TopologyError> {
+    let places = &placement.places;
+    let named = places
+        .iter()
+        .position(|place| place.name.as_deref() == Some(text));
+    let numbered = || text.parse().ok().filter(|&number| number < places.len());
+    let root = named.or_else(numbered).map(|root| root as u32);
+    root.ok_or_else(|| TopologyError::Value {
+        option: "--root",
+        value: text.to_owned(),
+        why: format!(
+            "no [[pe]] in {} is called so; write a name, or a number from 0 to {} in the order of the file",
+            path.display(),
+            places.len() - 1
+        ),
+    })
+}
+
+/// Links of PEs by other numbers: P_i is whom the file counts as `nodes[i]`.
+fn renumbered(links: &Links, nodes: &[u32]) -> Links {
+    let all = (0..).map(PeId).zip(nodes);
+    all.filter_map(|(pe, node)| Some((pe, *links.get(&PeId(*node))?)))
+        .collect()
+}

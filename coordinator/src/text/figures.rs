@@ -1,0 +1,24 @@
+//! Figures as results show them: in a table for eyes, or in JSON for programs.
+
+use comfy_table::{CellAlignment, Table};
+use serde_json::{Value, json};
+
+/// A table as text: its first `names` columns to the left, the others, which are
+/// figures, to the right.
+pub fn lines(mut table: Table, names: usize) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        if column.index >= names {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines();
+    lines
+        .map(|line| format!("  {}\n", line.trim_end()))
+        .collect()
+}
+
+/// Nanoseconds as microseconds, as JSON has all times.
+pub fn micros(ns: u64) -> Value {
+    json!(ns as f64 / 1000.0)
+}

@@ -1,0 +1,4 @@
+//! The ways to do an operation, by name, and what each of them is good for.
+
+pub mod baseline;
+pub mod candidates;

@@ -12,6 +12,7 @@ use crate::job::choose::Way;
 use crate::job::host_costs::{HostCosts, Source};
 use crate::job::request::Request;
 use crate::options::names::{operation_name, pacing_name};
+use crate::render::lateness::lateness;
 use crate::retry::Story;
 use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Spread};
 use crate::text::figures::{lines, micros};
@@ -111,16 +112,9 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         let side = if error < 0.0 { "low" } else { "high" };
         out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
     }
-    // Of a round that was late since packets were lost, not only that it was late.
-    let retransmissions = outcome.retransmissions();
-    let late = outcome.slowdown();
-    if let Some(times) = late {
-        let why = retransmissions.as_deref().unwrap_or("slow");
-        out.push_str(&format!("; {why}, x {times:.1} against the prediction"));
-    }
-    if let Some(told) = retransmissions.filter(|_| late.is_none()) {
-        out.push_str(&format!("\n  resent       {told}"));
-    }
+    let resent = outcome.pes.iter();
+    let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
+    out.push_str(&lateness(outcome.slowdown(), resent));
     let dropped = [
         (
             "late",
@@ -281,7 +275,6 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let goodput = outcome.measured.filter(|m| m.median > 0);
     let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
     let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
-    let retransmitted: u64 = outcome.pes.iter().map(|pe| pe.retransmitted_packets).sum();
     json!({
         "operation": operation_name(request.operation),
         "algorithm": algorithm,
@@ -309,7 +302,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "slowdown": outcome.slowdown(),
             "late_frames": outcome.late_frames,
             "repeated_frames": outcome.repeated_frames,
-            "retransmitted_packets": retransmitted,
+            "retransmitted_packets": outcome.retransmitted_packets(),
             "goodput_bytes_per_s": goodput,
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,

@@ -2,7 +2,6 @@
 
 mod failure;
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
 use flitcast_proto::calibration::clock::ClockOffset;
@@ -213,9 +212,9 @@ impl Outcome {
         slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
     }
 
-    /// What TCP had to send again, in words; `None` if nothing.
-    pub fn retransmissions(&self) -> Option<String> {
-        retransmissions(self.pes.iter().map(|pe| (pe.pe, pe.retransmitted_packets)))
+    /// Packets that TCP has sent again along the tree's edges, in all rounds.
+    pub fn retransmitted_packets(&self) -> u64 {
+        self.pes.iter().map(|pe| pe.retransmitted_packets).sum()
     }
 
     /// How far the prediction is from what was measured, in percent of the latter.
@@ -223,21 +222,6 @@ impl Outcome {
         let measured = self.measured.filter(|spread| spread.median > 0)?;
         Some(error_pct(self.predicted_ns, measured.median))
     }
-}
-
-/// How many packets TCP had to send again, and from which PE most of them; `None` if none at all.
-fn retransmissions(of_pes: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<String> {
-    let all: u64 = of_pes.clone().map(|(_, packets)| packets).sum();
-    let (pe, most) = of_pes.max_by_key(|(pe, packets)| (*packets, Reverse(*pe)))?;
-    let packets = match all {
-        0 => return None,
-        1 => "1 packet".to_owned(),
-        _ => format!("{all} packets"),
-    };
-    Some(match most {
-        most if most == all => format!("TCP retransmitted {packets}, at {pe}"),
-        most => format!("TCP retransmitted {packets}, most ({most}) at {pe}"),
-    })
 }
 
 #[cfg(test)]
@@ -264,19 +248,6 @@ mod tests {
         let median = |values: &[u64]| Spread::of(values.iter().copied()).map(|s| s.median);
         assert_eq!(median(&[30, 10, 20]), Some(20));
         assert_eq!(median(&[40, 10, 20, 31]), Some(25));
-    }
-
-    #[test]
-    fn retransmissions_are_told_with_the_pe_that_has_most() {
-        let told = |packets: &[u64]| retransmissions((0..).map(PeId).zip(packets.iter().copied()));
-        assert_eq!(told(&[]), None);
-        assert_eq!(told(&[0, 0, 0]), None);
-        let alone = "TCP retransmitted 1 packet, at P2";
-        assert_eq!(told(&[0, 0, 1]).as_deref(), Some(alone));
-        let most = "TCP retransmitted 41 packets, most (38) at P3";
-        assert_eq!(told(&[2, 0, 1, 38]).as_deref(), Some(most));
-        let first = "TCP retransmitted 4 packets, most (2) at P1";
-        assert_eq!(told(&[0, 2, 2]).as_deref(), Some(first));
     }
 
     #[test]

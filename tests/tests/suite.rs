@@ -17,6 +17,7 @@ mod choose;
 mod clock_jumps;
 mod cluster_file;
 mod containers;
+mod documents;
 mod examples;
 mod exhaustive;
 mod faults;

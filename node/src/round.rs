@@ -269,6 +269,7 @@ pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
         late_frames: 0,
         files_ns: 0,
         repeated_frames: 0,
+        retransmitted_packets: 0,
         spans: Vec::new(),
         counts: Box::default(),
     }

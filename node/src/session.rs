@@ -31,6 +31,7 @@ use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::payload::{self, file_system};
 use crate::recorder::Recorder;
+use crate::retransmissions::Retransmissions;
 use crate::round::{Round, blank_report};
 use crate::security::Security;
 use crate::store::{Outbox, Store};
@@ -290,6 +291,8 @@ async fn play_rounds(
     let pulse = channel.pulse().clone();
     // Not before: what measures the edges is no round's.
     neighbours.count(pulse.counters());
+    let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
+    let mut retransmissions = Retransmissions::of(ends);
     for id in (1..=prepare.rounds).map(RoundId) {
         *under_way = id;
         let brief = brief(pe, assignment, prepare);
@@ -327,6 +330,7 @@ async fn play_rounds(
         let links = round.neighbours.all_mut();
         let report = Report {
             repeated_frames: links.map(Link::take_repeated).sum(),
+            retransmitted_packets: retransmissions.take(),
             peak_resident_bytes: process::peak_resident_bytes(),
             spans: round.recorder.into_spans(),
             counts: Box::new(pulse.counters().counts()),

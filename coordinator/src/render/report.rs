@@ -12,6 +12,7 @@ use crate::job::choose::Way;
 use crate::job::host_costs::{HostCosts, Source};
 use crate::job::request::Request;
 use crate::options::names::{operation_name, pacing_name};
+use crate::render::lateness::lateness;
 use crate::retry::Story;
 use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread};
 use crate::text::figures::{lines, micros};
@@ -115,9 +116,9 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         let side = if error < 0.0 { "low" } else { "high" };
         out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
     }
-    if let Some(times) = outcome.slowdown() {
-        out.push_str(&format!("; slow, x {times:.1} against the prediction"));
-    }
+    let resent = outcome.pes.iter();
+    let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
+    out.push_str(&lateness(outcome.slowdown(), resent));
     if let Some(Phases { disk, commit, .. }) = &outcome.phases {
         let lines = [
             (
@@ -286,6 +287,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "predicted_us": pe.predicted_ns.map(micros),
             "measured_us": spread(pe.measured),
             "peak_resident_bytes": pe.peak_resident_bytes,
+            "retransmitted_packets": pe.retransmitted_packets,
         })
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
@@ -335,6 +337,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "slowdown": outcome.slowdown(),
             "late_frames": outcome.late_frames,
             "repeated_frames": outcome.repeated_frames,
+            "retransmitted_packets": outcome.retransmitted_packets(),
             "goodput_bytes_per_s": goodput,
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,

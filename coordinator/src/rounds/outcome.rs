@@ -81,6 +81,8 @@ pub struct PeOutcome {
     pub measured: Option<Spread>,
     /// The process's largest resident set.
     pub peak_resident_bytes: u64,
+    /// Packets that TCP has sent again from here along the tree's edges, in all rounds.
+    pub retransmitted_packets: u64,
 }
 
 /// What was predicted of something, and what it took over the rounds; in nanoseconds.
@@ -217,16 +219,15 @@ impl Outcome {
                         .find(|(a, _)| a.source.max(a.destination) == pe);
                     own.map(|(_, ns)| *ns)
                 };
-                let resident = rounds
-                    .reports
-                    .iter()
-                    .map(|round| round[i].peak_resident_bytes);
+                let of_pe = || rounds.reports.iter().map(|round| &round[i]);
+                let resident = of_pe().map(|report| report.peak_resident_bytes);
                 PeOutcome {
                     pe,
                     bytes: rounds.bytes[i],
                     predicted_ns: rounds.prediction.arrivals_ns[i],
                     measured: Spread::of(arrivals.iter().filter_map(own)),
                     peak_resident_bytes: resident.max().unwrap_or(0),
+                    retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
                 }
             })
             .collect();
@@ -267,6 +268,11 @@ impl Outcome {
     pub fn slowdown(&self) -> Option<f64> {
         let measured_ns = self.measured?.median;
         slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
+    }
+
+    /// Packets that TCP has sent again along the tree's edges, in all rounds.
+    pub fn retransmitted_packets(&self) -> u64 {
+        self.pes.iter().map(|pe| pe.retransmitted_packets).sum()
     }
 
     /// How far the prediction is from what was measured, in percent of the latter.

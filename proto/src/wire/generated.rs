@@ -716,6 +716,9 @@ pub struct Report {
     /// For how long the PE has waited for its files, with messages to send or to take.
     #[prost(uint64, tag = "15")]
     pub files_ns: u64,
+    /// Packets that TCP has sent again from this end of the PE's edges, since the last Report.
+    #[prost(uint64, tag = "31")]
+    pub retransmitted_packets: u64,
     /// If the Assignment asks for them: what the PE's ports did, the first 65,536.
     #[prost(message, repeated, tag = "12")]
     pub spans: ::prost::alloc::vec::Vec<Span>,

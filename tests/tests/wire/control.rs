@@ -192,7 +192,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 }),
                 late_frames: 2,
                 files_ns: 12_000,
-            repeated_frames: 3,
+                repeated_frames: 3,
+                retransmitted_packets: 41,
                 spans: spans(),
                 counts: Box::new(counts()),
             }),
@@ -201,7 +202,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                         delivered: true at_ns: 77 delivered_ns: 33 }
              arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 delivered_ns: 33 }
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
-             own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3 files_ns: 12000
+             own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
+             files_ns: 12000 retransmitted_packets: 41
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
              spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
                      begin_after_ns: 50 duration_ns: 4294967296 }

@@ -326,6 +326,9 @@ pub struct Report {
     pub repeated_frames: u64,
     /// For how long the PE has waited for its files, with messages to send or to take.
     pub files_ns: u64,
+    /// Packets that TCP has sent again on the PE's edges, since the last report: those that this
+    /// end had sent. 0 where the kernel cannot be asked.
+    pub retransmitted_packets: u64,
     /// What its ports did, if the assignment asks for it: the first
     /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
     pub spans: Vec<Span>,

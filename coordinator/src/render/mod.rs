@@ -1,5 +1,6 @@
 //! What came of a job, for eyes and for programs.
 
+pub mod ending;
 pub mod page;
 pub mod pictures;
 pub mod report;

@@ -2,6 +2,7 @@
 //! guarded.
 
 pub mod authority;
+pub mod ca;
 pub mod cluster_file;
 pub mod guard;
 pub mod kept;

@@ -4,3 +4,4 @@ pub mod ending;
 pub mod page;
 pub mod pictures;
 pub mod report;
+pub mod tree;

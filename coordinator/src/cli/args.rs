@@ -1,4 +1,5 @@
-//! The command line: which commands there are, and what all of them share. What each takes is its own.
+//! The command line: which commands there are, and what all of them share. What each takes is
+//! its own.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! `flitcast scatter`, `gather` and `resume`: an undertaking, from its first run to what is printed of
-//! it.
+//! `flitcast scatter`, `gather` and `resume`: an undertaking, from its first run to what is
+//! printed of it.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
-//! What is typed of a scatter or a gather, and shared by the commands that run them. What it means,
-//! and whether that can be done, is `request`'s to say: values are texts here, so that what is wrong
-//! with several of them is told at once.
+//! What is typed of a scatter or a gather, and shared by the commands that run them. What it
+//! means, and whether that can be done, is `request`'s to say: values are texts here, so that
+//! what is wrong with several of them is told at once.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Where PEs run: which tree, on which hosts, how each is started and reached, and how connections are
-//! guarded.
+//! Where PEs run: which tree, on which hosts, how each is started and reached, and how
+//! connections are guarded.
 
 pub mod authority;
 pub mod ca;

@@ -1,4 +1,5 @@
-//! A calibration, or a measurement of this host, from beginning to end, and what is printed of it.
+//! A calibration, or a measurement of this host, from beginning to end, and what is printed of
+//! it.
 
 use std::process::ExitCode;
 

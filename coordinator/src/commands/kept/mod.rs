@@ -1,5 +1,5 @@
-//! `flitcast up`, `status` and `down`: clusters that are kept; and `flitcast keep`, the process that
-//! does so. One subject: each shows or ends what another has begun.
+//! `flitcast up`, `status` and `down`: clusters that are kept; and `flitcast keep`, the process
+//! that does so. One subject: each shows or ends what another has begun.
 
 mod down;
 mod keeper;

@@ -1,5 +1,5 @@
-//! `flitcast tree`: prints a tree, with what its shape costs. Its arguments, and what is wrong with
-//! them; each way to print it is a file of its own.
+//! `flitcast tree`: prints a tree, with what its shape costs. Its arguments, and what is wrong
+//! with them; each way to print it is a file of its own.
 
 mod export;
 mod svg;

@@ -4,6 +4,7 @@
 //! fitted, what is run and how the result is printed are files of their own.
 
 mod args;
+mod ended;
 mod host_fit;
 mod report;
 mod rounded;
@@ -42,8 +43,9 @@ use host_fit::{Observation, fit_host};
 use workloads::{PACED, WORKLOADS};
 
 pub use args::CalibrateArgs;
-pub use report::{json, table};
-pub use this_host::measure_host;
+pub use ended::{calibrate_and_report, measure_host_and_report};
+use report::{json, table};
+use this_host::measure_host;
 
 /// The part of the time that the edges get; the rounds get the rest.
 const EDGES_SHARE: f64 = 0.4;

@@ -15,8 +15,9 @@ use flitcast_proto::schedule::scatter;
 use serde_json::json;
 use thiserror::Error;
 
-use crate::commands::plan::{PlanError, deal_flits, lengths_in_flits};
+use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::topology::TopologyError;
 use crate::ways::baseline::WINDOW;
 
 /// Flits times PEs: the baselines are carried flit by flit.
@@ -66,9 +67,12 @@ pub enum CompareFormat {
 /// Something that is wrong with the command line of a comparison.
 #[derive(Debug, Error)]
 pub enum CompareError {
-    /// Something that could be wrong with a plan as well.
+    /// There is no tree.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Topology(#[from] TopologyError),
+    /// The lengths are none, or do not fit the tree.
+    #[error(transparent)]
+    Flits(#[from] FlitsError),
     /// More than can be carried flit by flit.
     #[error("the baselines are carried flit by flit: {flits} flits over {pes} PEs are too many")]
     TooMuch {
@@ -102,8 +106,8 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
         (Ok(topologies), Ok(lengths)) => (topologies, lengths),
         (topologies, lengths) => {
             let faults = topologies.err().unwrap_or_default().into_iter();
-            let faults = faults.map(PlanError::from).chain(lengths.err());
-            return Err(faults.map(CompareError::from).collect());
+            let lengths = lengths.err().map(CompareError::from);
+            return Err(faults.map(CompareError::from).chain(lengths).collect());
         }
     };
     let mut trees: Vec<(String, Arc<Tree>)> = Vec::new();

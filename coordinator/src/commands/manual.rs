@@ -4,13 +4,13 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use thiserror::Error;
 
-use crate::options::args::{Cli, EXIT_STATUS};
+use crate::render::ending::EXIT_STATUS;
 
 const SHELLS: &str = "\
 Examples:
@@ -48,32 +48,39 @@ pub struct ManError {
     source: io::Error,
 }
 
-/// Prints what a shell has to know to complete command lines.
+/// Prints what a shell has to know to complete the lines of `command`.
 ///
 /// # Errors
 ///
 /// It cannot be printed.
-pub fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> io::Result<()> {
-    let mut command = Cli::command();
+pub fn completions(
+    args: &CompletionsArgs,
+    mut command: Command,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     // It would panic where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "flitcast", &mut script);
     out.write_all(&script)
 }
 
-/// Writes a page for each command, and says on `out` how many.
+/// Writes a page for each command of `command`, and says on `out` how many.
 ///
 /// # Errors
 ///
 /// The first page that cannot be written.
-pub fn man(args: &ManArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<ManError>> {
+pub fn man(
+    args: &ManArgs,
+    command: Command,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Vec<ManError>> {
     let folder = &args.folder;
     let failed = |path: &Path, source| {
         let path = path.to_owned();
         vec![ManError { path, source }]
     };
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = command.disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
     collect(command, &mut pages);

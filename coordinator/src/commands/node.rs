@@ -1,6 +1,8 @@
 //! `flitcast node`: one PE in a process of its own, started by a coordinator or joining one;
 //! and `flitcast health`. How a PE is played is the node crate's business.
 
+mod args;
+
 use std::io::{self, IsTerminal as _, Read as _};
 use std::net::IpAddr;
 use std::process::ExitCode;
@@ -23,9 +25,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::observe::metrics::Metrics;
-use crate::options::args::{HealthArgs, NodeArgs};
 use crate::site::slurm::{self, Slurm, SlurmFault};
 use crate::text::units::{UnitError, parse_time};
+
+pub use args::{HealthArgs, NodeArgs};
 
 /// For a PE's disk to finish what it is doing when the PE is told to end.
 const LAST_WRITES: Duration = Duration::from_secs(2);
@@ -66,13 +69,13 @@ pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     let config = match args.join.clone() {
         Some(at) => match understood(&args, at) {
             Ok(config) => Some(config),
-            Err(faults) => return Ok(crate::refuse(&faults)),
+            Err(faults) => return Ok(crate::render::ending::refuse(&faults)),
         },
         None => None,
     };
     let metrics = match Metrics::listen(args.metrics) {
         Ok(metrics) => metrics,
-        Err(fault) => return Ok(crate::refuse(&[fault])),
+        Err(fault) => return Ok(crate::render::ending::refuse(&[fault])),
     };
     match config {
         Some(config) => joined(config, args, metrics),

@@ -5,7 +5,6 @@
 mod fault;
 mod links;
 mod messages;
-mod resumed;
 mod ways;
 
 use std::path::PathBuf;
@@ -29,9 +28,9 @@ use crate::options::args::{
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::pictures::Pictures;
+use crate::options::retries::{self, RetryFault};
 use crate::options::timeouts;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::retry;
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::reach::Reach;
@@ -42,9 +41,9 @@ use crate::ways::candidates;
 use messages::Asked;
 use ways::{Ways, choosing, ours};
 
-pub use fault::{RequestError, guard_fault};
+pub use fault::{Outdated, RequestError, guard_fault};
 pub use links::{link_over, links};
-pub use messages::output_fault;
+pub use messages::{measure_input, output_fault};
 
 use links::links_name;
 
@@ -234,10 +233,10 @@ impl Request {
         if elsewhere && ways.is_some() && args.input.is_some() {
             faults.push(RequestError::UnknownLengths);
         }
-        let retries = args.retry.as_deref().map_or(Ok(0), retry::parse);
+        let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
         let retries = retries.map_err(|fault| faults.push(fault.into())).ok();
         if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
-            faults.push(retry::RetryFault::Rounds(args.rounds).into());
+            faults.push(RetryFault::Rounds(args.rounds).into());
         }
         let pictures = Pictures::of(&args.pictures)
             .map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))

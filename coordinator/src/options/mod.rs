@@ -1,11 +1,13 @@
 //! What is typed, as it is typed, and the values in it that files share with the command line.
 
 pub mod args;
+pub mod flits;
 pub mod guard;
 pub mod link_spec;
 pub mod names;
 pub mod pes;
 pub mod pictures;
+pub mod retries;
 pub mod timeouts;
 pub mod tree;
 pub mod workload;

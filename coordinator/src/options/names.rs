@@ -1,4 +1,5 @@
-//! What operations, algorithms and pacings are called: on the command line, in files and in results.
+//! What operations, algorithms and pacings are called: on the command line, in files and in
+//! results.
 
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;

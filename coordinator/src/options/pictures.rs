@@ -1,5 +1,5 @@
-//! Which pictures of a run are asked for, and whether they can be written where they are to stand. How
-//! they are drawn is not said here.
+//! Which pictures of a run are asked for, and whether they can be written where they are to
+//! stand. How they are drawn is not said here.
 
 use std::path::PathBuf;
 

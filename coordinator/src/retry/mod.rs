@@ -9,12 +9,12 @@
 //! staged file of a round that failed.
 
 mod record;
+mod resumed;
 mod story;
 mod undertaking;
 
 use anyhow::Context as _;
 use flitcast_proto::PeId;
-use thiserror::Error;
 
 use crate::job::request::Request;
 use crate::launch::cluster::LogArgs;
@@ -25,29 +25,6 @@ use crate::text::printable::printable;
 pub use record::{Record, parse as parse_record};
 pub use story::Story;
 pub use undertaking::Undertaking;
-
-/// How often a round may go on without a PE: who loses more has something else to mend.
-pub const MOST: u32 = 16;
-
-/// Why nothing is retried.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RetryFault {
-    /// Not a number in its range.
-    #[error("`{0}` is no whole number from 0 to {MOST}")]
-    Number(String),
-    /// Rounds are repeated to be timed.
-    #[error(
-        "it does not go with --rounds {0}: a round that lost a PE is on another tree, and not to be compared with the others"
-    )]
-    Rounds(u64),
-}
-
-/// Reads `--retry`.
-pub fn parse(text: &str) -> Result<u32, RetryFault> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|&number| digits && number <= MOST);
-    number.ok_or_else(|| RetryFault::Number(text.chars().take(40).collect()))
-}
 
 /// How it all ended.
 #[derive(Debug)]
@@ -140,21 +117,5 @@ fn goes_on(undertaking: &Undertaking, failure: &Failure, left: u32) -> Result<()
             undertaking.retries()
         ))),
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_of_retries_is_one_of_few() {
-        assert_eq!(parse("0"), Ok(0));
-        assert_eq!(parse("16"), Ok(16));
-        for wrong in ["17", "-1", "+1", "", "two", "1.5", "99999999999999999999"] {
-            let fault = parse(wrong).expect_err(wrong);
-            let expected = format!("`{wrong}` is no whole number from 0 to 16");
-            assert_eq!(fault.to_string(), expected);
-        }
     }
 }

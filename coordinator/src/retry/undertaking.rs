@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use super::goes_on;
 use super::record::{self, Record, RecordError};
+use super::resumed;
 use super::story::{Fate, Retry, Story, Undelivered};
 use crate::job::request::{Request, RequestError};
 use crate::options::args::ResumeArgs;
@@ -146,7 +147,7 @@ impl Undertaking {
             dead, delivered, ..
         } = record.clone();
         let delivered_list: Vec<PeId> = delivered.iter().copied().collect();
-        let request = Request::resumed(&record, &delivered_list, &args);
+        let request = resumed::request(&record, &delivered_list, &args);
         let request = request.map_err(|found| {
             let found = found.into_iter().map(ResumeError::from);
             faults.extend(found);

@@ -18,6 +18,7 @@ use crate::observe::console::Console;
 use crate::observe::live;
 use crate::observe::otel;
 use crate::rounds::conduct::{self, conduct};
+use crate::rounds::learning;
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::site::kept;
 use crate::text::units::Nanos;
@@ -80,7 +81,7 @@ pub async fn run(
     }
     let ended = rounds(request, logs, interrupts, is_over).await?;
     if let Ended::Done(outcome) = &ended {
-        host_costs::learn(request, outcome);
+        learning::learn(request, outcome);
     }
     if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
         kept::note(file, &noted(request, &ended));

@@ -1,7 +1,8 @@
-//! Where PEs run: which tree, on which hosts, how each is started and reached, and how connections are
-//! guarded.
+//! Where PEs run: which tree, on which hosts, how each is started and reached, and how
+//! connections are guarded.
 
 pub mod authority;
+pub mod ca;
 pub mod cluster_file;
 pub mod guard;
 pub mod kept;

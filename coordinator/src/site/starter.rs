@@ -1,5 +1,5 @@
-//! What has the PEs of a cluster started that then join, as a cluster file says it. Starting them is
-//! `launch`'s business.
+//! What has the PEs of a cluster started that then join, as a cluster file says it. Starting
+//! them is `launch`'s business.
 
 use std::path::PathBuf;
 

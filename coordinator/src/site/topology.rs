@@ -7,11 +7,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use flitcast_proto::Tree;
 use flitcast_proto::network::{
     Network, NetworkFault, NetworkSpec, SpanningError, bfs, broadcast, broadcast_lower_bound,
 };
 use flitcast_proto::tree::{TreeFaults, TreeSpec};
+use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::files::edge_file::{self, EdgeFileError};
@@ -258,6 +258,14 @@ fn value<T: FromStr<Err: fmt::Display>>(
 }
 
 impl Topology {
+    /// The node that a PE stands on, where that is another number than the PE's for
+    /// some PE.
+    pub fn node_if_told_apart(&self, pe: PeId) -> Option<u32> {
+        // The root comes first and the others keep their order.
+        let nodes = self.nodes.as_ref().filter(|nodes| nodes[0] != 0)?;
+        Some(nodes[pe.index()])
+    }
+
     /// The option that it comes from, for messages.
     pub fn option(&self) -> &'static str {
         match (&self.placement, &self.nodes) {

@@ -1,4 +1,5 @@
-//! Words as messages and results need them: how many of what, who, and what a shell takes for one.
+//! Words as messages and results need them: how many of what, who, and what a shell takes for
+//! one.
 
 /// `1 flit`, `2 flits`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {

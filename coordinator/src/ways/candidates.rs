@@ -2,16 +2,12 @@
 //! among them, and on which trees each of them works. How they are timed, or chosen, is
 //! not said here.
 
-use std::sync::Arc;
-
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
-use crate::job::request::Request;
-use crate::options::names::algorithm_name;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
 
@@ -138,30 +134,6 @@ impl Candidate {
             (Some(baseline), _) => baseline.check(breadth_first),
             (None, Operation::ShoulderTap) => check_path(&topology.tree, &topology.name),
             _ => Ok(()),
-        }
-    }
-
-    /// The same request, done this way, after [`Candidate::check`]. `bytes[i]` is the
-    /// length of M_i.
-    pub fn of(&self, request: &Request, bytes: &[u64], breadth_first: &Topology) -> Request {
-        let (algorithm, sync) = algorithm_name(self.operation);
-        let request = Request {
-            operation: self.operation,
-            pacing: self.pacing,
-            algorithm,
-            sync,
-            ..request.clone()
-        };
-        let Some(baseline) = self.baseline else {
-            return request;
-        };
-        let own = baseline.lay(breadth_first.clone(), bytes);
-        Request {
-            algorithm: baseline.name(),
-            tree_name: own.name,
-            nodes: own.nodes,
-            tree: Arc::new(own.tree),
-            ..request
         }
     }
 }

@@ -1,10 +1,7 @@
 //! The coordinator's folders are layers: each imports only from itself and from those below it,
-//! and no command imports another. What still does otherwise stands in `layers.txt`, which may
-//! only shrink.
+//! and no command imports another.
 //!
 //! Unit tests are left out: whom they take for an example compiles into nothing.
-
-use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Source, sources};
 
@@ -18,16 +15,7 @@ const LAYERS: [&str; 13] = [
 const APART: &str = "commands";
 
 /// What stands above all folders: the crate's door, and the tests' own.
-const ROOT: [&str; 2] = ["lib", "parsers"];
-
-/// An import that leads upwards.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Upwards {
-    /// From the workspace's root.
-    file: String,
-    /// What is imported: `crate::render::report::lines`.
-    path: String,
-}
+const ROOT: [&str; 3] = ["bin", "lib", "parsers"];
 
 /// The module that a file is: `coordinator/src/text/units.rs` is `text` and `units`.
 fn module(file: &str) -> Vec<&str> {
@@ -109,63 +97,32 @@ fn is_downwards(from: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// All imports that lead upwards, with their lines.
-fn upwards(sources: &[Source]) -> BTreeMap<Upwards, Vec<usize>> {
-    let mut found: BTreeMap<Upwards, Vec<usize>> = BTreeMap::new();
+/// All imports that lead upwards: where, and what is imported.
+fn upwards(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
     for source in sources {
         let from = module(&source.file);
-        if ROOT.contains(&from[0]) || from[0] == "bin" {
+        if ROOT.contains(&from[0]) {
             continue;
         }
         for (path, line) in named(source) {
             if !is_downwards(&from, &path) {
-                let import = Upwards {
-                    file: source.file.clone(),
-                    path: format!("crate::{}", path.join("::")),
-                };
-                found.entry(import).or_default().push(line);
+                let path = path.join("::");
+                found.push(format!("{}:{line} crate::{path}", source.file));
             }
         }
     }
     found
 }
 
-/// Those that are known.
-fn known() -> BTreeSet<Upwards> {
-    let lines = include_str!("layers.txt").lines().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let known = lines.map(|line| {
-        let (file, path) = line.split_once(' ').expect("a file and a path");
-        let (file, path) = (file.to_owned(), path.to_owned());
-        Upwards { file, path }
-    });
-    known.collect()
-}
-
 #[test]
 fn folders_import_downwards_only() {
     let found = upwards(&sources(&["coordinator"]));
-    let known = known();
-    let new: Vec<String> = found
-        .iter()
-        .filter(|(import, _)| !known.contains(import))
-        .map(|(Upwards { file, path }, lines)| format!("{file} {path}    line {lines:?}"))
-        .collect();
     assert!(
-        new.is_empty(),
+        found.is_empty(),
         "these import what lies above them, {} being the order: move what they need down\n{}",
         LAYERS.join(", "),
-        new.join("\n")
-    );
-    let gone: Vec<_> = known
-        .iter()
-        .filter(|import| !found.contains_key(import))
-        .map(|Upwards { file, path }| format!("{file} {path}"))
-        .collect();
-    assert!(
-        gone.is_empty(),
-        "layers.txt has what is no more: strike it out\n{}",
-        gone.join("\n")
+        found.join("\n")
     );
 }
 
@@ -174,7 +131,7 @@ fn folders_import_downwards_only() {
 fn every_file_is_of_a_layer() {
     for source in sources(&["coordinator"]) {
         let first = module(&source.file)[0];
-        let is_known = LAYERS.contains(&first) || ROOT.contains(&first) || first == "bin";
+        let is_known = LAYERS.contains(&first) || ROOT.contains(&first);
         assert!(is_known, "{} is of no layer", source.file);
     }
 }
@@ -184,8 +141,10 @@ fn every_file_is_of_a_layer() {
 fn an_import_upwards_that_is_planted_is_found() {
     let planted = |file: &str, text| {
         let file = format!("coordinator/src/{file}");
-        let found = upwards(&[Source::new(&file, text)]).into_iter();
-        let found = found.map(|(import, lines)| format!("{} {lines:?}", import.path));
+        let mut found = upwards(&[Source::new(&file, text)]);
+        found.sort();
+        let place = format!("{file}:");
+        let found = found.iter().map(|found| found.replace(&place, ""));
         found.collect::<Vec<_>>()
     };
     let site = r#"
@@ -198,17 +157,17 @@ fn an_import_upwards_that_is_planted_is_found() {
         #[cfg(test)] mod tests { use crate::retry; }
     "#;
     let found = [
-        "crate::job::Way [3]",
-        "crate::job::request [3]",
-        "crate::job::request::Request [3]",
-        "crate::launch::ssh [3]",
-        "crate::refuse [7]",
-        "crate::render::page [5]",
-        "crate::rounds::RUN [7]",
+        "3 crate::job::Way",
+        "3 crate::job::request",
+        "3 crate::job::request::Request",
+        "3 crate::launch::ssh",
+        "5 crate::render::page",
+        "7 crate::refuse",
+        "7 crate::rounds::RUN",
     ];
     assert_eq!(planted("site/placement.rs", site), found);
     let command = "use crate::commands::{plan::Plan, tree}; use crate::render;";
-    let found = ["crate::commands::plan::Plan [1]"];
+    let found = ["1 crate::commands::plan::Plan"];
     assert_eq!(planted("commands/tree/svg.rs", command), found);
     assert_eq!(planted("commands/mod.rs", command), [""; 0]);
     assert_eq!(planted("lib.rs", command), [""; 0]);

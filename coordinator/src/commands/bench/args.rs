@@ -201,7 +201,7 @@ impl Bench {
                 bytes = lengths(&request);
                 let contestant = |candidate: Candidate| Contestant {
                     name: candidate.name,
-                    request: candidate.of(&request, &bytes, &trees.breadth_first),
+                    request: request.done_by(&candidate, &bytes, &trees.breadth_first),
                 };
                 contestants = fitting.into_iter().map(contestant).collect();
                 if bytes.iter().all(|&bytes| bytes == 0) {

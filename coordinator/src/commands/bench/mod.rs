@@ -3,6 +3,7 @@
 
 mod args;
 mod csv;
+mod ended;
 mod json;
 mod measure;
 mod raw;
@@ -11,14 +12,15 @@ mod table;
 use std::io::{self, Write};
 
 pub use args::{Bench, BenchArgs, BenchFormat};
-pub use measure::{Ended, Figures, run};
+pub use ended::time_and_report;
+use measure::{Ended, Figures, run};
 
 /// Prints the result.
 ///
 /// # Errors
 ///
 /// It cannot be written.
-pub fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
+fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match bench.format {
         BenchFormat::Table => {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use clap::Args;
 use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
 
-use super::{CaError, authority_in, ledger, locked, name, put};
+use crate::site::ca::{CaError, authority_in, locked, name, put, read};
 
 const EXAMPLES: &str = "\
 Example: the key of P3 has got into other hands.
@@ -53,7 +53,7 @@ fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
     let authority = authority_in(folder)?;
     let now = SystemTime::now();
     let mut list = revoked(folder)?;
-    let issued = ledger::read(folder)?;
+    let issued = read(folder)?;
     for &name in names {
         let had = issued.iter().filter(|entry| entry.name == name);
         let serials: Vec<Vec<u8>> = had

@@ -12,12 +12,13 @@ use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::Calibration;
-use crate::job::host_costs::{foreseen, keep_measured, lesson};
+use crate::job::host_costs::{foreseen, keep_measured};
 use crate::job::model::{assumed_host, foresee, model_of};
 use crate::job::request::{Request, local_topology};
 use crate::launch::cluster::LogArgs;
 use crate::options::args::OutputFormat;
 use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::rounds::learning::lesson;
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;

@@ -8,9 +8,9 @@ use flitcast_node::security::Name;
 use serde_json::{Map, Value, json};
 
 use super::{Cluster, Wrong};
-use crate::commands::tree::Figures;
 use crate::job::request::links;
 use crate::options::timeouts;
+use crate::render::tree::Figures;
 use crate::site::placement::Launch;
 use crate::site::starter::Starter;
 

@@ -8,9 +8,9 @@ use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_proto::PeId;
 
 use super::{Cluster, Wrong};
-use crate::commands::tree::draw;
 use crate::options::link_spec::EdgeSpec;
 use crate::options::timeouts;
+use crate::render::tree::draw;
 use crate::site::guard::Guard;
 use crate::site::placement::Launch;
 use crate::site::starter::Starter;

@@ -17,11 +17,11 @@ use flitcast_proto::wire::control::Run;
 
 use crate::launch::cluster::LogArgs;
 use crate::options::args::OutputFormat;
+use crate::render::ending::{FAILED, INTERRUPTED};
 use crate::retry::{self, Concluded, Story, Undertaking};
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::rounds::run::{Ended, Interrupts};
 use crate::text::printable::printable;
-use crate::{FAILED, INTERRUPTED};
 pub use args::{Map, MapArgs};
 use run::{Fate, Task};
 
@@ -97,10 +97,10 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
                 OutputFormat::Table => String::new(),
                 OutputFormat::Json => crate::render::report::failure_json(&failure, None, &story),
             };
-            (printed, crate::failed(&failure))
+            (printed, crate::render::ending::failed(&failure))
         }
     };
-    crate::write_out(printed.as_bytes())?;
+    crate::render::ending::write_out(printed.as_bytes())?;
     cleared?;
     Ok(code)
 }

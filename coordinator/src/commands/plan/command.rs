@@ -20,8 +20,8 @@ use super::args::{
 use super::{json, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::tree::SpanningArg;
-use crate::options::workload::{DealError, Lengths, LengthsError};
 use crate::site::topology::TopologyError;
 use crate::ways::baseline::Baseline;
 
@@ -39,15 +39,9 @@ pub enum PlanError {
     /// The tree is none.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The lengths are none.
-    #[error("--lengths: {0}")]
-    Lengths(#[from] LengthsError),
-    /// The lengths do not fit the tree.
-    #[error("--lengths: {0}")]
-    Deal(#[from] DealError),
-    /// Bytes where flits are counted.
-    #[error("--lengths {0}: a plan counts flits: write plain numbers, without a unit")]
-    Unit(String),
+    /// The lengths are none, or do not fit the tree.
+    #[error(transparent)]
+    Flits(#[from] FlitsError),
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
@@ -235,32 +229,17 @@ impl Asked {
             (Ok(topology), Ok(lengths)) => (topology, lengths),
             (topology, lengths) => {
                 let faults = topology.err().unwrap_or_default().into_iter();
-                return Err(faults.map(PlanError::from).chain(lengths.err()).collect());
+                let lengths = lengths.err().map(PlanError::from);
+                return Err(faults.map(PlanError::from).chain(lengths).collect());
             }
         };
         let tree = Arc::new(topology.tree);
-        let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault])?;
+        let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
         Ok(Asked {
             name: topology.name,
             tree,
             flits,
         })
-    }
-}
-
-/// L_i by PE index; `[0]` is 0.
-pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, PlanError> {
-    let dealt = lengths.deal(tree.len() - 1)?;
-    Ok(std::iter::once(0).chain(dealt).collect())
-}
-
-/// Lengths in flits: plain numbers.
-pub fn lengths_in_flits(text: &str) -> Result<Lengths, PlanError> {
-    let amounts = text.split_once(':').map_or(text, |(_, amounts)| amounts);
-    let lengths = text.parse::<Lengths>()?;
-    match amounts.contains(|c: char| c.is_alphabetic()) {
-        true => Err(PlanError::Unit(text.to_owned())),
-        false => Ok(lengths),
     }
 }
 

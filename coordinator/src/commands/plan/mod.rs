@@ -7,4 +7,4 @@ mod json;
 mod svg;
 
 pub use args::PlanArgs;
-pub use command::{PlanError, deal_flits, lengths_in_flits, run};
+pub use command::run;

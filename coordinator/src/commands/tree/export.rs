@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use crate::options::link_spec::LinkSpec;
+use crate::render::tree::Figures;
 use crate::site::topology::Topology;
-
-use super::Figures;
 
 /// Parents on a line of the tree file.
 const PARENTS_A_LINE: usize = 16;

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 
+use crate::render::tree::Figures;
 use crate::site::topology::Topology;
-
-use super::Figures;
 
 /// Pixels between the middles of two leaves, and of two levels.
 const COLUMN: f64 = 44.0;

@@ -12,28 +12,17 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use flitcast_proto::calibration::edges_from_measurements;
-use flitcast_proto::calibration::learned::{Learned, Lesson};
+use flitcast_proto::calibration::learned::{Learned, Lesson, Predict};
 use flitcast_proto::cost::Host;
-use flitcast_proto::wire::control::Payload;
 use tokio::process::Command;
 
-use crate::job::model::{assumed_host, foresee, model_of};
+use crate::job::model::assumed_host;
 use crate::job::request::Request;
-use crate::rounds::outcome::Outcome;
 use cache::{Kept, Key};
 
 /// For measuring a host before its first round, which takes a tenth of a second: then it is
 /// assumed to be as usual.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How unsure the median of many rounds is, as a part of it: what the model does not know.
-const OFF_ALWAYS: f64 = 0.08;
-/// How unsure a single round is besides.
-const OFF_ONCE: f64 = 0.2;
-/// A prediction of more flits on edges, some two milliseconds' work, is not worth being made
-/// some thirty times to learn from it.
-const MOST_FLITS: u64 = 4096;
-
 /// Where what is known of a host comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {
@@ -110,7 +99,7 @@ fn known(encrypted: bool) -> Option<(Learned, Source)> {
 }
 
 /// Whether a request's PEs are processes of this machine that cost what is learned of it.
-fn is_here(request: &Request) -> bool {
+pub fn is_here(request: &Request) -> bool {
     !request.placement.is_spread()
 }
 
@@ -175,30 +164,16 @@ async fn measured_by_a_process() -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What rounds of one kind tell: when their last byte arrived, and when their messages did in the
-/// geometric mean.
-pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
-    let measured = outcome.measured?;
-    let arrivals = outcome.pes.iter().filter_map(|pe| pe.measured);
-    let rounds = outcome.rounds_ns.len().max(1) as f64;
-    Some(Lesson {
-        times_ns: vec![
-            measured.median as f64,
-            geometric_mean(arrivals.map(|spread| spread.median))?,
-        ],
-        deviation: (OFF_ALWAYS * OFF_ALWAYS + OFF_ONCE * OFF_ONCE / rounds).sqrt(),
-        rounds: outcome.rounds_ns.len() as u64,
-    })
-}
-
-/// The same of a prediction.
+/// What a prediction foretells of what rounds tell: when their last byte arrives, and when their
+/// messages do in the geometric mean.
 pub fn foreseen(arrivals_ns: &[Option<u64>]) -> Option<Vec<f64>> {
     let arrivals = arrivals_ns.iter().copied().flatten();
     let last = arrivals.clone().max()?;
     Some(vec![last as f64, geometric_mean(arrivals)?])
 }
 
-fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
+/// `None` of none.
+pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0);
     for ns in all {
         sum += (ns.max(1) as f64).ln();
@@ -207,68 +182,19 @@ fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).exp())
 }
 
-/// Learns from rounds with files what writing takes where they all went.
-fn learn_files(outcome: &Outcome) {
-    let (Some(known), Some(phases)) = (&outcome.rounds.files, &outcome.phases) else {
-        return;
-    };
-    let [written] = &known.written[..] else {
-        return;
-    };
-    if let Some(kept) = files::Kept::load(written) {
-        let predicted_ns = phases.disk.predicted_ns + phases.commit.predicted_ns;
-        let measured_ns = phases.disk.measured.median + phases.commit.measured.median;
-        kept.after(predicted_ns, measured_ns).store();
-    }
-}
-
-/// Learns from rounds of this machine. Those with files are passed over: their disks are in
-/// what they take, and not in the model; those on shaped links tell of the links.
-pub fn learn(request: &Request, outcome: &Outcome) {
-    learn_files(outcome);
-    let tells = is_here(request)
-        && matches!(request.payload, Payload::Synthetic { .. })
-        && !request.is_shaped()
-        && request.profile.is_none()
-        && flits_on_edges(request, outcome) <= MOST_FLITS;
-    let Some(lesson) = lesson(outcome).filter(|_| tells) else {
-        return;
-    };
-    let pacing = outcome.rounds.pacing.unwrap_or(request.usual_pacing());
-    let encrypted = request.guard.is_encrypted();
+/// Learns what processes of this machine cost from a lesson of their rounds, and keeps it for the
+/// commands that follow.
+pub fn learn(lesson: Lesson, encrypted: bool, predict: &Predict<'_>) {
     let (Some(key), Some(folder)) = (Key::here(encrypted), cache::folder()) else {
         return;
-    };
-    let predict = |host: &Host, _: usize| {
-        let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
-        let model = model_of(edges, *host, request);
-        let foreseen = foresee(
-            &request.tree,
-            request.operation,
-            pacing,
-            &outcome.rounds.bytes,
-            request.flit_bytes,
-            &model,
-        );
-        self::foreseen(&foreseen.ok()?.1.arrivals_ns)
     };
     // As another command may have left it by now.
     let before = Kept::load(&folder, &key);
     let learned = before
         .as_ref()
         .map_or_else(|| Learned::assumed(assumed(encrypted)), Kept::learned);
-    let learned = learned.after(&[lesson], &assumed(encrypted), &predict);
+    let learned = learned.after(&[lesson], &assumed(encrypted), predict);
     Kept::new(key, &learned, before.as_ref()).store(&folder);
-}
-
-/// Over all messages: their flits, times the edges that they cross.
-fn flits_on_edges(request: &Request, outcome: &Outcome) -> u64 {
-    let flit_bytes = u64::from(request.flit_bytes);
-    let flits = outcome.pes.iter().map(|pe| {
-        let edges = request.tree.depth(pe.pe);
-        pe.bytes.div_ceil(flit_bytes) * u64::from(edges)
-    });
-    flits.sum()
 }
 
 /// Keeps what was measured anew, and what a command that asked for it is told.

@@ -8,16 +8,15 @@ use flitcast_proto::pe::Violation;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
 
-use super::resumed::Outdated;
 use crate::files::profile::ProfileError;
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkFault;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::pictures::PictureError;
+use crate::options::retries::RetryFault;
 use crate::options::timeouts::TimeoutFault;
 use crate::options::tree::TreeArgs;
 use crate::options::workload::{DealError, LengthsError};
-use crate::retry::RetryFault;
 use crate::site::cluster_file::{Credentials, Settings};
 use crate::site::guard::GuardFault;
 use crate::site::topology::TopologyError;
@@ -230,4 +229,25 @@ pub fn guard_fault(
         }
         (fault, ..) => fault.into(),
     }
+}
+
+/// What a record says, and is so no more.
+#[derive(Debug, Error)]
+pub enum Outdated {
+    /// The cluster file has another tree.
+    #[error("{file} has another tree than when the round failed: {what}")]
+    Cluster {
+        /// The cluster file.
+        file: String,
+        /// What differs first.
+        what: String,
+    },
+    /// The network is another.
+    #[error("the network {spec} is not what it was: {what}")]
+    Network {
+        /// Its name.
+        spec: String,
+        /// What differs first.
+        what: String,
+    },
 }

@@ -1,11 +1,16 @@
 //! What a request may be chosen from, where it is: the algorithms, pacings and flit sizes
 //! that were left open. `choose.rs` chooses.
 
+use std::sync::Arc;
+
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
+use super::Request;
 use crate::options::args::{GatherAlgorithm, RoundArgs, SyncArg};
+use crate::options::names::algorithm_name;
+use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 
 /// What may be chosen from.
@@ -53,4 +58,35 @@ pub fn ours(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
 /// Whether anything is to be chosen.
 pub fn choosing(round: &RoundArgs, algorithm: bool) -> bool {
     algorithm || round.transfer.tree.is_auto()
+}
+
+impl Request {
+    /// The same request, done in a way that works, as [`Candidate::check`] says. `bytes[i]` is the
+    /// length of M_i.
+    pub fn done_by(
+        &self,
+        candidate: &Candidate,
+        bytes: &[u64],
+        breadth_first: &Topology,
+    ) -> Request {
+        let (algorithm, sync) = algorithm_name(candidate.operation);
+        let request = Request {
+            operation: candidate.operation,
+            pacing: candidate.pacing,
+            algorithm,
+            sync,
+            ..self.clone()
+        };
+        let Some(baseline) = candidate.baseline else {
+            return request;
+        };
+        let own = baseline.lay(breadth_first.clone(), bytes);
+        Request {
+            algorithm: baseline.name(),
+            tree_name: own.name,
+            nodes: own.nodes,
+            tree: Arc::new(own.tree),
+            ..request
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Pictures of a run, in the files that `--trace` and `--report` name. What they show is `trace`'s
-//! and `page`'s to say.
+//! Pictures of a run, in the files that `--trace` and `--report` name. What they show is
+//! `trace`'s and `page`'s to say.
 
 mod scene;
 mod trace;

@@ -16,14 +16,10 @@
 //! log            what the PEs and the keeper say
 //! ```
 
-mod claim;
-mod down;
-mod keeper;
-mod pes;
+pub mod claim;
+pub mod pes;
 pub mod rounds;
-mod said;
-mod status;
-mod up;
+pub mod said;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -33,13 +29,9 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
-pub use down::{DownArgs, down};
-pub use keeper::{KeepArgs, keep};
 pub use pes::Pes;
 pub use rounds::{Round, note};
 pub use said::Said;
-pub use status::{StatusArgs, status};
-pub use up::{UpArgs, up};
 
 use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
 use crate::options::tree::{SpanningArg, TreeArgs};
@@ -52,8 +44,10 @@ pub const JOIN: Duration = Duration::from_secs(10);
 /// A cluster that is up.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    folder: PathBuf,
-    said: Said,
+    /// Where that is known of it.
+    pub folder: PathBuf,
+    /// What was settled when it was brought up.
+    pub said: Said,
 }
 
 /// What is wrong with a cluster that is up, or should be.
@@ -121,7 +115,8 @@ pub fn take(file: &Path, what: &str) -> Result<Option<Use>, KeptError> {
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> KeptError {
+/// An error with the path that it came from.
+pub fn at(path: &Path) -> impl FnOnce(io::Error) -> KeptError {
     let path = path.to_owned();
     move |source| KeptError::Io { path, source }
 }
@@ -152,7 +147,7 @@ pub fn find(file: &Path) -> Result<Option<Kept>, KeptError> {
 /// # Errors
 ///
 /// What is known of one cannot be read.
-fn all() -> Result<Vec<Kept>, KeptError> {
+pub fn all() -> Result<Vec<Kept>, KeptError> {
     let dir = runtime_dir()?;
     let mut all = Vec::new();
     for entry in std::fs::read_dir(&dir).map_err(at(&dir))? {
@@ -173,13 +168,13 @@ const LOCK: &str = "lock";
 const FOLDER: &str = "up-";
 
 /// The folder of the cluster of a file, by its canonical path.
-fn folder_of(file: &Path) -> Result<PathBuf, RuntimeDirError> {
+pub fn folder_of(file: &Path) -> Result<PathBuf, RuntimeDirError> {
     let path = xxhash_rust::xxh3::xxh3_128(file.as_os_str().as_encoded_bytes());
     Ok(runtime_dir()?.join(format!("{FOLDER}{path:032x}")))
 }
 
 /// Whether a keeper lives that has its lock there.
-fn is_kept(folder: &Path) -> io::Result<bool> {
+pub fn is_kept(folder: &Path) -> io::Result<bool> {
     // Shared: who only looks is in nobody's way but a keeper's that begins.
     match taken(&folder.join(LOCK), FlockOperation::NonBlockingLockShared) {
         Ok(taken) => Ok(taken.is_none()),
@@ -190,7 +185,7 @@ fn is_kept(folder: &Path) -> io::Result<bool> {
 }
 
 /// Takes the lock of a keeper; `None` while a keeper has it.
-fn lock(folder: &Path) -> io::Result<Option<File>> {
+pub fn lock(folder: &Path) -> io::Result<Option<File>> {
     taken(&folder.join(LOCK), FlockOperation::NonBlockingLockExclusive)
 }
 
@@ -262,7 +257,7 @@ impl Kept {
     }
 
     /// Takes it for a command.
-    fn take(&self, what: &str) -> Result<Use, KeptError> {
+    pub fn take(&self, what: &str) -> Result<Use, KeptError> {
         let path = self.folder.join("use");
         let lock = FlockOperation::NonBlockingLockExclusive;
         let Some(mut file) = taken(&path, lock).map_err(at(&path))? else {

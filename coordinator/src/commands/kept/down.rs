@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::pes::Pes;
-use super::{Kept, claim, find, is_kept};
+use crate::site::kept::pes::Pes;
+use crate::site::kept::{Kept, claim, find, is_kept};
 use crate::text::printable::printable;
 
 /// For the keeper to stop all PEs, which have 3 s, and tidy up.
@@ -36,11 +36,11 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     let shown = args.file.display();
     let found = match find(&args.file) {
         Ok(found) => found,
-        Err(fault) => return Ok(crate::refuse(&[fault])),
+        Err(fault) => return Ok(crate::render::ending::refuse(&[fault])),
     };
     let Some(kept) = found else {
         let fault = format!("{shown}: this cluster is not up");
-        return Ok(crate::refuse(&[fault]));
+        return Ok(crate::render::ending::refuse(&[fault]));
     };
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     end(&kept, pes.keeper)?;

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::PeId;
 
-use crate::commands::tree::branches;
 use crate::observe::live::picture::{PePicture, Picture};
+use crate::render::tree::branches;
 use crate::text::printable::printable;
 use crate::text::units::{Bytes, Nanos, Rate};
 

@@ -24,14 +24,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::claim;
-use super::lock;
-use super::pes::{self, Pes};
-use super::said::Said;
 use crate::launch::cluster::{Exit, LogArgs, command};
 use crate::launch::ssh::{Hosts, Spread, Task, lines};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
+use crate::site::kept::pes::{self, Pes};
+use crate::site::kept::said::Said;
+use crate::site::kept::{claim, lock};
 use crate::site::placement::{Launch, Place};
 use crate::site::topology::Topology;
 

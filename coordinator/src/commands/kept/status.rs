@@ -17,12 +17,12 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::pes::{self, Pes};
-use super::{Kept, KeptError, all, find, rounds};
 use crate::launch::cluster::{Cluster, Crew, Heard, LogArgs};
 use crate::observe::console::Console;
 use crate::options::args::OutputFormat;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::site::kept::pes::{self, Pes};
+use crate::site::kept::{Kept, KeptError, all, find, rounds};
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::text::figures::lines;
@@ -65,7 +65,7 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let Some(file) = &args.file else {
         let clusters = match all() {
             Ok(clusters) => clusters,
-            Err(fault) => return Ok(crate::refuse(&[fault])),
+            Err(fault) => return Ok(crate::render::ending::refuse(&[fault])),
         };
         print_all(&clusters, args.format, out)?;
         return Ok(ExitCode::SUCCESS);
@@ -74,13 +74,13 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         Ok(Some(kept)) => kept,
         Ok(None) => {
             let fault = format!("{}: this cluster is not up", file.display());
-            return Ok(crate::refuse(&[fault]));
+            return Ok(crate::render::ending::refuse(&[fault]));
         }
-        Err(fault) => return Ok(crate::refuse(&[fault])),
+        Err(fault) => return Ok(crate::render::ending::refuse(&[fault])),
     };
     let (topology, seen) = match look(&kept, logs)? {
         Ok(seen) => seen,
-        Err(faults) => return Ok(crate::refuse(&faults)),
+        Err(faults) => return Ok(crate::render::ending::refuse(&faults)),
     };
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     let is_whole = match &seen {
@@ -93,7 +93,7 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     }
     Ok(match is_whole {
         true => ExitCode::SUCCESS,
-        false => ExitCode::from(crate::FAILED),
+        false => ExitCode::from(crate::render::ending::FAILED),
     })
 }
 
@@ -154,7 +154,8 @@ fn look(kept: &Kept, logs: &LogArgs) -> anyhow::Result<Result<(Topology, Seen), 
         Err(KeptError::InUse { holder, .. }) => return Ok(Ok((topology, Seen::InUse(holder)))),
         Err(error) => return Err(error.into()),
     };
-    let seen = crate::conducting()?.block_on(asked(kept, &topology, &placement, logs))?;
+    let seen =
+        crate::launch::runtime::conducting()?.block_on(asked(kept, &topology, &placement, logs))?;
     Ok(Ok((topology, seen)))
 }
 

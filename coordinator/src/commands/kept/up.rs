@@ -17,19 +17,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::claim::{Claim, Claimed, claim};
 use super::down::STOP;
-use super::pes::Pes;
-use super::said::{self, CREDENTIALS, Said};
-use super::{Kept, KeptError, at, folder_of, is_kept, status};
-use crate::commands::ca;
+use super::status;
 use crate::job::request::{RequestError, guard_fault, local_topology};
 use crate::launch::cluster::{Cluster, Crew, Exit, LogArgs};
 use crate::observe::console::Console;
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::rounds::run::Interrupts;
+use crate::site::ca;
 use crate::site::guard::Guard;
+use crate::site::kept::claim::{Claim, Claimed, claim};
+use crate::site::kept::pes::{self, Pes};
+use crate::site::kept::said::{self, CREDENTIALS, Said};
+use crate::site::kept::{Kept, KeptError, at, folder_of, is_kept};
 use crate::site::topology::Topology;
 use crate::text::printable::printable;
 
@@ -137,11 +138,11 @@ pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             let file = args.cluster.file;
             return Err(Underway { file, process }.into());
         }
-        Err(fault) => return Ok(crate::refuse(&[UpFault::from(fault)])),
+        Err(fault) => return Ok(crate::render::ending::refuse(&[UpFault::from(fault)])),
     };
     match understood(args) {
         Ok(wanted) => bring_up(wanted, file, claim, logs),
-        Err(faults) => Ok(crate::refuse(&faults)),
+        Err(faults) => Ok(crate::render::ending::refuse(&faults)),
     }
 }
 
@@ -189,7 +190,7 @@ fn bring_up(
         said,
     };
     let ready = begun(&mut keeper, &folder).and_then(|()| {
-        let conducting = crate::conducting()?;
+        let conducting = crate::launch::runtime::conducting()?;
         conducting.block_on(muster(&kept, wanted.topology, logs))
     });
     let code = match ready {
@@ -201,9 +202,9 @@ fn bring_up(
         }
         Ok(Some(code)) => code,
         Err(error) => {
-            let told = crate::told(&error);
+            let told = crate::render::ending::told(&error);
             eprintln!("error: {}: {}", printable(&kept.said.name), printable(told));
-            ExitCode::from(crate::FAILED)
+            ExitCode::from(crate::render::ending::FAILED)
         }
     };
     for line in ends(&folder) {
@@ -340,7 +341,7 @@ async fn muster(
         pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),
         () = interrupts.next() => {
             eprintln!("interrupted: every process was stopped");
-            Ok(Some(ExitCode::from(crate::INTERRUPTED)))
+            Ok(Some(ExitCode::from(crate::render::ending::INTERRUPTED)))
         }
     }
 }
@@ -361,7 +362,7 @@ async fn hopeless(folder: &Path) -> PeId {
 fn ends(folder: &Path) -> Vec<String> {
     let pes = Pes::read(folder).ok().flatten();
     let pes = pes.map(|pes| pes.pes).unwrap_or_default();
-    let end = |kept: super::pes::Kept| Some(format!("{} {}", kept.pe, kept.end?));
+    let end = |kept: pes::Kept| Some(format!("{} {}", kept.pe, kept.end?));
     pes.into_iter().filter_map(end).collect()
 }
 

@@ -2,12 +2,10 @@
 
 use std::io::{self, Write};
 
-use flitcast_proto::PeId;
+use flitcast_proto::{PeId, Tree};
 
 use crate::site::topology::Topology;
 use crate::text::printable::printable;
-
-use super::Figures;
 
 /// PEs of a drawing that fits into a few screens.
 const MAX_DRAWN: usize = 200;
@@ -17,14 +15,14 @@ const MAX_NAMED: usize = 8;
 /// Prints the drawing, if it is not too large, and the figures.
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", topology.name)?;
-    tree(topology, out)
+    draw(topology, out)
 }
 
 /// The same without the name.
-pub fn tree(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+pub fn draw(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let pes = topology.tree.len();
     match pes <= MAX_DRAWN {
-        true => draw(topology, out)?,
+        true => drawing(topology, out)?,
         false => writeln!(
             out,
             "  ({pes} PEs are not drawn; --format dot or json has them)"
@@ -35,7 +33,7 @@ pub fn tree(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Each PE on a line, below its parent; of a cluster with its name and address, in columns.
-fn draw(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
+fn drawing(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let drawn = branches(|pe| topology.tree.children(pe));
     let names = |pe: PeId| {
         let place = &topology.placement.as_ref()?.places[pe.index()];
@@ -116,4 +114,43 @@ fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
 
 fn counted(pes: usize) -> String {
     format!("{pes} {}", if pes == 1 { "PE" } else { "PEs" })
+}
+
+/// What a tree's shape costs.
+pub struct Figures {
+    /// Edges between P0 and the farthest PE.
+    pub depth: u32,
+    /// How many PEs have 0, 1, 2, ... children.
+    pub pes_by_children: Vec<usize>,
+    /// B: the steps in which a token reaches everybody, one neighbour a step.
+    pub broadcast_steps: u64,
+}
+
+impl Figures {
+    /// Of a tree.
+    pub fn of(tree: &Tree) -> Figures {
+        let mut pes_by_children = vec![0];
+        for pe in tree.pes() {
+            let children = tree.children(pe).len();
+            if children >= pes_by_children.len() {
+                pes_by_children.resize(children + 1, 0);
+            }
+            pes_by_children[children] += 1;
+        }
+        Figures {
+            depth: tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
+            pes_by_children,
+            broadcast_steps: tree.token_broadcast().steps(),
+        }
+    }
+
+    /// PEs without children.
+    pub fn leaves(&self) -> usize {
+        self.pes_by_children[0]
+    }
+
+    /// d_i of the PE that has most children.
+    pub fn max_degree(&self) -> usize {
+        self.pes_by_children.len() - 1
+    }
 }

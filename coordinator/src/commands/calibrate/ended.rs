@@ -1,0 +1,40 @@
+//! A calibration, or a measurement of this host, from beginning to end, and what is printed of
+//! it.
+
+use std::process::ExitCode;
+
+use super::{Calibration, measure_host};
+use crate::launch::cluster::LogArgs;
+use crate::launch::runtime::conducting;
+use crate::options::args::OutputFormat;
+use crate::render::ending::report_end;
+use crate::retry::Story;
+use crate::rounds::run::Interrupts;
+
+/// `flitcast calibrate`.
+pub async fn calibrate_and_report(
+    calibration: &Calibration,
+    logs: &LogArgs,
+) -> anyhow::Result<ExitCode> {
+    eprintln!("{}", calibration.announcement());
+    let mut interrupts = Interrupts::new()?;
+    let ended = calibration.run(logs, &mut interrupts).await?;
+    report_end(ended, calibration.format, &Story::default(), |found| {
+        let printed = match calibration.format {
+            OutputFormat::Table => super::table(found),
+            OutputFormat::Json => super::json(found),
+        };
+        (printed, ExitCode::SUCCESS)
+    })
+}
+
+/// `flitcast calibrate --host`. Nobody watches or traces it: another command may be waiting.
+pub fn measure_host_and_report(format: OutputFormat, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let measured = conducting()?.block_on(async {
+        let mut interrupts = Interrupts::new()?;
+        measure_host(logs, &mut interrupts).await
+    })?;
+    report_end(measured, format, &Story::default(), |measured| {
+        (measured.told(format), ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,225 @@
+//! A request from the record of a round that failed: checked as a command line is, all
+//! of it at once, before anything is started. What has happened since is not known here.
+
+use std::sync::Arc;
+
+use flitcast_proto::PeId;
+use flitcast_proto::network::Network;
+use flitcast_proto::wire::control::Payload;
+
+use super::Record;
+use crate::job::request::{
+    Outdated, Request, RequestError, check_size, measure_input, output_fault,
+};
+use crate::options::args::ResumeArgs;
+use crate::options::guard::GuardArgs;
+use crate::options::link_spec::Links;
+use crate::options::pictures::Pictures;
+use crate::options::retries;
+use crate::options::timeouts;
+use crate::site::cluster_file::{self, Edges, Settings};
+use crate::site::guard::Guard;
+use crate::site::placement::Placement;
+use crate::site::reach::{Reach, Spanned};
+use crate::site::slurm::{self, Slurm};
+use crate::site::topology::{Topology, TopologyError, build_network};
+
+/// What a record asks for, on the whole tree; `delivered` are not sent.
+pub fn request(
+    record: &Record,
+    delivered: &[PeId],
+    args: &ResumeArgs,
+) -> Result<Request, Vec<RequestError>> {
+    let mut faults = Vec::new();
+    let tree = &record.tree;
+    let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
+    let retries = retries.map_err(|fault| faults.push(fault.into()));
+    let timeouts = match args.timeouts.as_deref().map(timeouts::parse) {
+        None => Ok(record.timeouts),
+        Some(timeouts) => {
+            timeouts.map_err(|all| faults.extend(all.into_iter().map(RequestError::from)))
+        }
+    };
+    let placement = placement(record).map_err(|fault| faults.push(fault));
+    let network = network(record).map_err(|fault| faults.push(fault));
+    // Of PEs that run elsewhere, the files do, too.
+    let elsewhere = matches!(&placement, Ok(Some((placement, _))) if placement.is_elsewhere());
+    let left_out = |pe: PeId| delivered.contains(&pe);
+    let bytes = match elsewhere {
+        true => Ok(record.bytes.clone()),
+        false => {
+            faults.extend(output_fault(&record.output, Some(&record.input), true));
+            measure_input(&record.input, record.spread, tree, left_out)
+        }
+    };
+    let bytes = bytes.map_err(|all| faults.extend(all));
+    let (Ok(retries), Ok(timeouts), Ok(placement), Ok(network), Ok(bytes)) =
+        (retries, timeouts, placement, network, bytes)
+    else {
+        return Err(faults);
+    };
+    let (placement, of_cluster) = placement.unzip();
+    let topology = Topology {
+        name: record.tree_name.clone(),
+        tree: tree.clone(),
+        nodes: record.network.as_ref().map(|(_, nodes)| nodes.clone()),
+        network: network.or(of_cluster.flatten()),
+        broadcast_bound: None,
+        links: Links::new(),
+        placement,
+        settings: Settings::default(),
+    };
+    if let Err(all) = check_size(&topology) {
+        faults.extend(all);
+    }
+    let asked = GuardArgs {
+        credentials: match (&args.guard.credentials, args.guard.insecure) {
+            (None, false) => record.credentials.clone(),
+            (asked, _) => asked.clone(),
+        },
+        ..args.guard
+    };
+    let placement = topology.places();
+    let guard = Guard::choose(&asked, &placement);
+    let checked = guard.check(&placement).and(guard.check_files(&placement));
+    faults.extend(checked.err().map(RequestError::from));
+    // Of what was delivered, the source may be gone. Dealt, all was measured.
+    let mut known = bytes;
+    for pe in delivered.iter().filter(|_| !record.spread) {
+        known[pe.index()] = known[pe.index()].max(record.bytes[pe.index()]);
+    }
+    // The last thing that is checked, and the first that is written.
+    if faults.is_empty()
+        && !elsewhere
+        && let Err(error) = flitcast_node::payload::create_durable(&record.output)
+    {
+        let (path, why) = (record.output.clone(), format!("cannot be created: {error}"));
+        faults.push(RequestError::Output { path, why });
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    Ok(Request {
+        reach: Reach::of(&topology),
+        cluster: record.cluster.clone(),
+        tree_name: topology.name,
+        nodes: topology.nodes,
+        tree: Arc::new(topology.tree),
+        placement,
+        guard,
+        operation: record.operation,
+        algorithm: record.algorithm,
+        sync: record.sync,
+        choice: None,
+        pacing: record.pacing,
+        payload: Payload::Files {
+            input: record.input.clone(),
+            spread: record.spread,
+            output: record.output.clone(),
+            replace: record.replace || args.force,
+        },
+        bytes: known,
+        left_out: delivered.to_vec(),
+        undertaking: record.undertaking,
+        recorded: true,
+        later_output: None,
+        retries,
+        again: retries > 0,
+        commands: false,
+        flit_bytes: record.flit_bytes,
+        links: record.links.clone(),
+        timeouts,
+        rounds: 1,
+        profile: None,
+        format: args.format,
+        pictures: Pictures::default(),
+    })
+}
+
+/// Where the PEs run, by the cluster file, which must have the same tree still, or a
+/// network with its edges.
+fn placement(record: &Record) -> Result<Option<Found>, RequestError> {
+    let Some(path) = &record.cluster else {
+        return Ok(None);
+    };
+    let was = &record.tree;
+    if let Some(slurm) = Slurm::named(path) {
+        let placement = slurm.placement(was.len(), slurm::environment);
+        let placement = placement.map_err(TopologyError::from)?;
+        return Ok(Some((placement, None)));
+    }
+    let file = cluster_file::load(path).map_err(TopologyError::from)?;
+    let count = |is: usize| {
+        let differs = was.len() != is;
+        differs.then(|| format!("it had {} PEs, and has {is}", was.len()))
+    };
+    let found = match (file.edges, &record.network) {
+        (Edges::Tree(is), None) => {
+            let moved = || was.pes().find(|&pe| was.parent(pe) != is.parent(pe));
+            let moved = || moved().map(|pe| format!("{pe} has another parent"));
+            match count(is.len()).or_else(moved) {
+                Some(what) => Err(what),
+                None => Ok((file.placement, None)),
+            }
+        }
+        (Edges::Network(network), Some((None, nodes))) => {
+            match count(network.len()).or_else(|| changed(record, nodes, &network)) {
+                Some(what) => Err(what),
+                None => {
+                    let spanned = Spanned {
+                        spec: None,
+                        network,
+                    };
+                    let placement = file.placement.renumbered(nodes);
+                    Ok((placement, Some(Arc::new(spanned))))
+                }
+            }
+        }
+        (Edges::Tree(_), Some(_)) => Err("it had a [network], and has parents".to_owned()),
+        (Edges::Network(_), _) => Err("it had parents, and has a [network]".to_owned()),
+    };
+    found.map(Some).map_err(|what| {
+        Outdated::Cluster {
+            file: path.display().to_string(),
+            what,
+        }
+        .into()
+    })
+}
+
+/// Places, and the network if the file has one.
+type Found = (Placement, Option<Arc<Spanned>>);
+
+/// What became of a network that the tree spanned, if it does so no more.
+fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> {
+    if let Some(node) = nodes.iter().find(|node| !network.contains(**node)) {
+        return Some(format!("there is no node {node}"));
+    }
+    let node = |pe: PeId| nodes[pe.index()];
+    let tree = &record.tree;
+    let is_edge = |pe: PeId, parent: PeId| network.neighbours(node(pe)).contains(&node(parent));
+    let apart = tree.pes().find_map(|pe| {
+        let parent = tree.parent(pe)?;
+        (!is_edge(pe, parent)).then_some((node(pe), node(parent)))
+    });
+    apart.map(|(a, b)| format!("nodes {a} and {b} are no neighbours"))
+}
+
+/// The network that the tree spans, which must do so still.
+fn network(record: &Record) -> Result<Option<Arc<Spanned>>, RequestError> {
+    let Some((Some(spec), nodes)) = &record.network else {
+        return Ok(None);
+    };
+    let network = build_network(spec)?;
+    match changed(record, nodes, &network) {
+        None => Ok(Some(Arc::new(Spanned {
+            spec: Some(spec.clone()),
+            network,
+        }))),
+        Some(what) => Err(Outdated::Network {
+            spec: spec.to_string(),
+            what,
+        }
+        .into()),
+    }
+}

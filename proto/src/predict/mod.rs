@@ -74,7 +74,7 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         piece: flit.saturating_mul(flits_a_piece),
         flit,
         wires: tree.ids().map(|_| Default::default()).collect(),
-        cores: Cores::new(model.host.shared_cores),
+        cores: Cores::new(model.host.shared_cores, tree.len()),
         events: BTreeMap::new(),
         caused: 0,
         arrivals_ns: vec![None; tree.len()],
@@ -141,23 +141,44 @@ impl World<'_> {
         }
         match self.next(now, at)? {
             Next::Act(action) => {
-                let work = self.work(at, &action);
                 let station = &mut self.stations[at.index()];
                 station.action = Some(action);
                 station.began = now;
-                let wake = std::mem::take(&mut station.asleep);
-                let wake = if wake { self.model.host.wake_ns } else { 0.0 };
-                let done = self.cores.work(now + wake.round() as u64, work);
-                self.cause(done, Event::Done(at));
+                if self.cores.is_over(now, at) {
+                    self.give_up_core(now, at);
+                }
+                if self.cores.take(now, at) {
+                    self.start(now, at);
+                }
             }
             Next::Sleep(until) => {
                 self.stations[at.index()].asleep = true;
+                self.give_up_core(now, at);
                 if let Some(until) = until {
                     self.cause(until, Event::Look(at));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Who has waited longest for a core goes on with this PE's, if it has one.
+    fn give_up_core(&mut self, now: u64, at: PeId) {
+        if let Some(next) = self.cores.give_up(now, at) {
+            self.start(now, next);
+        }
+    }
+
+    /// A PE that has a core begins its action.
+    fn start(&mut self, now: u64, at: PeId) {
+        let Some(action) = self.stations[at.index()].action else {
+            return;
+        };
+        let work = self.work(at, &action);
+        let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
+        let wake = if wakes { self.model.host.wake_ns } else { 0.0 };
+        let done = now.saturating_add(wake.round() as u64);
+        self.cause(done.saturating_add(work), Event::Done(at));
     }
 
     fn next(&mut self, now: u64, at: PeId) -> Result<Next, Violation> {

@@ -68,7 +68,7 @@ use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command, LogFormat, OutputFormat, Seen};
 use bench::{Bench, BenchArgs, BenchFormat};
-use calibrate::Calibration;
+use calibrate::{CalibrateArgs, Calibration};
 use check::CheckArgs;
 use cluster::LogArgs;
 use live::publish::publish;
@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
         Command::SelfServe { listen } => node::self_serve(listen),
         Command::Health(args) => node::health(&args),
         Command::Bench(args) => time(args, &logs, seen),
-        Command::Calibrate(args) if args.host => measure_host_and_report(args.format, &logs),
+        Command::Calibrate(args) if args.host => measure_host_and_report(&args, &logs),
         Command::Calibrate(args) => match args.understand() {
             Ok(calibration) => observed(seen, calibrate_and_report(&calibration, &logs)),
             Err(faults) => Ok(refuse(&faults)),
@@ -325,13 +325,13 @@ async fn calibrate_and_report(
 }
 
 /// `flitcast calibrate --host`. Nobody watches or traces it: another command may be waiting.
-fn measure_host_and_report(format: OutputFormat, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+fn measure_host_and_report(args: &CalibrateArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let measured = conducting()?.block_on(async {
         let mut interrupts = Interrupts::new()?;
-        calibrate::measure_host(logs, &mut interrupts).await
+        calibrate::measure_host(args.encrypted, logs, &mut interrupts).await
     })?;
-    report_end(measured, format, &Story::default(), |measured| {
-        (measured.told(format), ExitCode::SUCCESS)
+    report_end(measured, args.format, &Story::default(), |measured| {
+        (measured.told(args.format), ExitCode::SUCCESS)
     })
 }
 

@@ -15,8 +15,8 @@ use super::Calibration;
 use crate::args::OutputFormat;
 use crate::cluster::LogArgs;
 use crate::guard::Guard;
-use crate::host_costs::{foreseen, keep_measured, lesson};
-use crate::model::{assumed_host, foresee, model_of};
+use crate::host_costs::{assumed, foreseen, keep_measured, lesson};
+use crate::model::{foresee, model_of};
 use crate::outcome::Outcome;
 use crate::request::{Request, local_topology};
 use crate::run::{self, Ended, Interrupts};
@@ -42,17 +42,19 @@ const FLIT_BYTES: u32 = 64 << 10;
 #[derive(Debug)]
 pub struct MeasuredHost {
     learned: Learned,
+    encrypted: bool,
     took: Duration,
     /// What is kept of it.
     kept: String,
 }
 
-/// Measures this machine.
+/// Measures this machine, with plain connections or with encrypted ones.
 ///
 /// # Errors
 ///
 /// The small cluster did not come up, or this machine has no name for its boot.
 pub async fn measure_host(
+    encrypted: bool,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended<Box<MeasuredHost>>> {
@@ -67,7 +69,10 @@ pub async fn measure_host(
     let topology = local_topology(&tree, SpanningArg::Broadcast);
     let topology = topology.map_err(|_| anyhow::anyhow!("{TREE} is a tree"))?;
     let calibration = Calibration {
-        guard: Guard::Secret,
+        guard: match encrypted {
+            true => Guard::MadeForTheRun,
+            false => Guard::Secret,
+        },
         topology,
         link: None,
         flit_bytes: FLIT_BYTES,
@@ -104,11 +109,12 @@ pub async fn measure_host(
         let predicted = foresee(tree, request.operation, pacing, bytes, FLIT_BYTES, &model);
         foreseen(&predicted.ok()?.1.arrivals_ns)
     };
-    let assumed = assumed_host();
+    let assumed = assumed(encrypted);
     let learned = Learned::assumed(assumed).after(&lessons, &assumed, &predict);
-    let kept = keep_measured(&learned).context("this system does not name its boots")?;
+    let kept = keep_measured(&learned, encrypted).context("this system does not name its boots")?;
     Ok(Ended::Done(Box::new(MeasuredHost {
         learned,
+        encrypted,
         took: began.elapsed(),
         kept,
     })))
@@ -123,11 +129,12 @@ impl MeasuredHost {
         }
         let nanos = |ns: f64| Nanos(ns as u64);
         format!(
-            "this host, measured by {} rounds on {TREE} in {}\n\n  \
+            "this host, measured by {} rounds on {TREE}{} in {}\n\n  \
              wakes up     {} after there is something for a process\n  \
              costs        {} a control frame, {} a flit, {} a message\n  \
              a byte       {:.3} ns to send, {:.3} ns to receive, {:.3} ns at its source or destination\n",
             self.learned.rounds,
+            if self.encrypted { ", encrypted," } else { "" },
             Nanos(self.took.as_nanos() as u64),
             nanos(host.wake_ns),
             nanos(host.control_ns),

@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use flitcast_proto::calibration::edges_from_measurements;
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::learned::{Learned, Lesson};
+use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::Host;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -16,7 +17,7 @@ use crate::args::OutputFormat;
 use crate::cluster::LogArgs;
 use crate::guard::Guard;
 use crate::host_costs::{assumed, foreseen, keep_measured, lesson};
-use crate::model::{foresee, model_of};
+use crate::model::{Measurement, foresee, model_of};
 use crate::outcome::Outcome;
 use crate::request::{Request, local_topology};
 use crate::run::{self, Ended, Interrupts};
@@ -25,17 +26,18 @@ use crate::units::Nanos;
 
 /// More PEs than cores on most machines, relays among them, and few to start.
 const TREE: &str = "kary:2:6";
-/// What is run, until the time is over: short messages both ways, where waking up is all, then
-/// long ones. Odd sizes, which nobody asks for.
+/// What is run, until the time is over, what tells most first: orders and long messages together,
+/// short messages, where waking up is all, and what is between. Odd sizes, which nobody asks for.
 const RUNS: [(Operation, Pacing, u64, u64); 4] = [
-    (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
-    (GATHER, Pacing::Scheduled, 16_411, 9),
-    (Operation::Scatter, Pacing::Scheduled, 416_813, 5),
     (GATHER, Pacing::Eager, 98_317, 5),
+    (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
+    (Operation::Scatter, Pacing::Scheduled, 416_813, 5),
+    (GATHER, Pacing::Scheduled, 16_411, 9),
 ];
 const GATHER: Operation = Operation::Certification(Sync::Pipelined);
-/// After this nothing further is begun: the first command on a machine waits for it.
-const ENOUGH: Duration = Duration::from_millis(75);
+/// Nothing further is begun that would end after this, if it took what the longest before it did:
+/// the first command on a machine waits for it.
+const ENOUGH: Duration = Duration::from_millis(90);
 const FLIT_BYTES: u32 = 64 << 10;
 
 /// A measured host.
@@ -80,17 +82,28 @@ pub async fn measure_host(
         seconds: ENOUGH.as_secs_f64(),
         format: OutputFormat::Json,
     };
+    // Between processes of one machine there is nothing but what they themselves spend, and
+    // measuring that edge by edge would take half of the time.
+    let pes = calibration.topology.tree.len();
+    let no_wires = Measurement {
+        edges: vec![MeasuredEdge::default(); pes],
+        alike: vec![None; pes],
+        clocks: vec![ClockOffset::SHARED; pes],
+        fits: Vec::new(),
+    };
+    let request = |operation, pacing, bytes, profile| {
+        calibration.request(operation, pacing, vec![bytes; pes - 1], profile)
+    };
+    let nothing = request(Operation::Scatter, Pacing::default(), 0, None);
+    let profile = calibration.profile(no_wires, &nothing);
     let mut ran: Vec<(Request, Box<Outcome>)> = Vec::new();
+    let mut longest = Duration::ZERO;
     for (operation, pacing, bytes, rounds) in RUNS {
-        // The edges were measured before the first of these.
-        let first = ran.first().map(|(request, outcome)| {
-            calibration.profile(outcome.rounds.measured.clone(), request)
-        });
-        if first.is_some() && began.elapsed() > ENOUGH {
+        let began_this = began.elapsed();
+        if began_this + longest > ENOUGH {
             break;
         }
-        let lengths = vec![bytes; calibration.topology.tree.len() - 1];
-        let request = calibration.request(operation, pacing, lengths, first);
+        let request = request(operation, pacing, bytes, Some(profile.clone()));
         let request = Request { rounds, ..request };
         let outcome = match run::rounds(&request, logs, interrupts, |_| true).await? {
             Ended::Done(outcome) => outcome,
@@ -98,6 +111,7 @@ pub async fn measure_host(
             Ended::Interrupted => return Ok(Ended::Interrupted),
         };
         ran.push((request, outcome));
+        longest = longest.max(began.elapsed() - began_this);
     }
     let lessons: Vec<Lesson> = ran.iter().filter_map(|(_, o)| lesson(o)).collect();
     let predict = |host: &Host, index: usize| {

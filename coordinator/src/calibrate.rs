@@ -296,16 +296,13 @@ impl Calibration {
             host,
             ..start.clone()
         };
+        // By the schedules that the rounds were run by: PEs that were told to wait have waited.
         let predict = |model: &Model, observed: &Observation| {
-            let Observation {
-                operation,
-                pacing,
-                bytes,
-                flit_bytes,
-                ..
-            } = observed;
-            let foreseen = foresee(tree, *operation, *pacing, bytes, *flit_bytes, model);
-            foreseen.map_or_else(|_| vec![None; bytes.len()], |(_, all)| all.arrivals_ns)
+            let foreseen = flitcast_proto::predict::predict(tree, &observed.briefs, model);
+            foreseen.map_or_else(
+                |_| vec![None; observed.bytes.len()],
+                |prediction| prediction.arrivals_ns,
+            )
         };
         let began = Instant::now();
         for observed in observations {
@@ -426,7 +423,7 @@ fn observation(request: &Request, outcome: &Outcome) -> Observation {
         operation: request.operation,
         pacing: request.pacing.unwrap_or_default(),
         bytes: outcome.rounds.bytes.clone(),
-        flit_bytes: request.flit_bytes,
+        briefs: outcome.rounds.briefs.clone(),
         arrivals_ns: arrivals.collect(),
         spread,
     }

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::learned::{Learned, Lesson};
-use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::Host;
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -16,8 +16,8 @@ use super::Calibration;
 use crate::args::OutputFormat;
 use crate::cluster::LogArgs;
 use crate::guard::Guard;
-use crate::host_costs::{assumed, foreseen, keep_measured, lesson};
-use crate::model::{Measurement, foresee, model_of};
+use crate::host_costs::{assumed, keep_measured, lesson, would_take};
+use crate::model::Measurement;
 use crate::outcome::Outcome;
 use crate::request::{Request, local_topology};
 use crate::run::{self, Ended, Interrupts};
@@ -116,12 +116,7 @@ pub async fn measure_host(
     let lessons: Vec<Lesson> = ran.iter().filter_map(|(_, o)| lesson(o)).collect();
     let predict = |host: &Host, index: usize| {
         let (request, outcome) = ran.get(index)?;
-        let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
-        let model = model_of(edges, *host, request);
-        let (tree, bytes) = (&request.tree, &outcome.rounds.bytes);
-        let pacing = request.pacing.unwrap_or_default();
-        let predicted = foresee(tree, request.operation, pacing, bytes, FLIT_BYTES, &model);
-        foreseen(&predicted.ok()?.1.arrivals_ns)
+        would_take(request, outcome, host)
     };
     let assumed = assumed(encrypted);
     let learned = Learned::assumed(assumed).after(&lessons, &assumed, &predict);

@@ -58,6 +58,8 @@ pub struct Rounds {
     pub files: Option<KnownFiles>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
+    /// What each PE was told beforehand, by PE index.
+    pub briefs: Vec<Brief>,
     /// What a round was expected to take.
     pub prediction: Prediction,
     /// How long measuring the edges took; `None` where a profile stands for that.
@@ -204,7 +206,7 @@ impl<'a> Conductor<'a> {
         let pacing = operation.gives_orders().then_some(pacing);
         otel::NOW.foreseen(bytes, pacing, &prediction);
         self.enter(Phase::Prepare);
-        self.prepare(briefs).await?;
+        self.prepare(briefs.clone()).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
         for id in (1..=self.request.rounds).map(RoundId) {
@@ -226,6 +228,7 @@ impl<'a> Conductor<'a> {
             costs,
             files,
             pacing,
+            briefs,
             prediction,
             probing,
             reports,

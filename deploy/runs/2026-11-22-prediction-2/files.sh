@@ -34,34 +34,39 @@ forget() {
     sync
     find "$1" -type f -exec dd if={} iflag=nocache count=0 status=none \;
 }
-# run PLACE NAME OPERATION COLD
+# run FOLDER NAME OPERATION CACHE KIND: one round on the shards in FOLDER/in.
 run() {
-    local here=$1/flitcast-files-$$ result
-    mkdir -p "$here"
-    make "$here/in" "$2"
+    local result
+    rm -rf "$1/out"
     sync
-    [ "$4" = cold ] && forget "$here/in"
-    rm -rf "$here/out"
-    result=$("$flitcast" "$3" --tree kary:2:8 --input "$here/in" --output "$here/out" --format json)
-    diff -r "$here/in" "$here/out" > /dev/null
-    rm -rf "$here"
-    jq -r --arg place "$5" --arg name "$2" --arg cold "$4" \
-        '[$place, .operation, $name, $cold,
+    if [ "$4" = cold ]; then forget "$1/in"; else find "$1/in" -type f -exec cat {} + > /dev/null; fi
+    result=$("$flitcast" "$3" --tree kary:2:8 --input "$1/in" --output "$1/out" --format json)
+    diff -r "$1/in" "$1/out" > /dev/null
+    jq -r --arg kind "$5" --arg name "$2" --arg cache "$4" \
+        '[$kind, .operation, $name, $cache,
           (.phases | .transfer, .disk, .commit | .predicted_us, .measured_us.median),
           .costs.files.source] | @csv' <<< "$result" | tee -a "$csv"
+}
+# both FOLDER NAME KIND CACHE..: scatters and gathers of a workload.
+both() {
+    local here=$1/flitcast-files-$$ name=$2 kind=$3 cache
+    shift 3
+    mkdir -p "$here"
+    make "$here/in" "$name"
+    for cache in "$@"; do
+        run "$here" "$name" scatter "$cache" "$kind"
+        run "$here" "$name" gather "$cache" "$kind"
+    done
+    rm -rf "$here"
 }
 
 echo 'place,operation,workload,cache,transfer_predicted_us,transfer_us,disk_predicted_us,disk_us,commit_predicted_us,commit_us,costs' > "$csv"
 for ((pass = 0; pass < passes; pass++)); do
-    for operation in scatter gather; do
-        for name in long longer some many most unlike; do
-            run "$disk" $name $operation warm disk
-        done
-        for name in long some many unlike; do
-            run "$disk" $name $operation cold disk
-        done
-        for name in longer some many most unlike; do
-            run "$memory" $name $operation warm memory
-        done
-    done
+    for name in long some many unlike; do both "$disk" $name disk warm cold; done
+    for name in longer most; do both "$disk" $name disk warm; done
+    for name in longer some many most unlike; do both "$memory" $name memory warm; done
 done
+# How far the whole time, until every file is visible, is off.
+awk -F, -v OFS=, 'NR > 1 { e = ($5 + $9) / ($6 + $10) * 100 - 100; print $1, $2, $3, $4, int(($6 + $10) / 1000) " ms", int(e) " %" }' "$csv" | tr -d '"' | column -t -s,
+awk -F, 'NR > 1 && $6 + $10 >= 100000 { e = ($5 + $9) / ($6 + $10) * 100 - 100; print e < 0 ? -e : e }' "$csv" | sort -n |
+    awk '{ a[NR] = $1 } END { printf "%d rounds of 100 ms or more: median %.1f %%, worst %.1f %%\n", NR, a[int((NR + 1) / 2)], a[NR] }'

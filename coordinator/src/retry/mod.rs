@@ -3,7 +3,8 @@
 //! once, `flitcast resume` later; both are one loop, here.
 //!
 //! What is known between two runs lives in `undertaking`, how it is kept in a file in
-//! `record`, what the user is told of it in `story`. Nothing here starts a process.
+//! `record`, how a request is made of such a file in `resumed`, what the user is told of it in
+//! `story`. Nothing here starts a process.
 
 mod record;
 mod resumed;

@@ -65,6 +65,7 @@ pub fn expected(pe: PeId, operation: Operation, prepare: &Prepare) -> Vec<Arriva
         bytes_total,
         delivered: false,
         at_ns: 0,
+        delivered_ns: 0,
     };
     let all = match (operation.is_scatter(), pe == PeId::ROOT) {
         (true, false) => vec![arrival((PeId::ROOT, pe), prepare.own_bytes)],

@@ -25,6 +25,7 @@ mod probe;
 mod process;
 pub mod pulse;
 mod recorder;
+mod retransmissions;
 mod round;
 pub mod security;
 mod session;

@@ -169,6 +169,9 @@ pub const PROGRESS: Duration = Duration::from_millis(200);
 /// network.
 pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
 
+/// To find out what files cost on a file system; it takes some tenths of a second.
+pub const MEASURE_FILES: Duration = Duration::from_secs(3);
+
 /// Messages that are being made durable while later ones come in. More would
 /// only queue at the disk.
 pub const COMMITS_UNDER_WAY: usize = 16;

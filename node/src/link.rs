@@ -33,6 +33,7 @@ use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 
 use crate::counters::{Counters, EdgeCounter};
 use crate::pulse::Pulse;
+use crate::retransmissions::Ends;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 pub use error::LinkError;
@@ -103,6 +104,15 @@ impl Link {
     /// Who is at the other end.
     pub fn peer(&self) -> PeId {
         self.peer
+    }
+
+    /// The addresses of this end and of the other.
+    ///
+    /// # Errors
+    ///
+    /// What the operating system says.
+    pub fn ends(&self) -> io::Result<Ends> {
+        Ok((self.stream.socket().local_addr()?, self.addr))
     }
 
     /// The neighbour has said who it is: from now on it may send flits.

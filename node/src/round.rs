@@ -135,7 +135,7 @@ impl Round<'_> {
         let mut left = message.bytes;
         while left > 0 {
             let len = left.min(u64::from(self.flit_bytes));
-            let payload = source.next(len as usize).await;
+            let payload = source.next(len as usize, &mut self.report.files_ns).await;
             let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
             hash.update(payload);
             left -= len;
@@ -267,7 +267,9 @@ pub fn blank_report(id: RoundId, arrivals: Vec<Arrival>) -> Report {
         peak_resident_bytes: 0,
         own_start: None,
         late_frames: 0,
+        files_ns: 0,
         repeated_frames: 0,
+        retransmitted_packets: 0,
         spans: Vec::new(),
         counts: Box::default(),
     }

@@ -3,8 +3,10 @@
 mod error;
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use flitcast_proto::cost::FileCosts;
 use flitcast_proto::pe::Pe;
 use flitcast_proto::wire::control::{
     Assignment, FromPe, Payload, Prepare, Ready, Register, Report, ToPe,
@@ -12,7 +14,7 @@ use flitcast_proto::wire::control::{
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -27,7 +29,9 @@ use crate::inbox::Inbox;
 use crate::limits::Timeouts;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
+use crate::payload::{self, file_system};
 use crate::recorder::Recorder;
+use crate::retransmissions::Retransmissions;
 use crate::round::{Round, blank_report};
 use crate::security::Security;
 use crate::store::{Outbox, Store};
@@ -214,12 +218,12 @@ async fn work(
     let pulse = channel.pulse().clone();
     let opening = async {
         let opened = Store::open(config, &assignment, &pulse).await;
-        let (store, sizes) = opened.map_err(NodeError::Payload)?;
+        let (store, sent) = opened.map_err(NodeError::Payload)?;
         let found = inbox.look().await.map_err(NodeError::Output)?;
-        Ok((store, sizes, found))
+        Ok((store, sent, found))
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
-    let ((store, message_bytes, found), mut neighbours) = tokio::select! {
+    let ((store, sent, found), mut neighbours) = tokio::select! {
         opened = opening => opened?,
         word = channel.next_word() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
@@ -229,12 +233,15 @@ async fn work(
     neighbours.watch(channel.pulse());
     channel
         .say(FromPe::Ready(Ready {
-            message_bytes,
+            message_bytes: sent.bytes,
+            made_of: sent.made_of,
+            file_system: files_place(config.pe, &assignment)
+                .map_or(0, |(named, _)| file_system(named)),
             delivered: found.delivered,
             standing: found.standing,
         }))
         .await?;
-    let Some(prepare) = prepare(channel, &mut neighbours, assignment.flit_bytes).await? else {
+    let Some(prepare) = prepare(config.pe, channel, &mut neighbours, &assignment).await? else {
         return Ok(());
     };
     let needed = match config.pe == PeId::ROOT {
@@ -284,6 +291,8 @@ async fn play_rounds(
     let pulse = channel.pulse().clone();
     // Not before: what measures the edges is no round's.
     neighbours.count(pulse.counters());
+    let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
+    let mut retransmissions = Retransmissions::of(ends);
     for id in (1..=prepare.rounds).map(RoundId) {
         *under_way = id;
         let brief = brief(pe, assignment, prepare);
@@ -321,6 +330,7 @@ async fn play_rounds(
         let links = round.neighbours.all_mut();
         let report = Report {
             repeated_frames: links.map(Link::take_repeated).sum(),
+            retransmitted_packets: retransmissions.take(),
             peak_resident_bytes: process::peak_resident_bytes(),
             spans: round.recorder.into_spans(),
             counts: Box::new(pulse.counters().counts()),
@@ -411,10 +421,12 @@ async fn play(
 /// Until the rounds can begin: measures and answers measurements. `None` if the
 /// coordinator wants the PE to leave.
 async fn prepare(
+    pe: PeId,
     channel: &mut Coordinator,
     neighbours: &mut Neighbours,
-    flit_bytes: u32,
+    assignment: &Assignment,
 ) -> Result<Option<Prepare>, NodeError> {
+    let flit_bytes = assignment.flit_bytes;
     let mut alarm = alarm()?;
     loop {
         let parent = async {
@@ -439,11 +451,40 @@ async fn prepare(
                     let exchanges = measured.map_err(|_| NodeError::SilentChild { child })??;
                     channel.say(FromPe::ProbeResult { child, exchanges }).await?;
                 }
+                ToPe::MeasureFiles => {
+                    let costs = measure_files(pe, assignment).await;
+                    channel.say(FromPe::FilesMeasured(costs)).await?;
+                }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                 other => return Err(unexpected(&other, "before the rounds")),
             },
             answered = parent => answered?,
+        }
+    }
+}
+
+/// The file system that matters to a PE: that of the first path. What files cost there is
+/// measured at the second: nothing is written to somebody's input.
+fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
+    let Payload::Files { input, output, .. } = &assignment.payload else {
+        return None;
+    };
+    match assignment.operation.is_scatter() == (pe == PeId::ROOT) {
+        true => Some((input, std::env::temp_dir())),
+        false => Some((output, output.clone())),
+    }
+}
+
+/// What files cost a PE; `None` where that cannot be found out.
+async fn measure_files(pe: PeId, assignment: &Assignment) -> Option<FileCosts> {
+    let (_, place) = files_place(pe, assignment)?;
+    let measuring = spawn_blocking(move || payload::measure_files(&place));
+    match timeout(limits::MEASURE_FILES, measuring).await.ok()?.ok()? {
+        Ok(costs) => Some(costs),
+        Err(error) => {
+            tracing::info!(%error, "what files cost cannot be measured");
+            None
         }
     }
 }

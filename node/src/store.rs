@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_proto::PeId;
+use flitcast_proto::cost::MadeOf;
 use flitcast_proto::pe::Message;
 use flitcast_proto::wire::control::{Assignment, Payload};
 use tokio::task::spawn_blocking;
@@ -16,6 +17,15 @@ use crate::payload::{
 };
 use crate::pulse::Pulse;
 use crate::session::NodeConfig;
+
+/// The messages that a PE sends: how long each is, and, of files, what it is made of.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// Bytes of each.
+    pub bytes: Vec<u64>,
+    /// What each is made of; empty where messages are synthetic.
+    pub made_of: Vec<MadeOf>,
+}
 
 /// What the messages of a cluster are made of, as this PE sees it.
 pub struct Store {
@@ -71,16 +81,16 @@ impl Store {
         config: &NodeConfig,
         assignment: &Assignment,
         pulse: &Arc<Pulse>,
-    ) -> Result<(Store, Vec<u64>), Vec<PayloadError>> {
+    ) -> Result<(Store, Sent), Vec<PayloadError>> {
         let pulse = pulse.clone();
         let (pe, nonce, undertaking) = (config.pe, config.cluster, assignment.undertaking);
         let pes = assignment.tree.len();
         let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
         let gathers = !assignment.operation.is_scatter() && pe != PeId::ROOT;
-        let sent = |sizes: Vec<u64>| match (scatters, gathers) {
-            (true, _) => sizes[1..].to_vec(),
-            (_, true) => vec![sizes[pe.index()]],
-            _ => Vec::new(),
+        let sent = match (scatters, gathers) {
+            (true, _) => 1..pes,
+            (_, true) => pe.index()..pe.index() + 1,
+            _ => 0..0,
         };
         let (input, spread, output, replace) = match assignment.payload.clone() {
             Payload::Files {
@@ -96,7 +106,8 @@ impl Store {
                     true => 0,
                     false => bytes,
                 };
-                let by_index = assignment.tree.ids().zip(by_index).map(bytes).collect();
+                let by_index = assignment.tree.ids().zip(by_index).map(bytes);
+                let by_index: Vec<u64> = by_index.collect();
                 let (contents, output) = (None, PathBuf::new());
                 return Ok((
                     Store {
@@ -107,7 +118,10 @@ impl Store {
                         undertaking,
                         pulse,
                     },
-                    sent(by_index),
+                    Sent {
+                        bytes: by_index[sent].to_vec(),
+                        made_of: Vec::new(),
+                    },
                 ));
             }
         };
@@ -129,10 +143,11 @@ impl Store {
             for (content, left_out) in contents.iter_mut().zip(left_out) {
                 content.take_if(|_| left_out);
             }
-            let sizes = payload::measure_all(&contents, || told.worked())?;
-            Ok::<_, Vec<PayloadError>>((contents, sizes))
+            let measured = payload::measure_all(&contents, || told.worked())?;
+            Ok::<_, Vec<PayloadError>>((contents, measured))
         });
-        let (contents, sizes) = payload::joined(read.await)?;
+        let (contents, measured) = payload::joined(read.await)?;
+        let measured = &measured[sent];
         let contents = Some(contents);
         Ok((
             Store {
@@ -143,7 +158,10 @@ impl Store {
                 undertaking,
                 pulse,
             },
-            sent(sizes),
+            Sent {
+                bytes: measured.iter().map(|message| message.bytes).collect(),
+                made_of: measured.iter().map(|message| message.made_of).collect(),
+            },
         ))
     }
 }

@@ -78,6 +78,111 @@ pub struct Model {
     pub receipt_bytes: u64,
     /// Bytes of what stands ahead of a flit's payload.
     pub prefix_bytes: u64,
+    /// Where messages are made of files: what those cost.
+    pub files: Option<Files>,
+}
+
+/// What files cost on one file system of a host, in nanoseconds. An entry is a file or a
+/// directory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileCosts {
+    /// An entry that is read: found, opened, looked at. Of a core.
+    pub open_ns: f64,
+    /// A byte that is read from memory. Of a core.
+    pub read_ns_per_byte: f64,
+    /// An entry whose content is not in memory. Of the disk.
+    pub fetch_ns: f64,
+    /// A byte that is not in memory. Of the disk.
+    pub fetch_ns_per_byte: f64,
+    /// An entry that is made, with its mode and its time. Of a core.
+    pub create_ns: f64,
+    /// A byte that is written to memory. Of a core.
+    pub write_ns_per_byte: f64,
+    /// From asking that an entry be durable until it is, when nobody else asks, without its
+    /// bytes.
+    pub sync_ns: f64,
+    /// The part of that for which the disk serves nobody else.
+    pub sync_alone_ns: f64,
+    /// A byte that is made durable. Of the disk.
+    pub flush_ns_per_byte: f64,
+    /// A message that is made visible, beyond what is synced. Of a core.
+    pub commit_ns: f64,
+    /// Bytes that memory takes before the disk has to keep up. Not a cost.
+    pub memory_bytes: f64,
+}
+
+/// How many figures [`FileCosts`] has.
+pub const FILE_COSTS: usize = 11;
+
+impl FileCosts {
+    /// The figures, in the order of the fields.
+    pub fn to_array(self) -> [f64; FILE_COSTS] {
+        [
+            self.open_ns,
+            self.read_ns_per_byte,
+            self.fetch_ns,
+            self.fetch_ns_per_byte,
+            self.create_ns,
+            self.write_ns_per_byte,
+            self.sync_ns,
+            self.sync_alone_ns,
+            self.flush_ns_per_byte,
+            self.commit_ns,
+            self.memory_bytes,
+        ]
+    }
+
+    /// The reverse.
+    pub fn from_array(figures: [f64; FILE_COSTS]) -> FileCosts {
+        let [open_ns, read, fetch_ns, fetch, create_ns, write, rest @ ..] = figures;
+        let [sync_ns, sync_alone_ns, flush, commit_ns, memory_bytes] = rest;
+        FileCosts {
+            open_ns,
+            read_ns_per_byte: read,
+            fetch_ns,
+            fetch_ns_per_byte: fetch,
+            create_ns,
+            write_ns_per_byte: write,
+            sync_ns,
+            sync_alone_ns,
+            flush_ns_per_byte: flush,
+            commit_ns,
+            memory_bytes,
+        }
+    }
+
+    /// Whether a file system can cost so much: nothing takes longer than ten seconds, nor
+    /// less than no time.
+    pub fn is_sound(&self) -> bool {
+        let [costs @ .., memory_bytes] = self.to_array();
+        costs.iter().all(|cost| (0.0..=1e10).contains(cost)) && memory_bytes >= 0.0
+    }
+}
+
+/// What a message is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MadeOf {
+    /// Files and directories.
+    pub entries: u64,
+    /// Bytes of it that are not in memory.
+    pub cold_bytes: u64,
+}
+
+/// The files of all messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Files {
+    /// The file systems.
+    pub disks: Vec<FileCosts>,
+    /// By PE index: the place in `disks` of the one that it reads from or writes to.
+    pub disk_of: Vec<usize>,
+    /// By PE index: what M_i is made of.
+    pub made_of: Vec<MadeOf>,
+    /// What is read or written at once.
+    pub block_bytes: u64,
+    /// Messages of a PE that are opened before their turn.
+    pub opened_ahead: usize,
+    /// Messages at a PE that are made visible while later ones come in.
+    pub commits_under_way: usize,
 }
 
 impl Model {
@@ -103,6 +208,7 @@ impl Model {
             control_bytes: 1,
             receipt_bytes: 0,
             prefix_bytes: 0,
+            files: None,
         }
     }
 }

@@ -1,10 +1,18 @@
-//! Processes that read another clock than this machine's, as those of another host do, or of some
-//! containers: each has a time namespace, whose monotonic clock is ahead. Needs root, and
-//! `unshare` (Debian's util-linux).
+//! Processes that read another clock than this machine's: a monotonic one that is ahead, as those of
+//! another host do, or of some containers (each has a time namespace; needs root, and `unshare` of
+//! Debian's util-linux); or a wall clock that a test sets while they run (needs Debian's `faketime`).
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tempfile::TempDir;
 
 use crate::privileges::needs_root;
+use crate::scratch;
 
 /// How far that clock is ahead: no time of a test comes near it.
 pub const AHEAD_S: u64 = 100_000;
@@ -37,4 +45,85 @@ pub fn with_another_clock(boot_id: Option<&Path>) -> String {
         &script,
     ];
     serde_json::to_string(&words).expect("words are JSON, and so TOML")
+}
+
+/// A wall clock that can be set, for the commands that get its environment and for all that these
+/// start. It jumps in all of them at once; their monotonic clocks go on, and so do this machine's
+/// own. What the kernel stamps, as it does files, has its own time.
+#[derive(Debug)]
+pub struct WallClock {
+    folder: TempDir,
+    library: OsString,
+}
+
+const DAY_S: i64 = 24 * 60 * 60;
+
+impl WallClock {
+    /// A clock that shows noon of today.
+    ///
+    /// # Panics
+    ///
+    /// If `faketime` is not there.
+    #[track_caller]
+    pub fn new() -> WallClock {
+        // It knows where its library lies, and how the loader is told.
+        let asked = Command::new("faketime")
+            .args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"])
+            .output();
+        let asked = asked.unwrap_or_else(|error| {
+            panic!("a clock that jumps needs Debian's package faketime: faketime: {error}")
+        });
+        assert!(asked.status.success(), "faketime: {asked:?}");
+        let library = String::from_utf8(asked.stdout).expect("a path of a library");
+        let clock = WallClock {
+            folder: scratch(),
+            library: library.trim().into(),
+        };
+        clock.set(0);
+        clock
+    }
+
+    /// Sets it to noon of the day so many days from today. From noon on, no test comes to the end of
+    /// a day.
+    #[track_caller]
+    pub fn set(&self, days: i64) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_s = now.expect("this machine's clock is set").as_secs() as i64;
+        let ahead_s = days * DAY_S + DAY_S / 2 - now_s % DAY_S;
+        let new = self.folder.path().join("new");
+        // At once: who reads half of it would not know what time it is.
+        fs::write(&new, format!("{ahead_s:+}\n")).expect("a scratch directory can be written to");
+        fs::rename(new, self.told()).expect("a scratch directory can be written to");
+    }
+
+    fn told(&self) -> PathBuf {
+        self.folder.path().join("ahead")
+    }
+
+    /// Has a command go by this clock.
+    pub fn rule<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("FAKETIME_TIMESTAMP_FILE", self.told())
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+            .env("NO_FAKE_STAT", "1")
+    }
+
+    /// What day it shows, like `2026-11-22`, as a command says that goes by it.
+    #[track_caller]
+    pub fn day(&self) -> String {
+        let mut date = Command::new("date");
+        let said = self.rule(date.args(["-u", "+%F"])).output();
+        let said = said.expect("every machine has `date`");
+        assert!(said.status.success(), "{said:?}");
+        let day = String::from_utf8(said.stdout).expect("digits");
+        day.trim().to_owned()
+    }
+}
+
+impl Default for WallClock {
+    fn default() -> WallClock {
+        WallClock::new()
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use flitcast_node::blank_report;
 use flitcast_proto::PeId;
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::wire::admission::Admission;
@@ -334,18 +335,9 @@ impl Impostor {
             match word {
                 ToPe::Collect { round } | ToPe::Abort { round, .. } => {
                     let report = Report {
-                        round,
                         complete: true,
-                        started_ns: 0,
-                        arrivals: Vec::new(),
-                        collisions: 0,
-                        peak_buffered_flits: 0,
                         peak_resident_bytes: 1 << 20,
-                        own_start: None,
-                        late_frames: 0,
-                        repeated_frames: 0,
-                        spans: Vec::new(),
-                        counts: Default::default(),
+                        ..blank_report(round, Vec::new())
                     };
                     self.say(&FromPe::Report(report));
                 }

@@ -277,24 +277,3 @@ fn what_cannot_be_checked_is_told() {
     let told = "--root belongs to --network: a --tree has its root";
     assert!(tree.stderr.contains(told), "{}", tree.stderr);
 }
-
-#[test]
-fn readme_shows_what_is_printed() {
-    let readme = include_str!("../../README.md");
-    let (_, clusters) = readme.split_once("\n## Clusters\n").expect("it is there");
-    let block = |kind: &str| {
-        let (_, block) = clusters
-            .split_once(&format!("```{kind}\n"))
-            .expect("it is there");
-        block.split_once("```").expect("it ends").0
-    };
-    let dir = scratch();
-    let at = |name: &str| {
-        let path = dir.path().join(name);
-        path.to_str().expect("its path is UTF-8").to_owned()
-    };
-    std::fs::write(at("cluster.toml"), block("toml")).expect("it can be written");
-    run(["ca", "init", &at("credentials"), "--pes", "3"]).ok();
-    let shown = run(["check", &at("cluster.toml")]).ok().stdout;
-    assert_eq!(shown.replace(&at(""), ""), block("text"));
-}

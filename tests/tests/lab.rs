@@ -110,6 +110,46 @@ fn a_rack_joins_all() {
     }
 }
 
+/// Segments that a host's TCP has sent again so far, on whatever connection.
+#[track_caller]
+fn sent_again(host: usize) -> u64 {
+    let name = format!("fc{host}");
+    let words = ["netns", "exec", &name, "cat", "/proc/net/snmp"];
+    let Said { stdout, .. } = said(Command::new("ip").args(words));
+    // A line of names, and one of numbers below it.
+    let mut lines = stdout.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let [names, numbers] = [lines.next(), lines.next()].map(|line| line.expect("TCP is there"));
+    let mut pairs = names.split(' ').zip(numbers.split(' '));
+    let (_, number) = pairs
+        .find(|(name, _)| *name == "RetransSegs")
+        .expect("it counts them");
+    number.parse().expect("a number")
+}
+
+/// The switch holds two frames for P0, and all send to it at once. What it drops, TCP sends again;
+/// the report says how often, and from where.
+#[test]
+fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
+    let lab = Lab::up("--tree star:5 --rate 20mbit --layout rack --queue 3028");
+    let line = lab.arguments("gather --pacing eager --size 256KiB --format json");
+    let before: Vec<u64> = (0..5).map(sent_again).collect();
+    let report = run(line).ok().report();
+    report.assert_all_arrived();
+    let told = |pe: usize| report.number(&format!("/pes/{pe}/retransmitted_packets"));
+    for (pe, before) in before.iter().enumerate() {
+        // All of the host's, those that measured the edges among them.
+        assert!(told(pe) <= sent_again(pe) - before, "P{pe}: {}", told(pe));
+    }
+    let all: u64 = (0..5).map(told).sum();
+    assert_eq!(report.number("/round/retransmitted_packets"), all);
+    assert!(all > told(0), "P0 sends no data, the others lost some");
+    let shown = run(lab.arguments("gather --pacing eager --size 256KiB")).ok();
+    let shown = shown.stdout;
+    assert!(shown.contains("TCP retransmitted "), "{shown}");
+    // However late it was.
+    assert!(!shown.contains("; slow"), "{shown}");
+}
+
 /// A baseline lays a tree of its own, for which a rack has the links.
 #[test]
 fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {

@@ -94,6 +94,7 @@ fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: 
         control_bytes: SEAL_BYTES as u64 + 18,
         receipt_bytes: SEAL_BYTES as u64 + 8,
         prefix_bytes: SEAL_BYTES as u64 + 14,
+        files: None,
     }
 }
 

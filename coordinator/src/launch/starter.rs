@@ -1,6 +1,10 @@
 //! What has the PEs of a cluster started that then join: `srun` inside Slurm, or compose. It
 //! is begun with the cluster and ends with it; where PEs join and who may is `cluster`'s
 //! business.
+//!
+//! Each cluster has its own, so nobody needs to stay. It begins before the coordinator listens: the
+//! address may be of a network that compose makes. A task of Slurm learns its PE from its number and the
+//! list that all tasks are given, since a repaired round lacks some.
 
 mod compose;
 mod errand;

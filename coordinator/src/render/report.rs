@@ -12,8 +12,9 @@ use crate::job::choose::Way;
 use crate::job::host_costs::{HostCosts, Source};
 use crate::job::request::Request;
 use crate::options::names::{operation_name, pacing_name};
+use crate::render::lateness::lateness;
 use crate::retry::Story;
-use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Spread};
+use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread};
 use crate::text::figures::{lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
@@ -98,8 +99,12 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         out.push_str("  round        nothing to send: every message is null\n");
         return out;
     };
+    let label = match outcome.phases {
+        Some(_) => "transfer",
+        None => "round",
+    };
     out.push_str(&format!(
-        "  round        predicted {}, measured {}",
+        "  {label:<12} predicted {}, measured {}",
         Nanos(outcome.predicted_ns),
         Nanos(measured.median)
     ));
@@ -111,8 +116,29 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         let side = if error < 0.0 { "low" } else { "high" };
         out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
     }
-    if let Some(times) = outcome.slowdown() {
-        out.push_str(&format!("; slow, x {times:.1} against the prediction"));
+    let resent = outcome.pes.iter();
+    let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
+    out.push_str(&lateness(outcome.slowdown(), resent));
+    if let Some(Phases { disk, commit, .. }) = &outcome.phases {
+        let lines = [
+            (
+                "disk",
+                disk,
+                "of it, the longest that a PE waited for its files",
+            ),
+            (
+                "commit",
+                commit,
+                "more, until every file was durable and visible",
+            ),
+        ];
+        for (label, beside, what) in lines {
+            out.push_str(&format!(
+                "\n  {label:<12} predicted {}, measured {} {what}",
+                Nanos(beside.predicted_ns),
+                Nanos(beside.measured.median),
+            ));
+        }
     }
     let dropped = [
         (
@@ -163,7 +189,15 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             }
         ));
     }
-    out.push_str(&format!("  costs        {}\n", costs_line(outcome)));
+    let costs = outcome.rounds.costs.source;
+    out.push_str(&format!(
+        "  costs        {}\n",
+        costs_line(costs, "of this machine")
+    ));
+    if let Some(files) = &outcome.rounds.files {
+        let line = costs_line(files.source, "of its files");
+        out.push_str(&format!("               {line}\n"));
+    }
     if let Some(told) = request.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
@@ -185,17 +219,19 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     out
 }
 
-/// Where what processes cost was taken from.
-fn costs_line(outcome: &Outcome) -> String {
-    match outcome.rounds.costs.source {
-        Source::Measured => "of this machine, measured just now".to_owned(),
+/// Where it comes from what something costs.
+fn costs_line(source: Source, of_what: &str) -> String {
+    let ago = |age: Duration| humantime::format_duration(Duration::from_secs(age.as_secs()));
+    match source {
+        Source::Measured => format!("{of_what}, measured just now"),
+        Source::Cached { rounds: 0, age } => format!("{of_what}, measured {} ago", ago(age)),
         Source::Cached { rounds, age } => format!(
-            "of this machine, from {}, the first {} ago",
+            "{of_what}, from {}, the first {} ago",
             counted(rounds, "round", "rounds"),
-            humantime::format_duration(Duration::from_secs(age.as_secs())),
+            ago(age),
         ),
         Source::Profile => "as the profile has them".to_owned(),
-        Source::Assumed => "assumed: nobody has measured these hosts".to_owned(),
+        Source::Assumed => format!("{of_what} assumed: nobody has measured them"),
     }
 }
 
@@ -251,6 +287,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "predicted_us": pe.predicted_ns.map(micros),
             "measured_us": spread(pe.measured),
             "peak_resident_bytes": pe.peak_resident_bytes,
+            "retransmitted_packets": pe.retransmitted_packets,
         })
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
@@ -300,15 +337,32 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "slowdown": outcome.slowdown(),
             "late_frames": outcome.late_frames,
             "repeated_frames": outcome.repeated_frames,
+            "retransmitted_packets": outcome.retransmitted_packets(),
             "goodput_bytes_per_s": goodput,
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,
             "peak_resident_bytes": resident,
         },
+        "phases": outcome.phases.map(phases),
         "costs": costs(outcome),
         "launch_us": micros(outcome.launching.as_nanos() as u64),
         "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
         "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
+    })
+}
+
+/// Where the time of rounds with files goes.
+fn phases(phases: Phases) -> Value {
+    let beside = |beside: Beside| {
+        json!({
+            "predicted_us": micros(beside.predicted_ns),
+            "measured_us": spread(Some(beside.measured)),
+        })
+    };
+    json!({
+        "transfer": beside(phases.transfer),
+        "disk": beside(phases.disk),
+        "commit": beside(phases.commit),
     })
 }
 
@@ -329,6 +383,7 @@ fn costs(outcome: &Outcome) -> Value {
         "send_ns_per_byte": host.send_ns_per_byte,
         "receive_ns_per_byte": host.receive_ns_per_byte,
         "end_ns_per_byte": host.end_ns_per_byte,
+        "files": outcome.rounds.files.as_ref().map(|files| json!({ "source": files.source.name() })),
     })
 }
 

@@ -3,6 +3,7 @@
 //! came of the messages.
 
 mod aftermath;
+mod files;
 mod hearing;
 mod measure;
 mod trouble;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant as Moment};
 
 use flitcast_node::blank_report;
 use flitcast_node::payload::destination;
+use flitcast_proto::cost::MadeOf;
 use flitcast_proto::pe::Brief;
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
@@ -21,6 +23,7 @@ use flitcast_proto::wire::negotiate;
 use flitcast_proto::{PeId, RoundId};
 use tokio::time::Instant;
 
+use crate::job::host_costs::files::KnownFiles;
 use crate::job::host_costs::{self, HostCosts, Source};
 use crate::job::model::{Measurement, foresee, measured_model};
 use crate::job::request::Request;
@@ -50,6 +53,8 @@ pub struct Rounds {
     pub measured: Measurement,
     /// What the processes were taken to cost.
     pub costs: HostCosts,
+    /// What was known of files; `None` where there are none.
+    pub files: Option<KnownFiles>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What a round was expected to take.
@@ -111,6 +116,9 @@ struct Conductor<'a> {
     bytes: Vec<u64>,
     /// Whose messages were there before, with a receipt of this undertaking.
     found: Vec<PeId>,
+    /// By PE index, what M_i is made of, and the file system of P_i; where there are files.
+    made_of: Vec<MadeOf>,
+    file_systems: Vec<u64>,
     /// What is being done.
     phase: Phase,
     /// The round that P0 has begun and not ended.
@@ -131,6 +139,8 @@ impl<'a> Conductor<'a> {
             console,
             bytes: Vec::new(),
             found: Vec::new(),
+            made_of: vec![MadeOf::default(); request.tree.len()],
+            file_systems: vec![0; request.tree.len()],
             phase: Phase::Connect,
             under_way: None,
             worked_at: Instant::now(),
@@ -148,7 +158,7 @@ impl<'a> Conductor<'a> {
         self.bytes = self.assign().await?;
         self.enter(Phase::Probe);
         let began = Instant::now();
-        let (mut measured, costs, model, probing) = match &self.request.profile {
+        let (mut measured, costs, mut model, probing) = match &self.request.profile {
             Some(profile) => {
                 // An edge stays what it is; clocks drift.
                 let clocks = self.clocks().await?;
@@ -174,6 +184,7 @@ impl<'a> Conductor<'a> {
             }
         };
         let measured_at = Instant::now();
+        let files = self.know_files(&mut model).await?;
         let Request {
             tree,
             operation,
@@ -218,6 +229,7 @@ impl<'a> Conductor<'a> {
             found: self.found.clone(),
             measured,
             costs,
+            files,
             pacing,
             prediction,
             probing,
@@ -260,6 +272,8 @@ impl<'a> Conductor<'a> {
         let keeps_out = |pe, bytes: &u64| *bytes == 0 || !is_null(pe);
         let is_message = |pe: &PeId| *pe != PeId::ROOT && pe.index() <= n;
         let (mut found, mut standing) = (Vec::new(), Vec::new());
+        let mut made_of = vec![MadeOf::default(); bytes.len()];
+        let mut file_systems = vec![0; bytes.len()];
         self.each_says(
             self.request.timeouts.disk,
             "reading the input and connecting",
@@ -267,6 +281,7 @@ impl<'a> Conductor<'a> {
                 FromPe::Ready(ready) => {
                     let sent = &ready.message_bytes;
                     let of = || ready.delivered.iter().chain(&ready.standing);
+                    file_systems[pe.index()] = ready.file_system;
                     match (scatter, pe == PeId::ROOT) {
                         _ if !of().all(is_message) => return Some(FromPe::Ready(ready)),
                         (true, true)
@@ -274,9 +289,14 @@ impl<'a> Conductor<'a> {
                                 && (1..).zip(sent).all(|(i, b)| keeps_out(PeId(i), b)) =>
                         {
                             bytes[1..].copy_from_slice(sent);
+                            for (of, told) in made_of[1..].iter_mut().zip(&ready.made_of) {
+                                *of = *told;
+                            }
                         }
                         (false, false) if sent.len() == 1 && keeps_out(pe, &sent[0]) => {
                             bytes[pe.index()] = sent[0];
+                            made_of[pe.index()] =
+                                ready.made_of.first().copied().unwrap_or_default();
                         }
                         _ if sent.is_empty() => {}
                         _ => return Some(FromPe::Ready(ready)),
@@ -289,6 +309,7 @@ impl<'a> Conductor<'a> {
             },
         )
         .await?;
+        (self.made_of, self.file_systems) = (made_of, file_systems);
         found.sort_unstable();
         found.dedup();
         for pe in &found {
@@ -401,7 +422,7 @@ impl<'a> Conductor<'a> {
         let of = self.bytes.iter().sum();
         self.console.begin(name, of);
         self.enter(Phase::Round { moved: 0, of });
-        let predicted_ns = prediction.round_ns();
+        let predicted_ns = prediction.round_ns() + prediction.commit_ns();
         tell(Event::RoundBegins {
             round: id,
             bytes: &self.bytes,

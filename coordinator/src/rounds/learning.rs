@@ -6,6 +6,7 @@ use flitcast_proto::calibration::learned::Lesson;
 use flitcast_proto::cost::Host;
 use flitcast_proto::wire::control::Payload;
 
+use crate::job::host_costs::files::Kept;
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::{foresee, model_of};
 use crate::job::request::Request;
@@ -35,9 +36,10 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
     })
 }
 
-/// Learns from rounds of this machine. Those with files are passed over: their disks are in
-/// what they take, and not in the model; those on shaped links tell of the links.
+/// Learns from rounds of this machine. Those with files tell of their file systems alone;
+/// those on shaped links of the links.
 pub fn learn(request: &Request, outcome: &Outcome) {
+    learn_files(outcome);
     let tells = host_costs::is_here(request)
         && matches!(request.payload, Payload::Synthetic { .. })
         && !request.is_shaped()
@@ -61,6 +63,21 @@ pub fn learn(request: &Request, outcome: &Outcome) {
         host_costs::foreseen(&foreseen.ok()?.1.arrivals_ns)
     };
     host_costs::learn(lesson, request.guard.is_encrypted(), &predict);
+}
+
+/// Learns from rounds with files what writing takes where they all went.
+fn learn_files(outcome: &Outcome) {
+    let (Some(known), Some(phases)) = (&outcome.rounds.files, &outcome.phases) else {
+        return;
+    };
+    let [written] = &known.written[..] else {
+        return;
+    };
+    if let Some(kept) = Kept::load(written) {
+        let predicted_ns = phases.disk.predicted_ns + phases.commit.predicted_ns;
+        let measured_ns = phases.disk.measured.median + phases.commit.measured.median;
+        kept.after(predicted_ns, measured_ns).store();
+    }
 }
 
 /// Over all messages: their flits, times the edges that they cross.

@@ -81,6 +81,63 @@ pub struct PeOutcome {
     pub measured: Option<Spread>,
     /// The process's largest resident set.
     pub peak_resident_bytes: u64,
+    /// Packets that TCP has sent again from here along the tree's edges, in all rounds.
+    pub retransmitted_packets: u64,
+}
+
+/// What was predicted of something, and what it took over the rounds; in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// As predicted.
+    pub predicted_ns: u64,
+    /// As measured.
+    pub measured: Spread,
+}
+
+/// Of rounds with files, where their time goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phases {
+    /// From P0's trigger to the last byte of the last message.
+    pub transfer: Beside,
+    /// Of that, the longest that any PE waits for its files.
+    pub disk: Beside,
+    /// From the last byte until every message is durable and visible.
+    pub commit: Beside,
+}
+
+impl Phases {
+    /// Of these rounds; `None` without files, or with nothing to send.
+    fn of(rounds: &Rounds, rounds_ns: &[u64]) -> Option<Phases> {
+        rounds.files.as_ref()?;
+        let clocks = &rounds.measured.clocks;
+        let beside = |predicted_ns, measured: Vec<u64>| {
+            let measured = Spread::of(measured)?;
+            Some(Beside {
+                predicted_ns,
+                measured,
+            })
+        };
+        let waited = |round: &Vec<Report>| round.iter().map(|report| report.files_ns).max();
+        let visible = |round: &Vec<Report>| {
+            let started_ns = round.first()?.started_ns;
+            let each = round.iter().zip(clocks).flat_map(|(report, clock)| {
+                let arrivals = report.arrivals.iter();
+                arrivals.map(|arrival| since(started_ns, arrival.delivered_ns, *clock))
+            });
+            each.max()
+        };
+        let all = rounds.reports.iter().filter_map(visible).zip(rounds_ns);
+        let commits = all.map(|(visible, arrived)| visible.saturating_sub(*arrived));
+        let predicted = &rounds.prediction;
+        Some(Phases {
+            transfer: beside(predicted.round_ns(), rounds_ns.to_vec())?,
+            disk: beside(
+                predicted.disk_ns(),
+                rounds.reports.iter().filter_map(waited).collect(),
+            )?,
+            commit: beside(predicted.commit_ns(), commits.collect())?,
+        })
+    }
 }
 
 /// A run that ended well.
@@ -100,7 +157,9 @@ pub struct Outcome {
     pub predicted_ns: u64,
     /// What it took: from P0's trigger to the last byte of the last message.
     pub measured: Option<Spread>,
-    /// The same, round by round; empty if there is nothing to send.
+    /// Where that goes, with files.
+    pub phases: Option<Phases>,
+    /// What it took, round by round; empty if there is nothing to send.
     pub rounds_ns: Vec<u64>,
     /// How far the clock of any PE may be off P0's in this: 0 where all are one.
     pub clock_uncertainty_ns: u64,
@@ -160,16 +219,15 @@ impl Outcome {
                         .find(|(a, _)| a.source.max(a.destination) == pe);
                     own.map(|(_, ns)| *ns)
                 };
-                let resident = rounds
-                    .reports
-                    .iter()
-                    .map(|round| round[i].peak_resident_bytes);
+                let of_pe = || rounds.reports.iter().map(|round| &round[i]);
+                let resident = of_pe().map(|report| report.peak_resident_bytes);
                 PeOutcome {
                     pe,
                     bytes: rounds.bytes[i],
                     predicted_ns: rounds.prediction.arrivals_ns[i],
                     measured: Spread::of(arrivals.iter().filter_map(own)),
                     peak_resident_bytes: resident.max().unwrap_or(0),
+                    retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
                 }
             })
             .collect();
@@ -183,6 +241,7 @@ impl Outcome {
             messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
             measured: Spread::of(rounds_ns.iter().copied()),
+            phases: Phases::of(&rounds, &rounds_ns),
             rounds_ns,
             clock_uncertainty_ns: rounds
                 .measured
@@ -209,6 +268,11 @@ impl Outcome {
     pub fn slowdown(&self) -> Option<f64> {
         let measured_ns = self.measured?.median;
         slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
+    }
+
+    /// Packets that TCP has sent again along the tree's edges, in all rounds.
+    pub fn retransmitted_packets(&self) -> u64 {
+        self.pes.iter().map(|pe| pe.retransmitted_packets).sum()
     }
 
     /// How far the prediction is from what was measured, in percent of the latter.
@@ -271,6 +335,7 @@ mod tests {
             bytes_total: 7,
             delivered: true,
             at_ns: 1_000_700_000,
+            delivered_ns: 0,
         }];
         assert_eq!(round_ns(&reports, &clocks), Some(700_000));
     }

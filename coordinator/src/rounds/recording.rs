@@ -90,6 +90,7 @@ impl MeasuredRound {
 
 #[cfg(test)]
 mod tests {
+    use flitcast_node::blank_report;
     use flitcast_proto::PeId;
     use flitcast_proto::spans::{Port, SpanItem};
     use flitcast_proto::wire::control::Arrival;
@@ -105,6 +106,7 @@ mod tests {
             bytes_total: 1,
             delivered: true,
             at_ns: 100 + round_ns,
+            delivered_ns: 0,
         };
         let span = Span {
             port: Port::Send,
@@ -114,18 +116,10 @@ mod tests {
             end_ns: 101,
         };
         let report = |started_ns, arrivals| Report {
-            round: RoundId(round),
             complete: true,
             started_ns,
-            arrivals,
-            collisions: 0,
-            peak_buffered_flits: 0,
-            peak_resident_bytes: 0,
-            own_start: None,
-            late_frames: 0,
-            repeated_frames: 0,
             spans: vec![span; 10],
-            counts: Default::default(),
+            ..blank_report(RoundId(round), arrivals)
         };
         vec![report(100, Vec::new()), report(0, vec![arrival])]
     }

@@ -12,7 +12,7 @@ use flitcast_proto::PeId;
 
 use super::entry::Kind;
 use super::error::PayloadError;
-use super::scan::{Content, Found, Walk, examine};
+use super::scan::{Content, Found, Measured, Walk, examine};
 
 /// What P0 scatters to `pes` PEs, itself counted: the entries of `input`, or all
 /// its files dealt.
@@ -39,23 +39,23 @@ pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadEr
     }
 }
 
-/// How long the messages are; all that is wrong with them at once. Tells of each entry that
+/// How long the messages are, and what they are made of; all that is wrong with them at once. Tells of each entry that
 /// it gets on.
 pub fn measure_all(
     contents: &[Option<Content>],
     tell: impl Fn(),
-) -> Result<Vec<u64>, Vec<PayloadError>> {
+) -> Result<Vec<Measured>, Vec<PayloadError>> {
     let mut faults = Vec::new();
-    let mut sizes = vec![0; contents.len()];
-    for (size, content) in sizes.iter_mut().zip(contents) {
+    let mut all = vec![Measured::default(); contents.len()];
+    for (message, content) in all.iter_mut().zip(contents) {
         let measure = |content: &Content| content.measure_telling(&tell);
-        match content.as_ref().map_or(Ok(0), measure) {
-            Ok(bytes) => *size = bytes,
+        match content.as_ref().map_or(Ok(Measured::default()), measure) {
+            Ok(measured) => *message = measured,
             Err(fault) => faults.push(fault),
         }
     }
     if faults.is_empty() {
-        Ok(sizes)
+        Ok(all)
     } else {
         Err(faults)
     }

@@ -13,10 +13,12 @@
 //! on blocking threads, a block ahead of or behind the round that moves the flits.
 //! Sockets do not belong here.
 
+mod cold;
 mod cursor;
 mod entry;
 mod error;
 mod folders;
+mod gauge;
 mod holes;
 mod input;
 mod pack;
@@ -31,11 +33,12 @@ mod unpack;
 pub use entry::{Entry, Refusal};
 pub use error::PayloadError;
 pub use folders::create_durable;
+pub use gauge::{file_system, measure_files};
 pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input};
 pub use pack::Packer;
 pub use receipt::{Receipt, Standing};
 pub use removal::remove;
-pub use scan::Content;
+pub use scan::{Content, Measured};
 pub use staging::{is_hidden_beside, sweep};
 pub(crate) use stream::joined;
 pub use stream::{FileSink, FileSource, Sink, Source, destination, output_fault};

@@ -11,8 +11,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flitcast_proto::cost::MadeOf;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 
+use super::cold::cold_bytes;
 use super::cursor::{Cursor, Listing};
 use super::entry::{Entry, Kind, Mtime, Refusal};
 use super::error::PayloadError;
@@ -42,19 +44,23 @@ impl Content {
     /// The exact length of the message in bytes, once all of it is known to be
     /// readable and fit to be sent.
     pub fn measure(&self) -> Result<u64, PayloadError> {
-        self.measure_telling(&|| {})
+        self.measure_telling(&|| {}).map(|measured| measured.bytes)
     }
 
-    /// The same; tells of each entry that it gets on.
-    pub(super) fn measure_telling(&self, tell: &dyn Fn()) -> Result<u64, PayloadError> {
+    /// The same, and what it is made of; tells of each entry that it gets on.
+    pub(super) fn measure_telling(&self, tell: &dyn Fn()) -> Result<Measured, PayloadError> {
         let mut bytes: u64 = 0;
+        let mut entries = 0;
+        let mut looked_at = Sample::default();
         let mut walk = Walk::of(self);
         while let Some(found) = walk.next() {
             let found = found?;
-            if let Kind::File { .. } = found.entry.kind {
+            if let Kind::File { size } = found.entry.kind {
                 // The only check of permissions that no file system or user escapes.
-                walk.open(&found)?;
+                let file = walk.open(&found)?;
+                looked_at.take(&file, size);
             }
+            entries += 1;
             bytes = found
                 .entry
                 .message_bytes()
@@ -62,7 +68,52 @@ impl Content {
                 .ok_or(PayloadError::TooLong { path: found.source })?;
             tell();
         }
-        Ok(bytes)
+        Ok(Measured {
+            bytes,
+            made_of: MadeOf {
+                entries,
+                cold_bytes: looked_at.cold_bytes(),
+            },
+        })
+    }
+}
+
+/// A message before it is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Its exact length.
+    pub bytes: u64,
+    /// What it is made of.
+    pub made_of: MadeOf,
+}
+
+/// Of a message's files, the first, and later ones more and more rarely: what of them is not
+/// in memory tells about all.
+#[derive(Default)]
+struct Sample {
+    files: u64,
+    bytes: u64,
+    looked_at: u64,
+    cold: u64,
+}
+
+impl Sample {
+    /// All files up to this number are looked at.
+    const FIRST: u64 = 64;
+
+    fn take(&mut self, file: &File, size: u64) {
+        let every = (self.files / Self::FIRST).next_power_of_two();
+        if self.files.is_multiple_of(every) {
+            self.looked_at += size;
+            self.cold += cold_bytes(file, size);
+        }
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(size);
+    }
+
+    fn cold_bytes(&self) -> u64 {
+        let all = u128::from(self.bytes) * u128::from(self.cold);
+        (all / u128::from(self.looked_at.max(1))) as u64
     }
 }
 

@@ -11,6 +11,7 @@ use super::entry::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
 use super::{Content, Packer, PayloadError, Unpacker, create_durable};
+use crate::clock;
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::pulse::Pulse;
 
@@ -23,11 +24,12 @@ pub enum Source {
 }
 
 impl Source {
-    /// The next `len` bytes of the message, `len` a whole flit or what is left.
-    pub async fn next(&mut self, len: usize) -> Result<&[u8], PayloadError> {
+    /// The next `len` bytes of the message, `len` a whole flit or what is left. Adds to
+    /// `waited_ns` for how long files were waited for.
+    pub async fn next(&mut self, len: usize, waited_ns: &mut u64) -> Result<&[u8], PayloadError> {
         match self {
             Source::Synthetic(message) => Ok(message.next(len)),
-            Source::Files(files) => files.next(len).await,
+            Source::Files(files) => files.next(len, waited_ns).await,
         }
     }
 }
@@ -62,9 +64,9 @@ impl FileSource {
         }
     }
 
-    async fn next(&mut self, len: usize) -> Result<&[u8], PayloadError> {
+    async fn next(&mut self, len: usize, waited_ns: &mut u64) -> Result<&[u8], PayloadError> {
         if self.used == self.block.len() {
-            let (packer, full) = joined((&mut self.reading).await)?;
+            let (packer, full) = waited(&mut self.reading, waited_ns).await?;
             let spare = std::mem::replace(&mut self.block, full);
             self.used = 0;
             self.left = self.left.saturating_sub(self.block.len() as u64);
@@ -103,11 +105,12 @@ pub enum Sink {
 
 impl Sink {
     /// Takes the next bytes; whether they are what they have to be, as far as
-    /// that can be told without the digest.
-    pub async fn write(&mut self, bytes: &[u8]) -> Result<bool, PayloadError> {
+    /// that can be told without the digest. Adds to `waited_ns` for how long files were
+    /// waited for.
+    pub async fn write(&mut self, bytes: &[u8], waited_ns: &mut u64) -> Result<bool, PayloadError> {
         match self {
             Sink::Synthetic(message) => Ok(message.next(bytes.len()) == bytes),
-            Sink::Files(files) => files.write(bytes).await.map(|()| true),
+            Sink::Files(files) => files.write(bytes, waited_ns).await.map(|()| true),
         }
     }
 }
@@ -143,9 +146,9 @@ impl FileSink {
         }
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
+    async fn write(&mut self, bytes: &[u8], waited_ns: &mut u64) -> Result<(), PayloadError> {
         if self.block.len() + bytes.len() > DISK_BLOCK_BYTES && !self.block.is_empty() {
-            let (mut unpacker, empty) = joined((&mut self.writing).await)?;
+            let (mut unpacker, empty) = waited(&mut self.writing, waited_ns).await?;
             let mut full = std::mem::replace(&mut self.block, empty);
             self.writing = spawn_blocking(move || {
                 unpacker.write(&full)?;
@@ -185,6 +188,17 @@ pub fn output_fault(output: &Path, last: PeId) -> Option<String> {
         )),
         Err(fault) => Some(fault.to_string()),
     }
+}
+
+/// What a blocking task returned; adds for how long it was waited for.
+async fn waited<T>(task: &mut JoinHandle<T>, waited_ns: &mut u64) -> T {
+    if task.is_finished() {
+        return joined(task.await);
+    }
+    let began = clock::now();
+    let result = task.await;
+    *waited_ns += clock::now().0 - began.0;
+    joined(result)
 }
 
 /// What a blocking task returned. It is never cancelled; if it panicked, so do we.

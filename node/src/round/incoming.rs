@@ -181,7 +181,7 @@ impl Round<'_> {
             left = flit.rest(link.peer(), message, left)?;
             let payload = &link.body()[flit.payload.clone()];
             hash.update(payload);
-            let as_expected = sink.write(payload).await;
+            let as_expected = sink.write(payload, &mut self.report.files_ns).await;
             let arrival = &mut self.report.arrivals[place];
             if !as_expected.map_err(|source| RoundError::Payload { message, source })? {
                 let at = arrival.bytes_received;
@@ -214,15 +214,19 @@ impl Round<'_> {
         }
         match sink {
             Sink::Synthetic(_) => {
-                self.report.arrivals[place].delivered = true;
+                let arrival = &mut self.report.arrivals[place];
+                arrival.delivered = true;
+                arrival.delivered_ns = arrival.at_ns;
                 self.pe.handle_delivered();
             }
             Sink::Files(files) => {
+                let began = (self.commits.len() >= COMMITS_UNDER_WAY).then(clock::now);
                 while self.commits.len() >= COMMITS_UNDER_WAY {
                     if let Some(commit) = self.commits.join_next().await {
                         self.committed(commit)?;
                     }
                 }
+                self.report.files_ns += began.map_or(0, |began| clock::now().0 - began.0);
                 self.commits
                     .spawn(async move { (place, files.commit().await) });
             }
@@ -243,6 +247,7 @@ impl Round<'_> {
         };
         result.map_err(|source| RoundError::Payload { message, source })?;
         arrival.delivered = true;
+        arrival.delivered_ns = clock::now().0;
         self.pe.handle_delivered();
         Ok(())
     }

@@ -5,12 +5,14 @@
 //! or hands one over, and each costs what [`Model`] says. Nothing is known of an
 //! algorithm: who sends what when, the machines say, as they do in a real round.
 
+mod files;
 mod resources;
 mod station;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use files::{Chore, Desks, Goal, Step};
 use resources::{Content, Cores, Frame, Port, Wire};
 use station::{Action, Job, Next, Station};
 
@@ -29,6 +31,12 @@ pub struct Prediction {
     /// By PE index: when the last byte of M_i reaches its destination, counted
     /// from P0's trigger; `None` for a null message.
     pub arrivals_ns: Vec<Option<u64>>,
+    /// By PE index: when M_i is durable and visible, counted so; without files, when it
+    /// arrives.
+    pub visible_ns: Vec<Option<u64>>,
+    /// By PE index: for how long it waits for its files, while it has messages to send or to
+    /// take.
+    pub files_ns: Vec<u64>,
     /// By PE index: what its ports do, counted from P0's trigger.
     pub spans: Vec<Vec<Span>>,
 }
@@ -38,6 +46,17 @@ impl Prediction {
     pub fn round_ns(&self) -> u64 {
         let arrivals = self.arrivals_ns.iter().copied().flatten();
         arrivals.max().unwrap_or(0)
+    }
+
+    /// From the last arrival until everything is durable and visible.
+    pub fn commit_ns(&self) -> u64 {
+        let visible = self.visible_ns.iter().copied().flatten();
+        visible.max().unwrap_or(0).saturating_sub(self.round_ns())
+    }
+
+    /// The longest that any PE waits for its files.
+    pub fn disk_ns(&self) -> u64 {
+        self.files_ns.iter().copied().max().unwrap_or(0)
     }
 }
 
@@ -62,19 +81,25 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         asleep: id != PeId::ROOT,
         writes: false,
         began: 0,
+        held_up: None,
+        files_ns: 0,
         send: Port::default(),
         receive: Port::default(),
         spans: Vec::new(),
     });
+    let piece = flit.saturating_mul(flits_a_piece);
+    let files = model.files.as_ref();
     let mut world = World {
         stations: stations.collect(),
         tree,
         model,
         gathers,
-        piece: flit.saturating_mul(flits_a_piece),
+        piece,
         flit,
         wires: tree.ids().map(|_| Default::default()).collect(),
         cores: Cores::new(model.host.shared_cores),
+        desks: files.map(|files| Desks::new(files, briefs, piece)),
+        chores: Vec::new(),
         events: BTreeMap::new(),
         caused: 0,
         arrivals_ns: vec![None; tree.len()],
@@ -85,9 +110,15 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         match event {
             Event::Look(at) => world.look(now, at)?,
             Event::Done(at) => world.done(now, at)?,
+            Event::Step(chore) => world.step(now, chore)?,
         }
     }
     Ok(Prediction {
+        visible_ns: match world.desks {
+            Some(desks) => desks.visible_ns,
+            None => world.arrivals_ns.clone(),
+        },
+        files_ns: world.stations.iter().map(|s| s.files_ns).collect(),
         arrivals_ns: world.arrivals_ns,
         spans: world.stations.into_iter().map(|s| s.spans).collect(),
     })
@@ -98,6 +129,8 @@ enum Event {
     Look(PeId),
     /// Its action is done.
     Done(PeId),
+    /// A thread that reads or writes files gets to its next step.
+    Step(usize),
 }
 
 struct World<'a> {
@@ -111,6 +144,9 @@ struct World<'a> {
     /// By PE: down from its parent, up to it.
     wires: Vec<[Wire; 2]>,
     cores: Cores,
+    /// Where messages are made of files.
+    desks: Option<Desks<'a>>,
+    chores: Vec<Chore>,
     /// By time, and at the same time in the order in which they were caused.
     events: BTreeMap<(u64, u64), Event>,
     caused: u64,
@@ -195,6 +231,9 @@ impl World<'_> {
                 Job::Send {
                     to, message, left, ..
                 } => {
+                    if !self.is_read(now, at, message, message.bytes - left) {
+                        return Ok(Next::Sleep(None));
+                    }
                     let bytes = left.min(self.piece);
                     let action = Action::FlitOut { to, message, bytes };
                     self.hand_over(now, at, to, self.flit_frames_bytes(bytes), action)
@@ -424,9 +463,15 @@ impl World<'_> {
 
     /// A PE has finished what it was doing.
     fn done(&mut self, now: u64, at: PeId) -> Result<(), Violation> {
-        let Some(action) = self.stations[at.index()].action.take() else {
+        let Some(action) = self.stations[at.index()].action else {
             return Ok(());
         };
+        if let Action::FlitIn { bytes } = action
+            && !self.is_taken(now, at, bytes)
+        {
+            return Ok(());
+        }
+        self.stations[at.index()].action = None;
         match action {
             Action::ControlOut {
                 to,
@@ -498,7 +543,77 @@ impl World<'_> {
         );
     }
 
+    /// Whether what a PE is to send is read; if not, the end of a chore will make it look.
+    fn is_read(&mut self, now: u64, at: PeId, message: Message, offset: u64) -> bool {
+        let Some(desks) = &mut self.desks else {
+            return true;
+        };
+        let starts_here = message.source == at;
+        let is_read = !starts_here || desks.is_read(at, message, offset);
+        self.begin_chores(now);
+        self.stations[at.index()].goes_on(now, is_read)
+    }
+
+    /// Whether a PE can put away what it has taken; if not, the end of a chore will make it
+    /// try again.
+    fn is_taken(&mut self, now: u64, at: PeId, bytes: u64) -> bool {
+        let (Some(desks), Job::Receive { message, left, .. }) =
+            (&mut self.desks, self.stations[at.index()].job)
+        else {
+            return true;
+        };
+        let ends_here = message.destination == at;
+        let is_taken = !ends_here || desks.take(at, message, bytes, left == bytes);
+        self.begin_chores(now);
+        self.stations[at.index()].goes_on(now, is_taken)
+    }
+
+    /// Threads begin with what there is to do.
+    fn begin_chores(&mut self, now: u64) {
+        let begun = self
+            .desks
+            .as_mut()
+            .map(|desks| std::mem::take(&mut desks.begun));
+        for chore in begun.into_iter().flatten() {
+            self.chores.push(chore);
+            let wake = self.model.host.wake_ns.round() as u64;
+            self.cause(now + wake, Event::Step(self.chores.len() - 1));
+        }
+    }
+
+    /// A thread goes on with its chore.
+    fn step(&mut self, now: u64, index: usize) -> Result<(), Violation> {
+        let chore = &mut self.chores[index];
+        let (at, goal) = (chore.at, chore.goal);
+        let (step, Some(desks)) = (chore.steps.pop_front(), &mut self.desks) else {
+            return Ok(());
+        };
+        let done = match step {
+            Some(Step::Core(work)) => self.cores.work(now, work.round() as u64),
+            Some(Step::Disk { disk, busy, wait }) => desks.serve(now, disk, busy, wait),
+            None => {
+                desks.done(now, at, goal);
+                self.begin_chores(now);
+                let station = &mut self.stations[at.index()];
+                if matches!(goal, Goal::Visible(_)) {
+                    station.pe.handle_delivered();
+                }
+                let is_stuck = station.action.is_some() && station.held_up.is_some();
+                let event = if is_stuck {
+                    Event::Done(at)
+                } else {
+                    Event::Look(at)
+                };
+                self.cause(now, event);
+                return Ok(());
+            }
+        };
+        self.cause(done, Event::Step(index));
+        Ok(())
+    }
+
     fn flit_in(&mut self, now: u64, at: PeId, bytes: u64) {
+        let has_files = self.desks.is_some();
         let station = &mut self.stations[at.index()];
         let Job::Receive {
             from,
@@ -522,7 +637,9 @@ impl World<'_> {
                 if over {
                     self.arrivals_ns[message.pe().index()] = Some(now);
                     station.pe.handle_received();
-                    station.pe.handle_delivered();
+                    if !has_files {
+                        station.pe.handle_delivered();
+                    }
                     station.job = Job::Idle;
                 }
             }

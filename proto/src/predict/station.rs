@@ -17,10 +17,25 @@ pub struct Station {
     pub writes: bool,
     /// When the action's work was asked for.
     pub began: u64,
+    /// Since when it waits for its files.
+    pub held_up: Option<u64>,
+    /// For how long it has in all.
+    pub files_ns: u64,
     /// The ports, where all edges share them.
     pub send: Port,
     pub receive: Port,
     pub spans: Vec<Span>,
+}
+
+impl Station {
+    /// Notes whether it can go on at `now`, as far as its files are concerned.
+    pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
+        match can {
+            true => self.files_ns += self.held_up.take().map_or(0, |since| now - since),
+            false => self.held_up = self.held_up.or(Some(now)),
+        }
+        can
+    }
 }
 
 /// What a PE is at, over many frames.

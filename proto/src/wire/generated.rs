@@ -239,7 +239,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -295,6 +295,10 @@ pub mod control {
         Clear(super::Clear),
         #[prost(message, tag = "28")]
         Cleared(super::Cleared),
+        #[prost(message, tag = "29")]
+        MeasureFiles(super::MeasureFiles),
+        #[prost(message, tag = "30")]
+        FilesMeasured(super::FilesMeasured),
     }
 }
 /// The first word of a PE that nobody has started for this launch. The coordinator answers
@@ -520,7 +524,7 @@ pub struct FilePayload {
     #[prost(bool, tag = "4")]
     pub replace: bool,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
     /// Bytes of the messages that this PE is the source of: M_1..M_n from P0 in a
     /// scatter, its own from another PE in a gather.
@@ -534,6 +538,31 @@ pub struct Ready {
     /// where the Assignment says that a gather will deliver later.
     #[prost(uint32, repeated, tag = "41")]
     pub standing: ::prost::alloc::vec::Vec<u32>,
+    /// Of messages made of files, what each is made of, as in message_bytes.
+    #[prost(message, repeated, tag = "42")]
+    pub made_of: ::prost::alloc::vec::Vec<MadeOf>,
+    /// Names the file system that the PE writes messages to, or reads its own from, among those
+    /// of its host; 0 where there are no files.
+    #[prost(uint64, tag = "43")]
+    pub file_system: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MadeOf {
+    /// Files, directories and symlinks.
+    #[prost(uint64, tag = "1")]
+    pub entries: u64,
+    /// Bytes of them that are not in memory, about.
+    #[prost(uint64, tag = "2")]
+    pub cold_bytes: u64,
+}
+/// What files cost on the PE's file system, which it is to find out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasureFiles {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FilesMeasured {
+    /// In the order of FileCosts; none where it cannot tell.
+    #[prost(double, repeated, tag = "1")]
+    pub costs: ::prost::alloc::vec::Vec<f64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbeEdge {
@@ -684,6 +713,12 @@ pub struct Report {
     /// Frames that had come before on the same edge, since the last Report; dropped.
     #[prost(uint64, tag = "13")]
     pub repeated_frames: u64,
+    /// For how long the PE has waited for its files, with messages to send or to take.
+    #[prost(uint64, tag = "15")]
+    pub files_ns: u64,
+    /// Packets that TCP has sent again from this end of the PE's edges, since the last Report.
+    #[prost(uint64, tag = "31")]
+    pub retransmitted_packets: u64,
     /// If the Assignment asks for them: what the PE's ports did, the first 65,536.
     #[prost(message, repeated, tag = "12")]
     pub spans: ::prost::alloc::vec::Vec<Span>,
@@ -793,6 +828,9 @@ pub struct Arrival {
     /// When its last byte was taken from the link, on this host's monotonic clock.
     #[prost(uint64, tag = "6")]
     pub at_ns: u64,
+    /// When it was delivered, on the same clock.
+    #[prost(uint64, tag = "7")]
+    pub delivered_ns: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Progress {

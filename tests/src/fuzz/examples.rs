@@ -240,7 +240,15 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         Kind::Collect(pb::Collect { round: 4 }),
         Kind::Ready(pb::Ready {
             message_bytes: vec![1, 0, 1 << 40],
+            made_of: vec![pb::MadeOf {
+                entries: 3,
+                cold_bytes: 4096,
+            }],
+            file_system: 65_024,
             ..Default::default()
+        }),
+        Kind::FilesMeasured(pb::FilesMeasured {
+            costs: vec![1.5; 11],
         }),
         Kind::Run(pb::Run {
             words: vec![b"wc".to_vec().into(), b"-w".to_vec().into()],

@@ -357,6 +357,7 @@ impl Dice {
             control_bytes: 40,
             receipt_bytes: 40,
             prefix_bytes: (MAX_FLIT_PREFIX + LENGTH_BYTES) as u64,
+            files: None,
         }
     }
 

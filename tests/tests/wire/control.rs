@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_proto::calibration::Exchange;
-use flitcast_proto::cost::{Edge, Link};
+use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
 use flitcast_proto::pe::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
@@ -126,6 +126,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         bytes_received: 10,
         bytes_total: 1 << 33,
         delivered,
+        delivered_ns: 33,
         at_ns: 77,
     };
     vec![
@@ -148,9 +149,15 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 message_bytes: vec![0, 1, 1 << 40],
                 delivered: vec![PeId(3), PeId(1)],
                 standing: vec![PeId(2)],
+                made_of: vec![MadeOf {
+                    entries: 3,
+                    cold_bytes: 4096,
+                }],
+                file_system: 65_024,
             }),
             "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776
-                     delivered: 3 delivered: 1 standing: 2 }",
+                     delivered: 3 delivered: 1 standing: 2
+                     made_of { entries: 3 cold_bytes: 4096 } file_system: 65024 }",
         ),
         (
             FromPe::ProbeResult {
@@ -162,6 +169,12 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                          answered_ns: 6 returned_ns: 1125899906842633 }
              exchanges { up_bytes: 7 sent_ns: 1125899906842624 received_ns: 5
                          answered_ns: 6 returned_ns: 1125899906842633 } }",
+        ),
+        (FromPe::FilesMeasured(None), "files_measured { }"),
+        (
+            FromPe::FilesMeasured(Some(FileCosts::from_array([1.5; FILE_COSTS]))),
+            "files_measured { costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5
+                              costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 }",
         ),
         (FromPe::Prepared, "prepared { }"),
         (
@@ -178,16 +191,19 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                     began_ns: 60,
                 }),
                 late_frames: 2,
+                files_ns: 12_000,
                 repeated_frames: 3,
+                retransmitted_packets: 41,
                 spans: spans(),
                 counts: Box::new(counts()),
             }),
             "report { round: 3 complete: true started_ns: 12
              arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
-                        delivered: true at_ns: 77 }
-             arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 }
+                        delivered: true at_ns: 77 delivered_ns: 33 }
+             arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 delivered_ns: 33 }
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
              own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
+             files_ns: 12000 retransmitted_packets: 41
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
              spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
                      begin_after_ns: 50 duration_ns: 4294967296 }
@@ -367,6 +383,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 } } }",
         ),
+        (ToPe::MeasureFiles, "measure_files { }"),
         (ToPe::Trigger { round }, "trigger { round: 6 }"),
         (ToPe::Collect { round }, "collect { round: 6 }"),
         (ToPe::Stop { over: false }, "stop { }"),

@@ -17,6 +17,8 @@ use crate::job::model::assumed_host;
 
 /// A file of this is some 2 KiB; a longer one is none of ours.
 const LONGEST_BYTES: u64 = 64 << 10;
+/// Hosts that were booted so long ago are rarely still up, and quickly measured anew.
+const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What the costs hold for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +63,7 @@ impl Key {
 
     /// What the names of all files of this boot begin with.
     fn prefix(&self) -> String {
-        format!("host-{:016x}-", xxh3_64(self.boot.as_bytes()))
+        format!("{}{:016x}-", Kept::PREFIX, xxh3_64(self.boot.as_bytes()))
     }
 }
 
@@ -86,11 +88,9 @@ pub struct Kept {
 impl Kept {
     /// What was learned just now, of a host that was first measured at a time, or is now.
     pub fn new(key: Key, learned: &Learned, first: Option<&Kept>) -> Kept {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_s = now.map_or(0, |since| since.as_secs());
         Kept {
             key,
-            measured_s: first.map_or(now_s, |first| first.measured_s),
+            measured_s: first.map_or_else(now_s, |first| first.measured_s),
             rounds: learned.rounds,
             costs: learned.host.costs(),
             covariance: learned.covariance,
@@ -120,49 +120,96 @@ impl Kept {
 
     /// How long ago the host was first measured.
     pub fn age(&self) -> Duration {
-        let first = UNIX_EPOCH + Duration::from_secs(self.measured_s);
-        SystemTime::now().duration_since(first).unwrap_or_default()
+        age_of(self.measured_s)
     }
 
     /// What is kept for a key; `None` if nothing is, or nothing sound.
     pub fn load(folder: &Path, key: &Key) -> Option<Kept> {
-        let path = folder.join(key.file_name());
-        let length = fs::metadata(&path).ok()?.len();
-        let text = (length <= LONGEST_BYTES).then(|| fs::read_to_string(path));
-        Kept::parse(&text?.ok()?, key)
+        Kept::parse(&load(folder, &key.file_name())?, key)
     }
 
-    /// Writes it, whole or not at all, and removes what was kept of other boots. Where that
-    /// cannot be, the next command measures anew.
+    /// Keeps it, and removes what was kept of other boots.
     pub fn store(&self, folder: &Path) {
-        // Nothing is synced: it holds for this boot only.
-        let write = || {
-            fs::create_dir_all(folder)?;
-            let mut beside = tempfile::Builder::new()
-                .prefix("host-")
-                .tempfile_in(folder)?;
-            beside.write_all(self.text().as_bytes())?;
-            beside.persist(folder.join(self.key.file_name()))?;
-            Ok(())
-        };
-        let written: std::io::Result<()> = write();
-        if let Err(error) = written {
-            let folder = folder.display();
-            tracing::info!("what this host costs cannot be kept in {folder}: {error}");
-            return;
-        }
+        store(folder, self);
         let prefix = self.key.prefix();
-        let Ok(entries) = fs::read_dir(folder) else {
-            return;
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with("host-") && name.ends_with(".json") && !name.starts_with(&prefix) {
-                let _ = fs::remove_file(entry.path());
-            }
+        remove(folder, |name, _| {
+            name.starts_with(Kept::PREFIX) && !name.starts_with(&prefix)
+        });
+    }
+}
+
+impl Named for Kept {
+    const PREFIX: &str = "host-";
+
+    fn name(&self) -> String {
+        self.key.file_name()
+    }
+}
+
+/// What is kept in a file of its own.
+pub trait Named: Serialize {
+    /// What the names of all files of this kind begin with.
+    const PREFIX: &str;
+
+    /// The file's name.
+    fn name(&self) -> String;
+}
+
+/// What a file holds; `None` if it cannot be read, or is none of ours.
+pub fn load(folder: &Path, name: &str) -> Option<String> {
+    let path = folder.join(name);
+    let length = fs::metadata(&path).ok()?.len();
+    let text = (length <= LONGEST_BYTES).then(|| fs::read_to_string(path));
+    text?.ok()
+}
+
+/// Writes a file, whole or not at all, and removes those of its kind that are old. Where it
+/// cannot be written, the next command measures anew.
+pub fn store<T: Named>(folder: &Path, kept: &T) {
+    // Nothing is synced: it holds for this boot only.
+    let write = || {
+        fs::create_dir_all(folder)?;
+        let mut beside = tempfile::Builder::new()
+            .prefix(T::PREFIX)
+            .tempfile_in(folder)?;
+        // Numbers and strings always have a form.
+        let text = serde_json::to_string(kept).unwrap_or_default();
+        beside.write_all(text.as_bytes())?;
+        beside.persist(folder.join(kept.name()))?;
+        Ok(())
+    };
+    let written: std::io::Result<()> = write();
+    if let Err(error) = written {
+        let folder = folder.display();
+        tracing::info!("what this host costs cannot be kept in {folder}: {error}");
+        return;
+    }
+    remove(folder, |name, age| name.starts_with(T::PREFIX) && age > OLD);
+}
+
+/// Removes what is kept in files of such names and ages.
+fn remove(folder: &Path, goes: impl Fn(&str, Duration) -> bool) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let written = entry.metadata().and_then(|found| found.modified());
+        let age = written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
+        if name.ends_with(".json") && goes(&name, age.unwrap_or_default()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Seconds since 1970.
+pub fn now_s() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
+}
+
+/// How long ago it was so many seconds since 1970.
+pub fn age_of(seconds: u64) -> Duration {
+    let then = UNIX_EPOCH + Duration::from_secs(seconds);
+    SystemTime::now().duration_since(then).unwrap_or_default()
 }
 
 /// `$XDG_CACHE_HOME/flitcast`, or `~/.cache/flitcast`; `None` where neither is known.

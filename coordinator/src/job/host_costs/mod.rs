@@ -6,6 +6,7 @@
 //! The filter that learns is `flitcast_proto::calibration::learned`.
 
 mod cache;
+pub mod files;
 
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -48,6 +49,22 @@ impl Source {
             Source::Cached { .. } => "cached",
             Source::Profile => "profile",
             Source::Assumed => "assumed",
+        }
+    }
+
+    /// Of two sources of what is used together, the one that is told of: what is assumed
+    /// rather than what is known, then what is known of the fewest rounds.
+    pub fn less_sure(self, other: Source) -> Source {
+        let rank = |source: Source| match source {
+            Source::Assumed => (0, 0),
+            Source::Measured => (1, 0),
+            Source::Cached { rounds, .. } => (2, rounds),
+            Source::Profile => (3, 0),
+        };
+        if rank(self) <= rank(other) {
+            self
+        } else {
+            other
         }
     }
 }

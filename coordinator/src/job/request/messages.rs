@@ -171,7 +171,8 @@ pub fn measure_input(
     for (pe, content) in tree.ids().zip(&mut contents) {
         content.take_if(|_| !spread && left_out(pe));
     }
-    let sizes = payload::measure_all(&contents, || {}).map_err(all)?;
+    let measured = payload::measure_all(&contents, || {}).map_err(all)?;
+    let sizes: Vec<u64> = measured.iter().map(|message| message.bytes).collect();
     let total = sizes
         .iter()
         .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));

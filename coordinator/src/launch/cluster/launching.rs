@@ -1,5 +1,9 @@
 //! Launching a cluster: its processes are started, here or over ssh, or join, until all have
 //! registered. What becomes of them then is `cluster.rs`'s business.
+//!
+//! When one host fails, the launch has failed, but the other calls are under way: they are awaited for a
+//! while, and the error names all that failed (`LaunchError::others`), so that `--retry` leaves them out
+//! together.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -3,6 +3,11 @@
 //!
 //! Here it is an `ssh`, and killing that is all that can be done at once: the PE ends because
 //! its channel does, and then its ssh.
+//!
+//! There, the PE is a child of the script's shell, whose exit status says what signal killed it: of a
+//! process that ssh itself had started, ssh says 255, as if the connection had broken. Killing the `ssh`
+//! alone would leave the PE, so a cluster that is given up closes its channels first, and kills an `ssh`
+//! that is still there two seconds later.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! The program as it is put on a host: under a name that has its version and a hash of its
 //! content, so that two builds are two files, and none is ever replaced while it runs.
+//!
+//! It is run only if it and its folder are the user's own and nobody else can write them, and if its
+//! hash is what its name says. Folders above are not looked at.
 
 use std::io;
 use std::path::Path;

@@ -2,6 +2,13 @@
 //! since the edge between the two is the one link that is known to be there. Who has no
 //! parent elsewhere gets it from here, and so do all of a cluster that is small or in a line. How
 //! it is taken is `hosts.rs`'s business.
+//!
+//! A host that lacks it waits until its parent's has it. Then a call by ssh has that one hand out its own
+//! file as long as the call lasts (`serve.rs`), one call for all who take it there, and another has the
+//! child fetch it with what is there of bash, python3 and nc. Over plain TCP anybody may have answered, so
+//! the digest goes to the child over ssh, and nothing of what came is run before it is found right.
+//! Whatever goes wrong with this, the host gets its copy from here: it is never why a launch fails. Hosts
+//! take it from those whose topmost PE stands above theirs, so nobody waits for itself.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;

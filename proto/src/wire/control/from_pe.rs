@@ -6,6 +6,7 @@ use super::counts::{parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
 use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Ready, Register, Report, missing};
 use crate::calibration::Exchange;
+use crate::cost::{FileCosts, MadeOf};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{Secret, WireError, put_frame};
 use crate::{PeId, RoundId};
@@ -29,6 +30,8 @@ impl FromPe {
                 message_bytes: ready.message_bytes,
                 delivered: ready.delivered.into_iter().map(|pe| pe.0).collect(),
                 standing: ready.standing.into_iter().map(|pe| pe.0).collect(),
+                made_of: ready.made_of.iter().map(put_made_of).collect(),
+                file_system: ready.file_system,
             }),
             FromPe::ProbeResult { child, exchanges } => Kind::ProbeResult(pb::ProbeResult {
                 child: child.0,
@@ -49,6 +52,8 @@ impl FromPe {
                 }),
                 late_frames: report.late_frames,
                 repeated_frames: report.repeated_frames,
+                files_ns: report.files_ns,
+                retransmitted_packets: report.retransmitted_packets,
                 spans: put_spans(&report.spans),
                 counts: put_counts(*report.counts),
             }),
@@ -73,6 +78,9 @@ impl FromPe {
             FromPe::Line(text) => Kind::Line(pb::Line { text }),
             FromPe::Ran(ran) => Kind::Ran(ran.put()),
             FromPe::Cleared { left } => Kind::Cleared(pb::Cleared { left }),
+            FromPe::FilesMeasured(costs) => Kind::FilesMeasured(pb::FilesMeasured {
+                costs: costs.map_or(Vec::new(), |costs| costs.to_array().to_vec()),
+            }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -98,6 +106,8 @@ impl FromPe {
                 message_bytes: ready.message_bytes,
                 delivered: ready.delivered.into_iter().map(PeId).collect(),
                 standing: ready.standing.into_iter().map(PeId).collect(),
+                made_of: ready.made_of.iter().map(parse_made_of).collect(),
+                file_system: ready.file_system,
             }),
             Kind::ProbeResult(result) => FromPe::ProbeResult {
                 child: PeId(result.child),
@@ -118,6 +128,8 @@ impl FromPe {
                 }),
                 late_frames: report.late_frames,
                 repeated_frames: report.repeated_frames,
+                files_ns: report.files_ns,
+                retransmitted_packets: report.retransmitted_packets,
                 spans: parse_spans(&report.spans)?,
                 counts: Box::new(parse_counts(report.counts)?),
             }),
@@ -136,6 +148,9 @@ impl FromPe {
             Kind::Line(pb::Line { text }) => FromPe::Line(text),
             Kind::Ran(ran) => FromPe::Ran(Ran::parse(ran)?),
             Kind::Cleared(pb::Cleared { left }) => FromPe::Cleared { left },
+            Kind::FilesMeasured(pb::FilesMeasured { costs }) => {
+                FromPe::FilesMeasured(parse_file_costs(&costs)?)
+            }
             _ => return Err(WireError::malformed("a coordinator's message from a PE")),
         })
     }
@@ -205,6 +220,30 @@ fn parse_pong(pong: pb::Pong) -> Result<Pong, WireError> {
     })
 }
 
+fn put_made_of(made_of: &MadeOf) -> pb::MadeOf {
+    pb::MadeOf {
+        entries: made_of.entries,
+        cold_bytes: made_of.cold_bytes,
+    }
+}
+
+fn parse_made_of(made_of: &pb::MadeOf) -> MadeOf {
+    MadeOf {
+        entries: made_of.entries,
+        cold_bytes: made_of.cold_bytes,
+    }
+}
+
+fn parse_file_costs(costs: &[f64]) -> Result<Option<FileCosts>, WireError> {
+    if costs.is_empty() {
+        return Ok(None);
+    }
+    let costs = costs.try_into().ok().map(FileCosts::from_array);
+    let sound = costs.filter(FileCosts::is_sound);
+    let malformed = || WireError::malformed("costs of files that cannot be");
+    sound.map(Some).ok_or_else(malformed)
+}
+
 fn put_arrival(arrival: &Arrival) -> pb::Arrival {
     pb::Arrival {
         source: arrival.source.0,
@@ -213,6 +252,7 @@ fn put_arrival(arrival: &Arrival) -> pb::Arrival {
         bytes_total: arrival.bytes_total,
         delivered: arrival.delivered,
         at_ns: arrival.at_ns,
+        delivered_ns: arrival.delivered_ns,
     }
 }
 
@@ -224,5 +264,6 @@ fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
         bytes_total: arrival.bytes_total,
         delivered: arrival.delivered,
         at_ns: arrival.at_ns,
+        delivered_ns: arrival.delivered_ns,
     }
 }

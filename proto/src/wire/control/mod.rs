@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::{Secret, WireError, pb};
 use crate::calibration::Exchange;
-use crate::cost::{Edge, Link};
+use crate::cost::{Edge, FileCosts, Link, MadeOf};
 use crate::pe::Operation;
 use crate::schedule::pace::Pace;
 use crate::spans::Span;
@@ -76,6 +76,8 @@ pub enum FromPe {
         /// What could not be removed, and why; empty if all is gone.
         left: String,
     },
+    /// The answer to a [`ToPe::MeasureFiles`]; `None` where that cannot be measured.
+    FilesMeasured(Option<FileCosts>),
 }
 
 /// What the coordinator says to a PE.
@@ -97,6 +99,8 @@ pub enum ToPe {
         /// What it should take; 0: only as long as the two clocks need.
         budget_ns: u64,
     },
+    /// Find out what files cost on the PE's file system.
+    MeasureFiles,
     /// What the rounds need to know.
     Prepare(Prepare),
     /// P0 begins a round.
@@ -200,6 +204,11 @@ pub struct Ready {
     pub delivered: Vec<PeId>,
     /// Those whose place is taken by something else, which is not to be replaced.
     pub standing: Vec<PeId>,
+    /// Of messages made of files, what each is made of, as in `message_bytes`.
+    pub made_of: Vec<MadeOf>,
+    /// Names the file system that it writes messages to, or reads its own from, among those
+    /// of its host; 0 where there are no files.
+    pub file_system: u64,
 }
 
 /// Where a PE stands and what it will do.
@@ -315,6 +324,11 @@ pub struct Report {
     pub late_frames: u64,
     /// Frames that had come before on the same edge, since the last report; dropped.
     pub repeated_frames: u64,
+    /// For how long the PE has waited for its files, with messages to send or to take.
+    pub files_ns: u64,
+    /// Packets that TCP has sent again on the PE's edges, since the last report: those that this
+    /// end had sent. 0 where the kernel cannot be asked.
+    pub retransmitted_packets: u64,
     /// What its ports did, if the assignment asks for it: the first
     /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
     pub spans: Vec<Span>,
@@ -346,6 +360,8 @@ pub struct Arrival {
     pub delivered: bool,
     /// When its last byte was taken from the link, on this host's monotonic clock.
     pub at_ns: u64,
+    /// When it was delivered, on the same clock; 0 if it is not.
+    pub delivered_ns: u64,
 }
 
 fn missing(what: &str) -> WireError {

@@ -106,6 +106,8 @@ mod tests {
             own_start: None,
             late_frames: 0,
             repeated_frames: 0,
+            files_ns: 0,
+            retransmitted_packets: 0,
             spans: longest(MAX_REPORT_SPANS),
             counts: Default::default(),
         };

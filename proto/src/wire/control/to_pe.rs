@@ -30,6 +30,7 @@ impl ToPe {
                 child: child.0,
                 budget_ns,
             }),
+            ToPe::MeasureFiles => Kind::MeasureFiles(pb::MeasureFiles {}),
             ToPe::Prepare(prepare) => Kind::Prepare(pb::Prepare {
                 lengths: prepare.lengths,
                 own_bytes: prepare.own_bytes,
@@ -68,6 +69,7 @@ impl ToPe {
                 child: PeId(probe.child),
                 budget_ns: probe.budget_ns,
             },
+            Kind::MeasureFiles(pb::MeasureFiles {}) => ToPe::MeasureFiles,
             Kind::Prepare(prepare) => ToPe::Prepare(Prepare {
                 lengths: prepare.lengths,
                 own_bytes: prepare.own_bytes,

@@ -1,0 +1,199 @@
+//! What files cost on file systems of this host and of others, in files below the user's cache
+//! directory: one for each boot of a host and each of its file systems. Every round with files
+//! corrects it.
+
+use flitcast_proto::cost::{FILE_COSTS, FileCosts};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Source;
+use super::cache::{Named, age_of, folder, load, now_s, store};
+
+/// What is believed of one round that lasts as long as it was told to be.
+const GAIN: f64 = 0.4;
+/// No round is believed to show more than this factor at once, ...
+const AT_ONCE: f64 = 3.0;
+/// ... and all of them together no more than this one.
+const IN_ALL: f64 = 30.0;
+/// What is shorter tells of threads that wake up rather than of a disk.
+const SHORTEST_NS: u64 = 2_000_000;
+
+/// A file system of a host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Names the host and its boot: the clock that its processes read.
+    pub host: String,
+    /// Names the file system on it.
+    pub number: u64,
+}
+
+/// What was known of files before a round.
+#[derive(Clone, Debug)]
+pub struct KnownFiles {
+    /// Where that comes from.
+    pub source: Source,
+    /// Where messages become files: each file system once.
+    pub written: Vec<FileSystem>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    file_system: FileSystem,
+    /// When it was measured, in seconds since 1970.
+    measured_s: u64,
+    /// Rounds that were learned from since.
+    rounds: u64,
+    /// As they were measured, in the order of [`FileCosts`].
+    measured: [f64; FILE_COSTS],
+    /// What writing turned out to take, as the logarithm of a factor.
+    writing: f64,
+}
+
+impl Named for Kept {
+    const PREFIX: &str = "files-";
+
+    fn name(&self) -> String {
+        name(&self.file_system)
+    }
+}
+
+fn name(file_system: &FileSystem) -> String {
+    let told = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
+    format!("{}{:016x}.json", Kept::PREFIX, xxh3_64(told.as_bytes()))
+}
+
+impl Kept {
+    /// What was measured just now.
+    pub fn new(file_system: &FileSystem, costs: FileCosts) -> Kept {
+        Kept {
+            file_system: file_system.clone(),
+            measured_s: now_s(),
+            rounds: 0,
+            measured: costs.to_array(),
+            writing: 0.0,
+        }
+    }
+
+    /// What is kept of a file system, if it can be true.
+    pub fn load(file_system: &FileSystem) -> Option<Kept> {
+        let kept: Kept = serde_json::from_str(&load(&folder()?, &name(file_system))?).ok()?;
+        let is_it = kept.file_system == *file_system;
+        let sound = FileCosts::from_array(kept.measured).is_sound();
+        (is_it && sound && kept.writing.abs() <= IN_ALL.ln()).then_some(kept)
+    }
+
+    /// Keeps it for the commands that follow.
+    pub fn store(&self) {
+        if let Some(folder) = folder() {
+            store(&folder, self);
+        }
+    }
+
+    /// What files cost by it.
+    pub fn costs(&self) -> FileCosts {
+        let measured = FileCosts::from_array(self.measured);
+        let factor = self.writing.exp();
+        FileCosts {
+            create_ns: measured.create_ns * factor,
+            write_ns_per_byte: measured.write_ns_per_byte * factor,
+            sync_ns: measured.sync_ns * factor,
+            sync_alone_ns: measured.sync_alone_ns * factor,
+            flush_ns_per_byte: measured.flush_ns_per_byte * factor,
+            commit_ns: measured.commit_ns * factor,
+            ..measured
+        }
+    }
+
+    /// As a source of costs.
+    pub fn source(&self) -> Source {
+        Source::Cached {
+            rounds: self.rounds,
+            age: age_of(self.measured_s),
+        }
+    }
+
+    /// What is known after a round whose messages were predicted to be visible so long after
+    /// the last of them had come, and took that long.
+    pub fn after(mut self, predicted_ns: u64, took_ns: u64) -> Kept {
+        if predicted_ns.max(took_ns) < SHORTEST_NS {
+            return self;
+        }
+        let off = (took_ns.max(1) as f64 / predicted_ns.max(1) as f64).ln();
+        let off = off.clamp(-AT_ONCE.ln(), AT_ONCE.ln());
+        let most = IN_ALL.ln();
+        self.writing = (self.writing + GAIN * off).clamp(-most, most);
+        self.rounds += 1;
+        self
+    }
+}
+
+/// What files are assumed to cost where nobody could measure it: about what they do on a disk
+/// without moving parts.
+pub fn assumed() -> FileCosts {
+    FileCosts {
+        open_ns: 15_000.0,
+        read_ns_per_byte: 0.15,
+        fetch_ns: 100_000.0,
+        fetch_ns_per_byte: 2.0,
+        create_ns: 40_000.0,
+        write_ns_per_byte: 0.4,
+        sync_ns: 1_000_000.0,
+        sync_alone_ns: 200_000.0,
+        flush_ns_per_byte: 2.0,
+        commit_ns: 100_000.0,
+        memory_bytes: 1e9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept() -> Kept {
+        let file_system = FileSystem {
+            host: "a boot".to_owned(),
+            number: 7,
+        };
+        Kept::new(&file_system, assumed())
+    }
+
+    #[test]
+    fn rounds_that_take_twice_as_long_are_believed_in_the_end() {
+        let mut kept = kept();
+        let truth = 2.0 * assumed().sync_ns;
+        for _ in 0..20 {
+            let predicted = kept.costs().sync_ns * 100.0;
+            kept = kept.after(predicted as u64, (truth * 100.0) as u64);
+        }
+        assert!((kept.costs().sync_ns / truth - 1.0).abs() < 0.01);
+        assert_eq!(kept.costs().open_ns, assumed().open_ns, "nobody has read");
+        assert_eq!(kept.rounds, 20);
+    }
+
+    #[test]
+    fn one_round_that_is_far_out_moves_little() {
+        let once = kept().after(10_000_000, 100_000_000_000);
+        let moved = once.costs().sync_ns / assumed().sync_ns;
+        assert!(moved < AT_ONCE.powf(GAIN) + 1e-9, "{moved}");
+        let short = kept().after(1_000, SHORTEST_NS - 1);
+        assert_eq!(short, kept());
+    }
+
+    #[test]
+    fn however_many_rounds_there_is_a_bound() {
+        let all = (0..1000).fold(kept(), |kept, _| kept.after(1, u64::MAX));
+        let moved = all.costs().sync_ns / assumed().sync_ns;
+        assert!((moved / IN_ALL - 1.0).abs() < 1e-9, "{moved}");
+    }
+
+    #[test]
+    fn what_is_stored_of_another_boot_or_damaged_is_not_used() {
+        let text = serde_json::to_string(&kept()).unwrap();
+        let back: Kept = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, kept());
+        let mut other = kept().file_system;
+        other.host.push('x');
+        assert_ne!(name(&other), name(&kept().file_system));
+    }
+}

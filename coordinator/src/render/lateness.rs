@@ -1,0 +1,70 @@
+//! What a report says of a round that was late, and of packets that TCP had to send again: where
+//! there were any, they are why.
+
+use std::cmp::Reverse;
+
+use flitcast_proto::PeId;
+
+use crate::text::words::counted;
+
+/// The end of the line with a round's times, and a line below it if there is more to say. `times`
+/// is how many times longer it took than predicted, if that is worth a word; `resent` how many
+/// packets each PE's TCP has sent again.
+pub fn lateness(times: Option<f64>, resent: impl Iterator<Item = (PeId, u64)> + Clone) -> String {
+    match (times, retransmissions(resent)) {
+        (None, None) => String::new(),
+        (None, Some(told)) => format!("\n  resent       {told}"),
+        (Some(times), told) => {
+            let why = told.as_deref().unwrap_or("slow");
+            format!("; {why}, x {times:.1} against the prediction")
+        }
+    }
+}
+
+/// How many they were, and from which PE most of them came; `None` if there were none.
+fn retransmissions(resent: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<String> {
+    let all: u64 = resent.clone().map(|(_, packets)| packets).sum();
+    let (pe, most) = resent.max_by_key(|(pe, packets)| (*packets, Reverse(*pe)))?;
+    if all == 0 {
+        return None;
+    }
+    let packets = counted(all, "packet", "packets");
+    Some(match most == all {
+        true => format!("TCP retransmitted {packets}, at {pe}"),
+        false => format!("TCP retransmitted {packets}, most ({most}) at {pe}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(times: Option<f64>, resent: &[u64]) -> String {
+        lateness(times, (0..).map(PeId).zip(resent.iter().copied()))
+    }
+
+    #[test]
+    fn retransmissions_are_told_with_the_pe_that_has_most() {
+        for (resent, line) in [
+            (&[0, 0, 1][..], "TCP retransmitted 1 packet, at P2"),
+            (&[0, 41], "TCP retransmitted 41 packets, at P1"),
+            (
+                &[2, 0, 1, 38],
+                "TCP retransmitted 41 packets, most (38) at P3",
+            ),
+            (&[0, 2, 2], "TCP retransmitted 4 packets, most (2) at P1"),
+        ] {
+            assert_eq!(told(None, resent), format!("\n  resent       {line}"));
+        }
+        assert_eq!(told(None, &[0, 0, 0]), "");
+        assert_eq!(told(None, &[]), "");
+    }
+
+    #[test]
+    fn a_late_round_is_slow_only_if_nothing_was_lost() {
+        let slow = "; slow, x 4.1 against the prediction";
+        assert_eq!(told(Some(4.09), &[0, 0]), slow);
+        let lost = "; TCP retransmitted 3 packets, most (2) at P1, x 4.1 against the prediction";
+        assert_eq!(told(Some(4.09), &[1, 2]), lost);
+    }
+}

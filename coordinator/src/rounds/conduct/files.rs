@@ -1,0 +1,117 @@
+//! What files cost the PEs of a round: kept from before, or measured now by one PE of each
+//! file system.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use flitcast_node::limits::{COMMITS_UNDER_WAY, DISK_BLOCK_BYTES, OPENED_AHEAD};
+use flitcast_proto::PeId;
+use flitcast_proto::cost::{FileCosts, Files, Model};
+use flitcast_proto::wire::control::{FromPe, Payload, ToPe};
+use tokio::time::Instant;
+
+use super::{Conductor, Trouble, out_of_turn};
+use crate::job::host_costs::Source;
+use crate::job::host_costs::files::{FileSystem, Kept, KnownFiles, assumed};
+
+/// For a PE to measure a file system, beyond what it allows itself.
+const ANSWER: Duration = Duration::from_secs(10);
+
+impl Conductor<'_> {
+    /// Completes a model with what files cost, if the messages are made of some; and says
+    /// where that is known from.
+    pub(super) async fn know_files(
+        &mut self,
+        model: &mut Model,
+    ) -> Result<Option<KnownFiles>, Trouble> {
+        if !matches!(self.request.payload, Payload::Files { .. }) {
+            return Ok(None);
+        }
+        let tree = &self.request.tree;
+        let by_pe: Vec<FileSystem> = tree.ids().map(|pe| self.file_system(pe)).collect();
+        let mut users: BTreeMap<&FileSystem, Vec<PeId>> = BTreeMap::new();
+        for pe in tree.pes() {
+            users.entry(&by_pe[pe.index()]).or_default().push(pe);
+        }
+        let mut known: BTreeMap<&FileSystem, (FileCosts, Source)> = BTreeMap::new();
+        let mut asked: BTreeMap<PeId, &FileSystem> = BTreeMap::new();
+        for (file_system, users) in users {
+            if let Some(kept) = Kept::load(file_system) {
+                known.insert(file_system, (kept.costs(), kept.source()));
+                continue;
+            }
+            // Rather one that writes: what reading costs is found there as well.
+            let writes = |pe: &&PeId| self.writes(**pe);
+            if let Some(pe) = users.iter().find(writes).or(users.first()) {
+                self.cluster.say(*pe, ToPe::MeasureFiles).await;
+                asked.insert(*pe, file_system);
+            }
+        }
+        let deadline = Instant::now() + ANSWER;
+        while !asked.is_empty() {
+            match self.next_word(Some(deadline)).await? {
+                Some((pe, FromPe::FilesMeasured(costs))) if asked.contains_key(&pe) => {
+                    let (Some(file_system), Some(costs)) = (asked.remove(&pe), costs) else {
+                        continue;
+                    };
+                    Kept::new(file_system, costs).store();
+                    known.insert(file_system, (costs, Source::Measured));
+                }
+                Some((pe, other)) => return Err(out_of_turn(pe, &other)),
+                None => {
+                    return Err(Trouble::Silent {
+                        silent: asked.into_keys().collect(),
+                        limit: ANSWER,
+                        doing: "measuring what files cost",
+                    });
+                }
+            }
+        }
+        let places: Vec<&FileSystem> = known.keys().copied().collect();
+        let none = places.len();
+        let place = |file_system| places.binary_search(&file_system).unwrap_or(none);
+        let disk_of: Vec<usize> = by_pe.iter().map(place).collect();
+        let is_unknown = self
+            .request
+            .tree
+            .pes()
+            .any(|pe| disk_of[pe.index()] == none);
+        let sources = known.values().map(|(_, source)| *source);
+        let source = match is_unknown {
+            true => Source::Assumed,
+            false => sources.reduce(Source::less_sure).unwrap_or(Source::Assumed),
+        };
+        let disks = known.values().map(|(costs, _)| *costs);
+        model.files = Some(Files {
+            disks: disks.chain([assumed()]).collect(),
+            disk_of,
+            made_of: self.made_of.clone(),
+            block_bytes: DISK_BLOCK_BYTES as u64,
+            opened_ahead: OPENED_AHEAD,
+            commits_under_way: COMMITS_UNDER_WAY,
+        });
+        let writers = tree.pes().filter(|pe| self.writes(*pe));
+        let mut written: Vec<FileSystem> = writers.map(|pe| by_pe[pe.index()].clone()).collect();
+        written.sort();
+        written.dedup();
+        Ok(Some(KnownFiles { source, written }))
+    }
+
+    /// Whether messages become files at a PE.
+    fn writes(&self, pe: PeId) -> bool {
+        self.request.operation.is_scatter() != (pe == PeId::ROOT)
+    }
+
+    /// The one that a PE's files are on. Hosts that do not tell which they are have their own.
+    fn file_system(&self, pe: PeId) -> FileSystem {
+        let clock = self
+            .cluster
+            .register(pe)
+            .map(|register| register.clock.clone());
+        let clock = clock.filter(|clock| !clock.is_empty());
+        FileSystem {
+            host: clock.unwrap_or_else(|| pe.to_string()),
+            number: self.file_systems[pe.index()],
+        }
+    }
+}

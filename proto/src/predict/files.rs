@@ -1,0 +1,550 @@
+//! Files of a predicted round: blocks that are read ahead of the network and written
+//! behind it, by threads of their own that share the cores with the PEs, and disks that
+//! all who use them share.
+//!
+//! A thread's work is a [`Chore`]: steps that take a core or a disk, one after the other.
+//! A disk keeps what is written in memory, as long as that is not too much (Dubois et al.,
+//! *Modeling the Linux page cache for accurate simulation*, 2021); what is synced has to
+//! wait for the disk.
+
+use std::collections::VecDeque;
+
+use crate::PeId;
+use crate::cost::{FileCosts, Files};
+use crate::pe::{Brief, Message};
+
+/// What a thread has to do next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Work of so many nanoseconds on a core.
+    Core(f64),
+    /// The disk is busy with it for `busy` nanoseconds, and others can use it during the
+    /// `wait` that follows.
+    Disk {
+        /// Which one.
+        disk: usize,
+        /// Exclusively.
+        busy: f64,
+        /// Together with others.
+        wait: f64,
+    },
+}
+
+/// What a thread does, and what for.
+#[derive(Debug)]
+pub(super) struct Chore {
+    pub at: PeId,
+    pub steps: VecDeque<Step>,
+    pub goal: Goal,
+}
+
+/// What has come about when a chore is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Goal {
+    /// The next block of M_i is read.
+    Read(PeId),
+    /// A block of M_i is written, and the next one can be.
+    Written(PeId),
+    /// M_i is durable and visible.
+    Visible(PeId),
+}
+
+/// A message that is read.
+#[derive(Debug)]
+struct Reading {
+    message: Message,
+    /// Up to where it was taken by the network thread, in blocks.
+    taken: u64,
+    /// Up to where it is read.
+    read: u64,
+}
+
+/// A message that is written.
+#[derive(Debug)]
+struct Writing {
+    message: Message,
+    /// Bytes of the block that is being filled.
+    filled: u64,
+    /// Bytes of it that were given to the thread.
+    given: u64,
+    /// A thread is at it.
+    busy: bool,
+}
+
+/// What a PE has to do with files.
+#[derive(Debug, Default)]
+struct Desk {
+    /// Messages that it sends and has not opened yet.
+    unopened: VecDeque<Message>,
+    /// Those that it has, in the order in which they go.
+    opened: VecDeque<Reading>,
+    writing: Option<Writing>,
+    /// What is to be done once the block ahead is written.
+    behind: Vec<Chore>,
+    commits: usize,
+}
+
+/// All of that.
+#[derive(Debug)]
+pub(super) struct Desks<'a> {
+    files: &'a Files,
+    block: u64,
+    desks: Vec<Desk>,
+    /// By disk: when it has done what it was asked to, and what is in memory only.
+    free: Vec<f64>,
+    dirty: Vec<f64>,
+    /// What is to be begun.
+    pub begun: Vec<Chore>,
+    /// By PE index: when M_i became visible.
+    pub visible_ns: Vec<Option<u64>>,
+}
+
+impl<'a> Desks<'a> {
+    /// Before the round: the first messages were opened, and their first blocks read.
+    pub fn new(files: &'a Files, briefs: &[Brief], piece: u64) -> Desks<'a> {
+        let desk = |brief: &Brief| Desk {
+            unopened: brief.sends.iter().copied().collect(),
+            ..Desk::default()
+        };
+        let mut desks = Desks {
+            files,
+            block: files.block_bytes.max(piece),
+            desks: briefs.iter().map(desk).collect(),
+            free: vec![0.0; files.disks.len()],
+            dirty: vec![0.0; files.disks.len()],
+            begun: Vec::new(),
+            visible_ns: vec![None; briefs.len()],
+        };
+        for desk in &mut desks.desks {
+            while desk.opened.len() < files.opened_ahead
+                && let Some(message) = desk.unopened.pop_front()
+            {
+                let read = message.bytes.min(desks.block);
+                desk.opened.push_back(Reading {
+                    message,
+                    taken: 0,
+                    read,
+                });
+            }
+        }
+        desks
+    }
+
+    fn costs(&self, at: PeId) -> (usize, &'a FileCosts) {
+        let disk = self.files.disk_of[at.index()];
+        (disk, &self.files.disks[disk])
+    }
+
+    /// Whether the bytes of a message of `at` from `offset` on are there to be sent; if they
+    /// are not, a chore is under way whose end will tell.
+    pub fn is_read(&mut self, at: PeId, message: Message, offset: u64) -> bool {
+        let desk = &mut self.desks[at.index()];
+        while desk.opened.front().is_some_and(|r| r.message != message) {
+            desk.opened.pop_front();
+        }
+        let Some(reading) = desk.opened.front_mut() else {
+            return true;
+        };
+        if offset < reading.taken {
+            return true;
+        }
+        if reading.read <= offset {
+            return false;
+        }
+        // The block is taken, so the next one can be read; and with the first one, a
+        // message that follows.
+        let first = reading.taken == 0;
+        reading.taken = reading.read;
+        if reading.read < message.bytes {
+            self.read(at, message.pe());
+        }
+        if first {
+            self.open(at);
+        }
+        true
+    }
+
+    fn open(&mut self, at: PeId) {
+        let desk = &mut self.desks[at.index()];
+        let Some(message) = desk.unopened.pop_front() else {
+            return;
+        };
+        desk.opened.push_back(Reading {
+            message,
+            taken: 0,
+            read: 0,
+        });
+        self.read(at, message.pe());
+    }
+
+    /// Begins to read the next block of M_i.
+    fn read(&mut self, at: PeId, of: PeId) {
+        let (disk, costs) = self.costs(at);
+        let made_of = self.files.made_of[of.index()];
+        let desk = &mut self.desks[at.index()];
+        let is_it = |reading: &&mut Reading| reading.message.pe() == of;
+        let Some(reading) = desk.opened.iter_mut().find(is_it) else {
+            return;
+        };
+        let whole = reading.message.bytes;
+        let bytes = (whole - reading.read).min(self.block) as f64;
+        let part = bytes / whole as f64;
+        let entries = made_of.entries as f64 * part;
+        let cold = made_of.cold_bytes as f64 * part;
+        let cold_entries = entries * made_of.cold_bytes as f64 / whole as f64;
+        let mut steps = VecDeque::from([Step::Core(
+            costs.open_ns * entries + costs.read_ns_per_byte * bytes,
+        )]);
+        if cold > 0.0 {
+            let busy = costs.fetch_ns * cold_entries + costs.fetch_ns_per_byte * cold;
+            let wait = 0.0;
+            steps.push_back(Step::Disk { disk, busy, wait });
+        }
+        let goal = Goal::Read(of);
+        self.begun.push(Chore { at, steps, goal });
+    }
+
+    /// Takes so many bytes of a message for `at`, unless it has to wait: for the block ahead
+    /// to be written, or, with its last bytes, for another message to be durable.
+    pub fn take(&mut self, at: PeId, message: Message, bytes: u64, last: bool) -> bool {
+        let desk = &mut self.desks[at.index()];
+        let writing = desk.writing.get_or_insert(Writing {
+            message,
+            filled: 0,
+            given: 0,
+            busy: false,
+        });
+        let full = writing.filled > 0 && writing.filled + bytes > self.block;
+        let is_late = last && desk.commits >= self.files.commits_under_way;
+        if (full && writing.busy) || is_late {
+            return false;
+        }
+        if full {
+            self.write(at, Goal::Written(message.pe()), Vec::new());
+        }
+        let desk = &mut self.desks[at.index()];
+        if let Some(writing) = &mut desk.writing {
+            writing.filled += bytes;
+        }
+        if last {
+            desk.commits += 1;
+            let (disk, costs) = self.costs(at);
+            // The receipt, and the directory that shows the message.
+            let sync = self.sync(disk, costs, 2.0, 0.0);
+            let commit = vec![Step::Core(costs.commit_ns), sync];
+            self.write(at, Goal::Visible(message.pe()), commit);
+            self.desks[at.index()].writing = None;
+        }
+        true
+    }
+
+    /// Gives the filled block to the thread, and what follows it.
+    fn write(&mut self, at: PeId, goal: Goal, then: Vec<Step>) {
+        let (disk, costs) = self.costs(at);
+        let Some(writing) = &mut self.desks[at.index()].writing else {
+            return;
+        };
+        let whole = writing.message.bytes as f64;
+        let made_of = self.files.made_of[writing.message.pe().index()];
+        let entry_bytes = whole / made_of.entries.max(1) as f64;
+        let (before, bytes) = (writing.given as f64, writing.filled as f64);
+        writing.given += writing.filled;
+        writing.filled = 0;
+        let waits = std::mem::replace(&mut writing.busy, true);
+        let entries = bytes / entry_bytes;
+        let after = before + bytes;
+        let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
+        let ends = ended(after) - ended(before);
+        // What is synced is all that the files that end here have left in memory.
+        let synced = match ends > 0.0 {
+            true => after.min(ended(after) * entry_bytes) - ended(before) * entry_bytes,
+            false => 0.0,
+        };
+        let core = costs.create_ns * entries + costs.write_ns_per_byte * bytes;
+        let mut steps = VecDeque::from([Step::Core(core)]);
+        self.dirty[disk] += bytes;
+        let beyond = self.dirty[disk] - costs.memory_bytes;
+        if ends > 0.0 {
+            self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
+            steps.push_back(self.sync(disk, costs, ends, synced));
+        } else if beyond > 0.0 {
+            self.dirty[disk] -= beyond;
+            steps.push_back(self.sync(disk, costs, 0.0, beyond));
+        }
+        steps.extend(then);
+        let chore = Chore { at, steps, goal };
+        match waits {
+            true => self.desks[at.index()].behind.push(chore),
+            false => self.begun.push(chore),
+        }
+    }
+
+    fn sync(&self, disk: usize, costs: &FileCosts, syncs: f64, bytes: f64) -> Step {
+        let alone = costs.sync_alone_ns.min(costs.sync_ns);
+        Step::Disk {
+            disk,
+            busy: alone * syncs + costs.flush_ns_per_byte * bytes,
+            wait: (costs.sync_ns - alone) * syncs,
+        }
+    }
+
+    /// A disk begins with something at `now`; when that is done.
+    pub fn serve(&mut self, now: u64, disk: usize, busy: f64, wait: f64) -> u64 {
+        let free = &mut self.free[disk];
+        *free = free.max(now as f64) + busy;
+        (*free + wait).round() as u64
+    }
+
+    /// A chore of `at` is done.
+    pub fn done(&mut self, now: u64, at: PeId, goal: Goal) {
+        let block = self.block;
+        let desk = &mut self.desks[at.index()];
+        match goal {
+            Goal::Read(of) => {
+                let reading = desk.opened.iter_mut().find(|r| r.message.pe() == of);
+                if let Some(reading) = reading {
+                    reading.read = (reading.read + block).min(reading.message.bytes);
+                }
+            }
+            Goal::Written(of) => {
+                let is_next = |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m == of);
+                if let Some(next) = desk.behind.iter().position(is_next) {
+                    self.begun.push(desk.behind.swap_remove(next));
+                } else if let Some(writing) = &mut desk.writing {
+                    writing.busy = false;
+                }
+            }
+            Goal::Visible(of) => {
+                desk.commits -= 1;
+                self.visible_ns[of.index()] = Some(now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cost::{MadeOf, Model};
+    use crate::pe::Operation;
+    use crate::predict::{Prediction, predict};
+    use crate::schedule::pace::{Pacing, Timing};
+    use crate::tree::TreeSpec;
+
+    const FLIT: u64 = 100;
+    const BLOCK: u64 = 400;
+
+    /// Nothing costs anything.
+    const FREE: FileCosts = FileCosts {
+        open_ns: 0.0,
+        read_ns_per_byte: 0.0,
+        fetch_ns: 0.0,
+        fetch_ns_per_byte: 0.0,
+        create_ns: 0.0,
+        write_ns_per_byte: 0.0,
+        sync_ns: 0.0,
+        sync_alone_ns: 0.0,
+        flush_ns_per_byte: 0.0,
+        commit_ns: 0.0,
+        memory_bytes: f64::INFINITY,
+    };
+
+    /// A scatter over links of a byte a nanosecond to PEs that share one disk.
+    fn scatter(tree: &str, bytes: u64, made_of: MadeOf, disk: FileCosts) -> Prediction {
+        let spec: TreeSpec = tree.parse().unwrap();
+        let tree = Arc::new(spec.build().unwrap());
+        let mut lengths = vec![bytes; tree.len()];
+        lengths[0] = 0;
+        let files = Files {
+            disks: vec![FREE, disk],
+            disk_of: tree.ids().map(|pe| usize::from(pe != PeId::ROOT)).collect(),
+            made_of: vec![made_of; tree.len()],
+            block_bytes: BLOCK,
+            opened_ahead: 8,
+            commits_under_way: 16,
+        };
+        predicted(&tree, &lengths, files)
+    }
+
+    fn predicted(tree: &Arc<crate::Tree>, lengths: &[u64], files: Files) -> Prediction {
+        let model = Model {
+            files: Some(files),
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, FLIT as u32, Pacing::Scheduled);
+        let briefs = Brief::all(tree, Operation::Scatter, lengths, &timing);
+        predict(tree, &briefs, &model).unwrap()
+    }
+
+    fn entries(entries: u64) -> MadeOf {
+        MadeOf {
+            entries,
+            cold_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn files_that_cost_nothing_change_nothing() {
+        let spec: TreeSpec = "kary:2:8".parse().unwrap();
+        let tree = Arc::new(spec.build().unwrap());
+        let lengths: Vec<u64> = tree.ids().map(|pe| u64::from(pe.0) * 250).collect();
+        let timing = Timing::of(&Model::unit(tree.len()), FLIT as u32, Pacing::Scheduled);
+        let briefs = Brief::all(&tree, Operation::Scatter, &lengths, &timing);
+        let without = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
+        let files = Files {
+            disks: vec![FREE],
+            disk_of: vec![0; tree.len()],
+            made_of: vec![entries(3); tree.len()],
+            block_bytes: BLOCK,
+            opened_ahead: 8,
+            commits_under_way: 16,
+        };
+        let with = predicted(&tree, &lengths, files);
+        assert_eq!(with.arrivals_ns, without.arrivals_ns);
+        assert_eq!(with.visible_ns, with.arrivals_ns);
+        assert_eq!((with.commit_ns(), with.disk_ns()), (0, 0));
+        assert_eq!(without.visible_ns, without.arrivals_ns);
+    }
+
+    #[test]
+    fn one_short_file_is_committed_after_it_has_come() {
+        let disk = FileCosts {
+            create_ns: 7.0,
+            write_ns_per_byte: 2.0,
+            sync_ns: 1000.0,
+            sync_alone_ns: 10.0,
+            flush_ns_per_byte: 3.0,
+            commit_ns: 50.0,
+            ..FREE
+        };
+        let got = scatter("star:2", FLIT, entries(1), disk);
+        assert_eq!(got.round_ns(), 100);
+        // The file, then its receipt and the directory.
+        let (written, synced) = (7 + 200, 1000 + 300);
+        assert_eq!(got.commit_ns(), written + synced + 50 + 2000);
+        assert_eq!(got.disk_ns(), 0, "nobody has to wait before");
+    }
+
+    #[test]
+    fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
+        let together = FileCosts {
+            sync_ns: 100_000.0,
+            sync_alone_ns: 0.0,
+            ..FREE
+        };
+        let apart = FileCosts {
+            sync_alone_ns: 100_000.0,
+            ..together
+        };
+        let commit = |disk, pes: u64| {
+            let tree = format!("star:{}", pes + 1);
+            scatter(&tree, FLIT, entries(1), disk).commit_ns() as f64
+        };
+        let alone = commit(together, 1);
+        assert_eq!(alone, 300_000.0, "a file, its receipt, the directory");
+        assert_eq!(commit(together, 6), alone);
+        assert!((commit(apart, 6) / alone / 6.0 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_is_not_in_memory_is_waited_for_at_its_source() {
+        let spec: TreeSpec = "star:2".parse().unwrap();
+        let tree = Arc::new(spec.build().unwrap());
+        let bytes = 10 * BLOCK;
+        let cold = MadeOf {
+            entries: 1,
+            cold_bytes: bytes,
+        };
+        let disk = FileCosts {
+            fetch_ns_per_byte: 5.0,
+            ..FREE
+        };
+        let files = |made_of| Files {
+            disks: vec![disk, FREE],
+            disk_of: vec![0, 1],
+            made_of: vec![made_of; 2],
+            block_bytes: BLOCK,
+            opened_ahead: 8,
+            commits_under_way: 16,
+        };
+        let warm = predicted(&tree, &[0, bytes], files(entries(1)));
+        assert_eq!((warm.round_ns(), warm.disk_ns()), (bytes, 0));
+        // The first block was read before the round; the network takes the last one's time.
+        let got = predicted(&tree, &[0, bytes], files(cold));
+        assert_eq!(got.round_ns(), 9 * BLOCK * 5 + BLOCK);
+        // Each block but the first was waited for when the last flit ahead of it had gone.
+        assert_eq!(got.files_ns, vec![9 * (BLOCK * 5 - (BLOCK - FLIT)), 0]);
+    }
+
+    /// One receiver, its disk and its page cache, simulated from the rules alone, a byte at a
+    /// time: the network fills a block while another one is written to memory, at so many
+    /// ticks a byte; what is beyond the memory goes to the disk before the writer goes on;
+    /// at the end of each file all that is in memory of it goes to the disk.
+    fn byte_by_byte(bytes: u64, file: u64, write: u64, flush: u64, memory: u64) -> (u64, u64) {
+        let (mut now, mut filled, mut sent) = (0u64, 0u64, 0u64);
+        let (mut writer_free, mut written, mut dirty) = (0u64, 0u64, 0u64);
+        let put = |from: u64, block: u64, written: &mut u64, dirty: &mut u64| {
+            let mut at = from + block * write;
+            let (before, after) = (*written / file, (*written + block) / file);
+            let last = after * file;
+            *dirty += block;
+            *written += block;
+            if after > before {
+                let synced = last - before * file;
+                *dirty = dirty.saturating_sub(synced);
+                at += synced * flush;
+            } else if *dirty > memory {
+                at += (*dirty - memory) * flush;
+                *dirty = memory;
+            }
+            at
+        };
+        while sent < bytes {
+            let flit = FLIT.min(bytes - sent);
+            sent += flit;
+            // The network never stands still: what was not taken is there.
+            now = now.max(sent);
+            if filled + flit > BLOCK {
+                now = now.max(writer_free);
+                writer_free = put(now, filled, &mut written, &mut dirty);
+                filled = 0;
+            }
+            filled += flit;
+        }
+        let end = put(now.max(writer_free), filled, &mut written, &mut dirty);
+        (now, end)
+    }
+
+    #[test]
+    fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
+        let mut random = crate::seeded::SplitMix64::new(12);
+        for case in 0..200 {
+            let files = 1 + random.below(12);
+            let file = FLIT * (1 + random.below(40));
+            let (write, flush) = (random.below(5), random.below(9));
+            let memory = FLIT * random.below(60);
+            let disk = FileCosts {
+                write_ns_per_byte: write as f64,
+                flush_ns_per_byte: flush as f64,
+                memory_bytes: memory as f64,
+                ..FREE
+            };
+            let got = scatter("star:2", files * file, entries(files), disk);
+            let (arrived, visible) = byte_by_byte(files * file, file, write, flush, memory);
+            // What waits for a block in the network goes on flit by flit, so a port that was
+            // held up catches up: the last byte is there at most a block's time earlier.
+            let told = (got.round_ns(), got.round_ns() + got.commit_ns());
+            let case = format!("case {case}: {files} files of {file}, {write}, {flush}, {memory}");
+            assert!(
+                told.0.abs_diff(arrived) <= BLOCK,
+                "{case}: {told:?}, {arrived}"
+            );
+            assert!(
+                told.1.abs_diff(visible) <= BLOCK,
+                "{case}: {told:?}, {visible}"
+            );
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Wall clocks are set while a round runs, by a day and more, forwards and back: no round notices,
+//! no time that is told has such a jump in it, and no byte is other than it was.
+//!
+//! That the clock jumps for the processes themselves is seen by the lines that they log, each with
+//! its time of day.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use flitcast_tests::clocks::WallClock;
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::run::{CACHE_VARIABLE, begin};
+use flitcast_tests::{Finished, Report, Running, flitcast, scratch};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Sixteen messages, of which each takes a quarter of a second on its link.
+const MESSAGES: u32 = 16;
+const BYTES: usize = 250_000;
+const RATE: &str = "rate=8mbit";
+const BYTES_PER_US: f64 = 1.0;
+
+/// Files to be moved by commands that go by a clock which the test sets.
+struct Place {
+    dir: TempDir,
+    clock: WallClock,
+}
+
+impl Place {
+    #[track_caller]
+    fn new() -> Place {
+        Place {
+            dir: scratch(),
+            clock: WallClock::new(),
+        }
+    }
+
+    #[track_caller]
+    fn fill(&self, pes: impl IntoIterator<Item = u32>) {
+        for pe in pes {
+            fill(&self.at(&format!("in/p{pe}/data")), BYTES);
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Starts a command in the folder of the files.
+    #[track_caller]
+    fn start(&self, line: &str) -> Running {
+        let mut command = Command::new(flitcast());
+        command
+            .args(line.split_whitespace())
+            .current_dir(self.dir.path())
+            .env("XDG_RUNTIME_DIR", self.dir.path())
+            .env(CACHE_VARIABLE, self.at("cache"));
+        self.clock.rule(&mut command);
+        begin(command)
+    }
+
+    #[track_caller]
+    fn run(&self, line: &str) -> Finished {
+        self.start(line).finish()
+    }
+
+    /// Sets the clock, and waits until a PE has logged that it begins another message on the day
+    /// that it now is: the round runs, and goes by this clock.
+    #[track_caller]
+    fn jumps(&self, round: &mut Running, days: i64) {
+        self.clock.set(days);
+        let day = self.clock.day();
+        round.wait_for(&[&day, "send message"]);
+    }
+}
+
+/// That all times lie between nothing and what the whole took by the test's own clock, and that
+/// the round took as long as its links have it.
+#[track_caller]
+fn assert_sane(report: &Report, began: Instant, least_us: f64) {
+    let at_most_us = began.elapsed().as_secs_f64() * 1e6;
+    report.assert_all_arrived();
+    let round_us = report.float("/round/measured_us/max");
+    assert!((least_us..at_most_us).contains(&round_us), "{round_us} us");
+    for what in ["/launch_us", "/probe_us"] {
+        let us = report.float(what);
+        assert!(us > 0.0 && us < at_most_us, "{what}: {us} of {at_most_us}");
+    }
+}
+
+#[test]
+fn a_round_of_files_does_not_notice() {
+    let place = Place::new();
+    place.fill(1..=MESSAGES);
+    let tree = format!("--tree star:{} --link {RATE}", MESSAGES + 1);
+    for (operation, from, to) in [("scatter", "in", "out"), ("gather", "out", "back")] {
+        let line = format!("{operation} {tree} --input {from} --output {to} -vv --format json");
+        let began = Instant::now();
+        let mut round = place.start(&line);
+        let today = place.clock.day();
+        round.wait_for(&[&today, "send message"]);
+
+        place.jumps(&mut round, 1);
+        let now = eventually("the round is watched", || picture(&place));
+        let passed_ns = began.elapsed().as_nanos() as u64;
+        let number = |name: &str| now[name].as_u64().expect(name);
+        assert!(number("elapsed_ns") < passed_ns, "{now:#}");
+        // However busy the machine is, it is no hour.
+        assert!(number("left_ns") < 3_600_000_000_000, "{now:#}");
+        place.jumps(&mut round, -1);
+        place.jumps(&mut round, 0);
+
+        let done = round.finish().ok();
+        // The links let the begin of a message through at once.
+        let least_us = f64::from(MESSAGES) * BYTES as f64 / BYTES_PER_US * 0.9;
+        assert_sane(&done.report(), began, least_us);
+        assert_same_below(&place.at(from), &place.at(to));
+    }
+}
+
+/// What `flitcast watch` shows of a round under way.
+fn picture(place: &Place) -> Option<Value> {
+    let shown = place.run("watch --once --format json");
+    let shown: Value = serde_json::from_str(&shown.stdout).ok()?;
+    (shown["phase"] == "round" && shown["left_ns"].is_u64()).then_some(shown)
+}
+
+/// Certificates are looked at when a connection is made. So a round goes on under which they
+/// expire, and a command that begins then is told that they have.
+#[test]
+fn a_guarded_round_outlives_its_certificates_and_no_other_begins() {
+    let place = Place::new();
+    place.fill(1..=MESSAGES);
+    place
+        .run(&format!("ca init ca --pes {} --days 2", MESSAGES + 1))
+        .ok();
+    let line = format!(
+        "scatter --tree star:{} --link {RATE} --credentials ca --input in --output out",
+        MESSAGES + 1
+    );
+    let began = Instant::now();
+    let mut round = place.start(&format!("{line} -vv --format json"));
+    let today = place.clock.day();
+    round.wait_for(&[&today, "send message"]);
+    place.jumps(&mut round, 10);
+    place.jumps(&mut round, -10);
+    place.jumps(&mut round, 10);
+    let done = round.finish().ok();
+    let report = done.report();
+    assert_eq!(report.value("/security"), "tls");
+    assert_sane(&report, began, 0.0);
+    assert_same_below(&place.at("in"), &place.at("out"));
+
+    for (days, why) in [(10, "expired"), (-10, "not valid before")] {
+        place.clock.set(days);
+        let refused = place.run(&line.replace("--output out", "--output other"));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+        assert!(!place.at("other").exists());
+    }
+}
+
+/// P1 has no message, but P3 and P4 below it: it dies on one day, and the round goes on without
+/// it on another.
+#[test]
+fn a_round_is_repaired_on_another_day() {
+    let place = Place::new();
+    place.fill(2..=6);
+    let began = Instant::now();
+    let mut round = place.start(&format!(
+        "scatter --tree kary:2:7 --link {RATE} --input in --output out --retry 1 -vv --format json"
+    ));
+    let today = place.clock.day();
+    round.wait_for(&[&today, "P0| ", "send message"]);
+    place.jumps(&mut round, 1);
+    round.pe(1).signal(Signal::KILL);
+    round.wait_for(&["going on without it: P3, P4 move to P0"]);
+    place.jumps(&mut round, -1);
+    let done = round.finish().ok();
+    let report = done.report();
+    assert_eq!(report.number("/retries/0/left_out/0/pe"), 1);
+    let round_us = report.float("/round/measured_us/max");
+    assert!(round_us < began.elapsed().as_secs_f64() * 1e6);
+    assert_same_below(&place.at("in"), &place.at("out"));
+}

@@ -1,0 +1,122 @@
+//! Documents: that what they link to and name is there, and that they stay short enough to be read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::files::names;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[track_caller]
+fn text_of(document: &Path) -> String {
+    let text = fs::read_to_string(document);
+    text.unwrap_or_else(|error| panic!("{}: {error}", document.display()))
+}
+
+/// The documents of the whole, and the manual.
+fn documents() -> Vec<PathBuf> {
+    let whole = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    let others = [
+        "deploy/README.md",
+        "deploy/lab/README.md",
+        "tests/README.md",
+    ];
+    let manual = root().join("coordinator/docs");
+    let pages = names(&manual).into_iter().map(|name| manual.join(name));
+    let others = whole
+        .into_iter()
+        .chain(others)
+        .map(|name| root().join(name));
+    others.chain(pages).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in documents() {
+        let text = text_of(&document);
+        let links = text.split("](").skip(1);
+        let links = links.filter_map(|rest| rest.split_once(')').map(|(link, _)| link));
+        for link in links.filter(|link| !link.contains("://")) {
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let file = match file {
+                "" => document.clone(),
+                file => document.parent().expect("it is in a folder").join(file),
+            };
+            assert!(file.exists(), "{}: {link}", document.display());
+            if !heading.is_empty() {
+                let text = text_of(&file);
+                let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                let is_there = headings.any(|line| anchor(line) == heading);
+                assert!(is_there, "{}: {link}", document.display());
+            }
+        }
+    }
+}
+
+/// What a heading is linked by: its words in small letters, with dashes between them.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// All files and folders below one, from the root.
+fn below(folder: &str, found: &mut Vec<String>) {
+    for name in names(&root().join(folder)) {
+        let path = format!("{folder}/{name}");
+        if root().join(&path).is_dir() {
+            below(&path, found);
+        }
+        found.push(path);
+    }
+}
+
+/// A file is named by the end of its path, as far as it is needed.
+#[test]
+fn files_that_are_named_are_there() {
+    let mut all = vec![".ci/run".to_owned()];
+    for folder in ["proto", "node", "coordinator", "tests", "deploy"] {
+        below(folder, &mut all);
+    }
+    let ends_so = |name: &str| {
+        let ends = [format!("/{name}"), format!("/{name}.rs")];
+        all.iter()
+            .any(|path| path == name || ends.iter().any(|end| path.ends_with(end)))
+    };
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = text_of(&root().join(document));
+        let lines = text.lines().filter(|line| !line.starts_with("```"));
+        let lines: Vec<&str> = lines.collect();
+        let quoted = lines
+            .iter()
+            .flat_map(|line| line.split('`').skip(1).step_by(2));
+        let is_path = |word: &&str| {
+            let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+            word.chars().all(plain) && (word.contains('/') || word.ends_with(".rs"))
+        };
+        let mut named = 0;
+        for name in quoted.filter(is_path) {
+            assert!(
+                ends_so(name),
+                "{document} names `{name}`, which is not there"
+            );
+            named += 1;
+        }
+        assert!(named > 5, "{document} names {named} files");
+    }
+}
+
+#[test]
+fn documents_stay_short() {
+    for (document, most) in [("README.md", 150), ("ARCHITECTURE.md", 250)] {
+        let lines = text_of(&root().join(document)).lines().count();
+        assert!(
+            lines <= most,
+            "{document} has {lines} lines, {most} are enough"
+        );
+    }
+}

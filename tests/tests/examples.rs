@@ -1,0 +1,138 @@
+//! The examples of the manual (`coordinator/docs`), as a reader would try them: page by page in an
+//! empty folder, one block after the other.
+//!
+//! What a block is, stands behind its fence:
+//!
+//! - `sh` is run by bash, with `flitcast` in PATH, and has to end well;
+//! - `sh not run: needs ..` is for who has what it needs;
+//! - `toml cluster.toml` is the content of that file;
+//! - `text exact` is what the block before it prints, `text` only what it looks like.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flitcast_tests::files::names;
+use flitcast_tests::net::own_net;
+use flitcast_tests::run::{CACHE_VARIABLE, begin};
+use flitcast_tests::{flitcast, scratch};
+use tempfile::TempDir;
+
+/// A fenced block: what stands behind its fence, and its lines.
+type Block<'a> = (&'a str, String);
+
+/// What a page's examples are run in.
+struct Place {
+    folder: TempDir,
+    net: String,
+}
+
+fn manual() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../coordinator/docs")
+}
+
+/// All fenced blocks of a page.
+#[track_caller]
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(kind) = line.strip_prefix("```") {
+            let within = lines.by_ref().take_while(|line| *line != "```");
+            let block: String = within.flat_map(|line| [line, "\n"]).collect();
+            blocks.push((kind, block));
+        }
+    }
+    blocks
+}
+
+impl Place {
+    fn new() -> Place {
+        Place {
+            folder: scratch(),
+            net: own_net(),
+        }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Another test may run on the addresses that a page has.
+    fn moved(&self, text: &str) -> String {
+        text.replace("127.0.0.", &format!("{}.", self.net))
+    }
+
+    /// Runs a block, and gives what it printed; nothing may be left running.
+    #[track_caller]
+    fn run(&self, script: &str) -> String {
+        let mut bash = Command::new("bash");
+        let programs = flitcast().parent().expect("it is in a folder");
+        let path = std::env::var("PATH").expect("there is one");
+        bash.args(["-euo", "pipefail", "-c", &self.moved(script)])
+            .current_dir(self.at("here"))
+            .env("PATH", format!("{}:{path}", programs.display()))
+            .env("HOME", self.at("home"))
+            .env("XDG_RUNTIME_DIR", self.at("run"))
+            .env(CACHE_VARIABLE, self.at("cache"));
+        let ended = begin(bash).finish();
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.code, Some(0), "this example fails:\n{script}\n{said}");
+        ended.stdout.replace(&format!("{}.", self.net), "127.0.0.")
+    }
+}
+
+#[track_caller]
+fn try_page(name: &str) {
+    let page = fs::read_to_string(manual().join(format!("{name}.md")));
+    let page = page.expect("it is in the manual");
+    let place = Place::new();
+    for folder in ["here", "home", "run"] {
+        fs::create_dir(place.at(folder)).expect("it can be made");
+    }
+    let mut printed = None;
+    let mut ran = 0;
+    for (kind, block) in blocks(&page) {
+        match kind.split_once(' ').unwrap_or((kind, "")) {
+            ("sh", "") => {
+                printed = Some(place.run(&block));
+                ran += 1;
+            }
+            ("sh", why) => {
+                let needed = why.strip_prefix("not run: needs ");
+                assert!(needed.is_some(), "{name}: what does this need?\n{block}");
+                printed = None;
+            }
+            ("toml", file) if !file.is_empty() => {
+                let file = place.at("here").join(file);
+                fs::write(file, place.moved(&block)).expect("it can be written");
+            }
+            ("text", "exact") => assert_eq!(printed.as_deref(), Some(&*block), "{name}"),
+            ("text", "") => {}
+            _ => panic!("{name}: nobody knows what to do with a block of `{kind}`"),
+        }
+    }
+    assert!(ran > 0, "{name} has no example");
+}
+
+/// A test for each page, so that they run side by side.
+macro_rules! pages {
+    ($($page:ident)*) => {
+        $(#[test]
+        fn $page() {
+            try_page(stringify!($page));
+        })*
+
+        #[test]
+        fn every_page_is_tried() {
+            let pages = [$(concat!(stringify!($page), ".md")),*];
+            let pages = BTreeSet::from(pages.map(str::to_owned));
+            assert_eq!(pages, BTreeSet::from_iter(names(&manual())));
+        }
+    };
+}
+
+pages! {
+    algorithms clusters faults files launching map measuring planning security shell trees watching
+}

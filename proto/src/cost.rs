@@ -31,8 +31,8 @@ pub struct Edge {
 pub struct Host {
     /// Cores that all PEs share; `None` where each has its own.
     pub shared_cores: Option<u32>,
-    /// From the moment something is there for a sleeping process until it runs; no
-    /// core's time.
+    /// From the moment a sleeping process with something to do has a core until it runs there;
+    /// the core does nothing else meanwhile.
     pub wake_ns: f64,
     /// A control frame, at either end.
     pub control_ns: f64,

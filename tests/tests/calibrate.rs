@@ -81,6 +81,8 @@ fn without_an_output_it_only_tells() {
         let word = if word == "wake" { "runs " } else { word };
         assert!(run.stdout.contains(word), "no `{word}` in\n{}", run.stdout);
     }
+    // Processes of one machine are quick enough for every workload.
+    assert!(!run.stdout.contains("left out"), "{}", run.stdout);
     // There is no relay on the way.
     assert!(!run.stdout.contains("relay"), "{}", run.stdout);
 }
@@ -138,6 +140,23 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
     let (source, rounds) = cache.known(line);
     assert_eq!(source, "cached");
     assert!(rounds.expect("they are counted") < first + 12);
+}
+
+/// Encrypting costs as well, so it is measured apart.
+#[test]
+fn what_encrypted_connections_cost_is_measured_by_itself() {
+    let cache = Cache(scratch());
+    let dir = scratch();
+    let keys = dir.path().join("keys");
+    let keys = keys.to_str().expect("scratch paths are UTF-8");
+    run(["ca", "init", keys, "--pes", "3"]).ok();
+    let plain = "scatter --tree star:3 --size 3KiB";
+    let encrypted = format!("{plain} --credentials {keys}");
+    assert_eq!(cache.known(&encrypted).0, "measured");
+    assert_eq!(cache.known(plain).0, "measured");
+    for line in [plain, &encrypted] {
+        assert_eq!(cache.known(line).0, "cached");
+    }
 }
 
 /// A cache is a convenience: without one, or with a broken one, commands run as well.

@@ -40,9 +40,7 @@ pub fn main() -> ExitCode {
         Command::SelfServe { listen } => node::self_serve(listen),
         Command::Health(args) => node::health(&args),
         Command::Bench(args) => time(args, &logs, seen),
-        Command::Calibrate(args) if args.host => {
-            calibrate::measure_host_and_report(args.format, &logs)
-        }
+        Command::Calibrate(args) if args.host => calibrate::measure_host_and_report(&args, &logs),
         Command::Calibrate(args) => match args.understand() {
             Ok(calibration) => observed(seen, calibrate::calibrate_and_report(&calibration, &logs)),
             Err(faults) => Ok(refuse(&faults)),

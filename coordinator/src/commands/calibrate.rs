@@ -55,6 +55,9 @@ const EDGE_MOST: Duration = Duration::from_secs(1);
 /// Rounds of a workload: for a median to mean something, and no more than help.
 const LEAST_ROUNDS: u64 = 5;
 const MOST_ROUNDS: u64 = 25;
+/// A workload whose least rounds take no longer is run whatever time is left: launching its
+/// processes takes most of it, and a fit that lacks it is a worse one.
+const SHORT: Duration = Duration::from_millis(100);
 /// To stop a cluster and start the next, beside launching its processes.
 const BETWEEN: Duration = Duration::from_millis(40);
 /// Of the rounds' time, the part that the fit of the host gets, and hosts that it looks
@@ -62,9 +65,9 @@ const BETWEEN: Duration = Duration::from_millis(40);
 const FIT_SHARE: f64 = 0.15;
 const FIT_LEAST: usize = 60;
 const FIT_MOST: usize = 3_000;
-/// What one pacing has to be quicker than another to be preferred: 1 % in each of the two
+/// What one pacing has to be quicker than another to be preferred: 1 % in each of the three
 /// workloads that decide.
-const NOTICEABLE: f64 = 0.02;
+const NOTICEABLE: f64 = 0.03;
 
 /// A calibration that can be done.
 #[derive(Debug)]
@@ -174,7 +177,8 @@ impl Calibration {
             let slot = rounds_end.saturating_sub(began.elapsed()) / left;
             left -= 1;
             // The first two are run in any case: without them there is no profile.
-            let time = slot.saturating_sub(launching + BETWEEN).div_f64(slower);
+            let time = slot.saturating_sub(launching + BETWEEN);
+            let time = time.div_f64(slower).max(SHORT);
             let rounds = match rounds_in(time, &request) {
                 0 if observations.len() >= 2 => {
                     left_out.push(name);
@@ -297,16 +301,13 @@ impl Calibration {
             host,
             ..start.clone()
         };
+        // By the schedules that the rounds were run by: PEs that were told to wait have waited.
         let predict = |model: &Model, observed: &Observation| {
-            let Observation {
-                operation,
-                pacing,
-                bytes,
-                flit_bytes,
-                ..
-            } = observed;
-            let foreseen = foresee(tree, *operation, *pacing, bytes, *flit_bytes, model);
-            foreseen.map_or_else(|_| vec![None; bytes.len()], |(_, all)| all.arrivals_ns)
+            let foreseen = flitcast_proto::predict::predict(tree, &observed.briefs, model);
+            foreseen.map_or_else(
+                |_| vec![None; observed.bytes.len()],
+                |prediction| prediction.arrivals_ns,
+            )
         };
         let began = Instant::now();
         for observed in observations {
@@ -347,7 +348,7 @@ impl Calibration {
     }
 }
 
-/// What is run: each workload scattered and gathered; where PEs are given orders, two
+/// What is run: each workload scattered and gathered; where PEs are given orders, some
 /// of them gathered with every pacing.
 fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
     let mut all = Vec::new();
@@ -427,7 +428,7 @@ fn observation(request: &Request, outcome: &Outcome) -> Observation {
         operation: request.operation,
         pacing: request.pacing.unwrap_or_default(),
         bytes: outcome.rounds.bytes.clone(),
-        flit_bytes: request.flit_bytes,
+        briefs: outcome.rounds.briefs.clone(),
         arrivals_ns: arrivals.collect(),
         spread,
     }

@@ -57,6 +57,8 @@ pub struct Rounds {
     pub files: Option<KnownFiles>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
+    /// What each PE was told beforehand, by PE index.
+    pub briefs: Vec<Brief>,
     /// What a round was expected to take.
     pub prediction: Prediction,
     /// How long measuring the edges took; `None` where a profile stands for that.
@@ -206,7 +208,7 @@ impl<'a> Conductor<'a> {
             prediction: &prediction,
         });
         self.enter(Phase::Prepare);
-        self.prepare(briefs).await?;
+        self.prepare(briefs.clone()).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
         for id in (1..=self.request.rounds).map(RoundId) {
@@ -231,6 +233,7 @@ impl<'a> Conductor<'a> {
             costs,
             files,
             pacing,
+            briefs,
             prediction,
             probing,
             reports,

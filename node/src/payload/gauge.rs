@@ -118,7 +118,7 @@ impl Gauge<'_> {
             self.write("m2", &many_message)?,
         ]);
         let long_took = self.write("l0", &long_message)?;
-        let (at_once, many_at_once) = self.write_at_once(&many_message)?;
+        let (at_once, slowest_ns, shared_ns) = self.write_at_once(&many_message)?;
 
         let (entries, long_bytes) = ((files + 1) as f64, LONG_BYTES as f64);
         let more = entries - 1.0;
@@ -127,12 +127,13 @@ impl Gauge<'_> {
         let write_ns_per_byte = (long_took.core - short_took.core).max(0.0) / long_bytes;
         let create_ns = ((many_took.core - short_took.core) / more).max(0.0);
         let syncs = entries + 2.0;
-        // Those who write at once take turns for what is a disk's own; where they take no
-        // longer than one alone, less than what they could have noticed.
-        let alone_waited = many_took.waited.max(1.0);
-        let sync_alone_ns = match many_at_once.waited > ALIKE * alone_waited {
-            true => many_at_once.waited / (syncs * at_once),
-            false => alone_waited / (syncs * at_once) / 2.0,
+        // Where several at once take longer than one alone, and than their work takes on the
+        // cores that there are, it is the disk that they wait for, one after the other.
+        let alone_ns = many_took.core + many_took.waited;
+        let entries_at_once = syncs * at_once;
+        let sync_alone_ns = match slowest_ns > ALIKE * alone_ns.max(shared_ns) {
+            true => slowest_ns / entries_at_once,
+            false => sync_ns / at_once,
         };
         let fetched = self.read_cold(&many, files)?;
         let fetch_ns = fetched.map_or(0.0, |took| took.waited / more);
@@ -181,8 +182,9 @@ impl Gauge<'_> {
         Ok(written?.1)
     }
 
-    /// Delivers it several times at once; how often, and what the slowest took.
-    fn write_at_once(&self, message: &[u8]) -> Result<(f64, Took), PayloadError> {
+    /// Delivers it several times at once; how often, what the slowest took, and what the work
+    /// of all takes on the cores that there are.
+    fn write_at_once(&self, message: &[u8]) -> Result<(f64, f64, f64), PayloadError> {
         let all = std::thread::scope(|scope| {
             let write = |i: usize| scope.spawn(move || self.write(&format!("a{i}"), message));
             let writing: Vec<_> = (0..AT_ONCE).map(write).collect();
@@ -192,13 +194,12 @@ impl Gauge<'_> {
             });
             joined.collect::<Result<Vec<Took>, PayloadError>>()
         })?;
-        // They wait for each other's cores as well: that is not the disk's.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        let core: f64 = all.iter().map(|took| took.core).sum();
-        let slowest = |took: &Took| took.core + took.waited;
-        let slowest = all.iter().map(slowest).fold(0.0, f64::max);
-        let waited = (slowest - core / cores.min(AT_ONCE as f64)).max(0.0);
-        Ok((AT_ONCE as f64, Took { core, waited }))
+        let (at_once, cores) = (AT_ONCE as f64, std::thread::available_parallelism());
+        let cores = cores.map_or(1.0, |cores| cores.get() as f64).min(at_once);
+        let whole = |took: &Took| took.core + took.waited;
+        let slowest = all.iter().map(whole).fold(0.0, f64::max);
+        let work: f64 = all.iter().map(|took| took.core).sum();
+        Ok((at_once, slowest, work / cores))
     }
 
     /// Reads what was delivered after the kernel was asked to forget it; `None` if it does

@@ -261,15 +261,23 @@ impl<'a> Desks<'a> {
             false => 0.0,
         };
         let core = costs.create_ns * entries + costs.write_ns_per_byte * bytes;
-        let mut steps = VecDeque::from([Step::Core(core)]);
         self.dirty[disk] += bytes;
         let beyond = self.dirty[disk] - costs.memory_bytes;
-        if ends > 0.0 {
-            self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
-            steps.push_back(self.sync(disk, costs, ends, synced));
-        } else if beyond > 0.0 {
-            self.dirty[disk] -= beyond;
-            steps.push_back(self.sync(disk, costs, 0.0, beyond));
+        let (syncs, synced) = match () {
+            () if ends > 0.0 => (ends, synced),
+            () if beyond > 0.0 => (0.0, beyond),
+            () => (0.0, 0.0),
+        };
+        self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
+        // One file after the other is made, and synced.
+        let parts = ends.max(1.0);
+        let sync = self.sync(disk, costs, syncs / parts, synced / parts);
+        let mut steps = VecDeque::new();
+        for _ in 0..parts as u64 {
+            steps.push_back(Step::Core(core / parts));
+            if syncs + synced > 0.0 {
+                steps.push_back(sync);
+            }
         }
         steps.extend(then);
         let chore = Chore { at, steps, goal };

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use files::{Chore, Desks, Goal, Step};
-use resources::{Content, Cores, Frame, Port, Wire};
+use resources::{Content, Cores, Frame, Port, Thread, Wire};
 use station::{Action, Job, Next, Station};
 
 use crate::cost::{Link, Model, Ports};
@@ -24,6 +24,10 @@ use crate::{PeId, Time, Tree};
 /// The longest messages are moved in so many pieces, each a whole number of flits:
 /// more would cost time and tell nothing.
 const PIECES: u64 = 1024;
+
+/// A thread that works on files lets a PE have its core about so quickly: by Linux's scheduler
+/// who wakes up after a sleep runs first, when something makes it look.
+const STRETCH_NS: f64 = 50_000.0;
 
 /// What a round is expected to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +101,7 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         piece,
         flit,
         wires: tree.ids().map(|_| Default::default()).collect(),
-        cores: Cores::new(model.host.shared_cores),
+        cores: Cores::new(model.host.shared_cores, tree.len()),
         desks: files.map(|files| Desks::new(files, briefs, piece)),
         chores: Vec::new(),
         events: BTreeMap::new(),
@@ -177,23 +181,47 @@ impl World<'_> {
         }
         match self.next(now, at)? {
             Next::Act(action) => {
-                let work = self.work(at, &action);
                 let station = &mut self.stations[at.index()];
                 station.action = Some(action);
                 station.began = now;
-                let wake = std::mem::take(&mut station.asleep);
-                let wake = if wake { self.model.host.wake_ns } else { 0.0 };
-                let done = self.cores.work(now + wake.round() as u64, work);
-                self.cause(done, Event::Done(at));
+                if self.cores.is_over(now, at.index()) {
+                    self.give_up_core(now, at.index());
+                }
+                if self.cores.take(now, at.index()) {
+                    self.start(now, at);
+                }
             }
             Next::Sleep(until) => {
                 self.stations[at.index()].asleep = true;
+                self.give_up_core(now, at.index());
                 if let Some(until) = until {
                     self.cause(until, Event::Look(at));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Who has waited longest for a core goes on with this thread's, if it has one.
+    fn give_up_core(&mut self, now: u64, thread: Thread) {
+        let pes = self.stations.len();
+        match self.cores.give_up(now, thread) {
+            Some(next) if next < pes => self.start(now, PeId(next as u32)),
+            Some(next) => self.work_on(now, next - pes),
+            None => {}
+        }
+    }
+
+    /// A PE that has a core begins its action.
+    fn start(&mut self, now: u64, at: PeId) {
+        let Some(action) = self.stations[at.index()].action else {
+            return;
+        };
+        let work = self.work(at, &action);
+        let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
+        let wake = if wakes { self.model.host.wake_ns } else { 0.0 };
+        let done = now.saturating_add(wake.round() as u64);
+        self.cause(done.saturating_add(work), Event::Done(at));
     }
 
     fn next(&mut self, now: u64, at: PeId) -> Result<Next, Violation> {
@@ -469,6 +497,7 @@ impl World<'_> {
         if let Action::FlitIn { bytes } = action
             && !self.is_taken(now, at, bytes)
         {
+            self.give_up_core(now, at.index());
             return Ok(());
         }
         self.stations[at.index()].action = None;
@@ -581,35 +610,54 @@ impl World<'_> {
         }
     }
 
-    /// A thread goes on with its chore.
+    /// A thread goes on with its chore: it works for a while if it has a core, waits for a disk,
+    /// or is done.
     fn step(&mut self, now: u64, index: usize) -> Result<(), Violation> {
+        let thread = self.stations.len() + index;
         let chore = &mut self.chores[index];
+        while matches!(chore.steps.front(), Some(Step::Core(work)) if *work < 1.0) {
+            chore.steps.pop_front();
+        }
         let (at, goal) = (chore.at, chore.goal);
-        let (step, Some(desks)) = (chore.steps.pop_front(), &mut self.desks) else {
+        if let Some(Step::Core(_)) = chore.steps.front() {
+            if self.cores.is_over(now, thread) {
+                self.give_up_core(now, thread);
+            }
+            if self.cores.take(now, thread) {
+                self.work_on(now, index);
+            }
+            return Ok(());
+        }
+        let next = chore.steps.pop_front();
+        self.give_up_core(now, thread);
+        let Some(desks) = &mut self.desks else {
             return Ok(());
         };
-        let done = match step {
-            Some(Step::Core(work)) => self.cores.work(now, work.round() as u64),
-            Some(Step::Disk { disk, busy, wait }) => desks.serve(now, disk, busy, wait),
-            None => {
-                desks.done(now, at, goal);
-                self.begin_chores(now);
-                let station = &mut self.stations[at.index()];
-                if matches!(goal, Goal::Visible(_)) {
-                    station.pe.handle_delivered();
-                }
-                let is_stuck = station.action.is_some() && station.held_up.is_some();
-                let event = if is_stuck {
-                    Event::Done(at)
-                } else {
-                    Event::Look(at)
-                };
-                self.cause(now, event);
-                return Ok(());
-            }
-        };
-        self.cause(done, Event::Step(index));
+        if let Some(Step::Disk { disk, busy, wait }) = next {
+            let done = desks.serve(now, disk, busy, wait);
+            self.cause(done, Event::Step(index));
+            return Ok(());
+        }
+        desks.done(now, at, goal);
+        self.begin_chores(now);
+        let station = &mut self.stations[at.index()];
+        if matches!(goal, Goal::Visible(_)) {
+            station.pe.handle_delivered();
+        }
+        match station.action.is_some() && station.held_up.is_some() {
+            true => self.cause(now, Event::Done(at)),
+            false => self.cause(now, Event::Look(at)),
+        }
         Ok(())
+    }
+
+    /// A thread that has a core works until its step is over, or others may be let on.
+    fn work_on(&mut self, now: u64, index: usize) {
+        if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
+            let stretch = work.min(STRETCH_NS);
+            *work -= stretch;
+            self.cause(now + stretch.round() as u64, Event::Step(index));
+        }
     }
 
     fn flit_in(&mut self, now: u64, at: PeId, bytes: u64) {

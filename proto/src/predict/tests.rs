@@ -218,3 +218,39 @@ fn every_pacing_of_every_gather_brings_every_message() {
         }
     }
 }
+
+/// A star whose wires take no time, and whose processes spend nothing but a nanosecond for each
+/// byte that is sent or received.
+fn gathered_on(cores: u32, wake_ns: f64) -> u64 {
+    let tree = tree("star:8");
+    let bytes: Vec<u64> = (0..8).map(|i| if i == 0 { 0 } else { 64_000 }).collect();
+    let model = Model {
+        edges: vec![Edge::default(); tree.len()],
+        host: crate::cost::Host {
+            shared_cores: Some(cores),
+            wake_ns,
+            send_ns_per_byte: 1.0,
+            receive_ns_per_byte: 1.0,
+            ..crate::cost::Host::NONE
+        },
+        ports: Ports::PerEdge,
+        ahead_ns: f64::INFINITY,
+        ..Model::unit(tree.len())
+    };
+    let timing = Timing::of(&model, 1_000, Pacing::Eager);
+    let operation = Operation::Certification(Sync::Pipelined);
+    let briefs = Brief::all(&tree, operation, &bytes, &timing);
+    predict(&tree, &briefs, &model).unwrap().round_ns()
+}
+
+#[test]
+fn one_core_does_all_of_the_work_one_after_the_other() {
+    assert_eq!(gathered_on(1, 0.0), 2 * 7 * 64_000);
+}
+
+/// Each PE wakes up to be asked and again to send at the least; P0 does not for each message.
+#[test]
+fn waking_up_takes_a_core() {
+    let more = gathered_on(1, 1_000.0) - gathered_on(1, 0.0);
+    assert!((14_000..40_000).contains(&more), "{more}");
+}

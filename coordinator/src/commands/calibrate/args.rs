@@ -15,7 +15,7 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 
 /// Without `--seconds`: so much, and so much for each edge, at most half a minute.
-const SECONDS: f64 = 3.0;
+const SECONDS: f64 = 4.0;
 const SECONDS_PER_EDGE: f64 = 0.12;
 /// The same over a network, or what stands in for one: its bytes take longer.
 const NETWORK_SECONDS: f64 = 8.0;
@@ -37,6 +37,9 @@ pub struct CalibrateArgs {
         "credentials", "insecure", "metrics",
     ])]
     pub host: bool,
+    /// With --host: what processes cost whose connections are encrypted.
+    #[arg(long, requires = "host")]
+    pub encrypted: bool,
     /// Where the profile is written, for --profile of other commands.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -47,7 +50,7 @@ pub struct CalibrateArgs {
     /// Payload of a flit.
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub flit_size: String,
-    /// About how long it takes [default: 3 and 0.12 for each edge, over a
+    /// About how long it takes [default: 4 and 0.12 for each edge, over a
     /// network 8 and 0.5, at most 30].
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<String>,

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use super::{Calibration, measure_host};
+use super::{CalibrateArgs, Calibration, measure_host};
 use crate::launch::cluster::LogArgs;
 use crate::launch::runtime::conducting;
 use crate::options::args::OutputFormat;
@@ -29,12 +29,12 @@ pub async fn calibrate_and_report(
 }
 
 /// `flitcast calibrate --host`. Nobody watches or traces it: another command may be waiting.
-pub fn measure_host_and_report(format: OutputFormat, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub fn measure_host_and_report(args: &CalibrateArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let measured = conducting()?.block_on(async {
         let mut interrupts = Interrupts::new()?;
-        measure_host(logs, &mut interrupts).await
+        measure_host(args.encrypted, logs, &mut interrupts).await
     })?;
-    report_end(measured, format, &Story::default(), |measured| {
-        (measured.told(format), ExitCode::SUCCESS)
+    report_end(measured, args.format, &Story::default(), |measured| {
+        (measured.told(args.format), ExitCode::SUCCESS)
     })
 }

@@ -11,7 +11,7 @@
 //! Where nothing depends on a cost, a weak prior keeps it where it was.
 
 use flitcast_proto::cost::{COSTS, Host, Model};
-use flitcast_proto::pe::Operation;
+use flitcast_proto::pe::{Brief, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 
@@ -24,8 +24,8 @@ pub struct Observation {
     pub pacing: Pacing,
     /// Bytes of M_i, by PE index.
     pub bytes: Vec<u64>,
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
+    /// What each PE was told beforehand, by PE index.
+    pub briefs: Vec<Brief>,
     /// By PE index: when M_i arrived, the median over the rounds; `None` if it is null.
     pub arrivals_ns: Vec<Option<u64>>,
     /// How far the rounds differ: from the quickest to the median, as a part of the
@@ -261,6 +261,8 @@ mod tests {
     use super::*;
     use crate::job::model::assumed_host;
 
+    const FLIT_BYTES: f64 = 16_384.0;
+
     fn model(host: Host) -> Model {
         Model {
             host,
@@ -283,7 +285,7 @@ mod tests {
         let mut sent = 0.0;
         let arrivals = observed.bytes.iter().enumerate().map(|(hops, &bytes)| {
             let (hops, bytes) = (hops as f64, bytes as f64);
-            let flits = (bytes / f64::from(observed.flit_bytes)).ceil();
+            let flits = (bytes / FLIT_BYTES).ceil();
             let control = match observed.operation {
                 Operation::Scatter => 0.0,
                 _ => 2.0 * control_ns,
@@ -315,7 +317,7 @@ mod tests {
                 operation,
                 pacing: Pacing::Scheduled,
                 bytes: pattern.map(|part| part * size).to_vec(),
-                flit_bytes: 16_384,
+                briefs: Vec::new(),
                 arrivals_ns: Vec::new(),
                 spread: 0.02,
             };
@@ -366,7 +368,7 @@ mod tests {
                     host.wake_ns + host.flit_ns,
                     host.message_ns + host.flit_ns,
                     host.receive_ns_per_byte,
-                    a_byte + host.flit_ns / 16_384.0,
+                    a_byte + host.flit_ns / FLIT_BYTES,
                 ]
             };
             for (found, truth) in shown(&fit.host).into_iter().zip(shown(&truth())) {

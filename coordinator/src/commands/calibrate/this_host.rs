@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use flitcast_proto::calibration::edges_from_measurements;
+use flitcast_proto::calibration::MeasuredEdge;
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::learned::{Learned, Lesson};
 use flitcast_proto::cost::Host;
 use flitcast_proto::pe::Operation;
@@ -12,13 +13,13 @@ use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::Calibration;
-use crate::job::host_costs::{foreseen, keep_measured};
-use crate::job::model::{assumed_host, foresee, model_of};
+use crate::job::host_costs::{assumed, keep_measured};
+use crate::job::model::Measurement;
 use crate::job::request::{Request, local_topology};
 use crate::launch::cluster::LogArgs;
 use crate::options::args::OutputFormat;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::rounds::learning::lesson;
+use crate::rounds::learning::{lesson, would_take};
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
@@ -26,34 +27,37 @@ use crate::text::units::Nanos;
 
 /// More PEs than cores on most machines, relays among them, and few to start.
 const TREE: &str = "kary:2:6";
-/// What is run, until the time is over: short messages both ways, where waking up is all, then
-/// long ones. Odd sizes, which nobody asks for.
+/// What is run, until the time is over, what tells most first: orders and long messages together,
+/// short messages, where waking up is all, and what is between. Odd sizes, which nobody asks for.
 const RUNS: [(Operation, Pacing, u64, u64); 4] = [
-    (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
-    (GATHER, Pacing::Scheduled, 16_411, 9),
-    (Operation::Scatter, Pacing::Scheduled, 416_813, 5),
     (GATHER, Pacing::Eager, 98_317, 5),
+    (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
+    (Operation::Scatter, Pacing::Scheduled, 416_813, 5),
+    (GATHER, Pacing::Scheduled, 16_411, 9),
 ];
 const GATHER: Operation = Operation::Certification(Sync::Pipelined);
-/// After this nothing further is begun: the first command on a machine waits for it.
-const ENOUGH: Duration = Duration::from_millis(75);
+/// Nothing further is begun that would end after this, if it took what the longest before it did:
+/// the first command on a machine waits for it.
+const ENOUGH: Duration = Duration::from_millis(90);
 const FLIT_BYTES: u32 = 64 << 10;
 
 /// A measured host.
 #[derive(Debug)]
 pub struct MeasuredHost {
     learned: Learned,
+    encrypted: bool,
     took: Duration,
     /// What is kept of it.
     kept: String,
 }
 
-/// Measures this machine.
+/// Measures this machine, with plain connections or with encrypted ones.
 ///
 /// # Errors
 ///
 /// The small cluster did not come up, or this machine has no name for its boot.
 pub async fn measure_host(
+    encrypted: bool,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended<Box<MeasuredHost>>> {
@@ -68,7 +72,10 @@ pub async fn measure_host(
     let topology = local_topology(&tree, SpanningArg::Broadcast);
     let topology = topology.map_err(|_| anyhow::anyhow!("{TREE} is a tree"))?;
     let calibration = Calibration {
-        guard: Guard::Secret,
+        guard: match encrypted {
+            true => Guard::MadeForTheRun,
+            false => Guard::Secret,
+        },
         topology,
         link: None,
         flit_bytes: FLIT_BYTES,
@@ -76,17 +83,28 @@ pub async fn measure_host(
         seconds: ENOUGH.as_secs_f64(),
         format: OutputFormat::Json,
     };
+    // Between processes of one machine there is nothing but what they themselves spend, and
+    // measuring that edge by edge would take half of the time.
+    let pes = calibration.topology.tree.len();
+    let no_wires = Measurement {
+        edges: vec![MeasuredEdge::default(); pes],
+        alike: vec![None; pes],
+        clocks: vec![ClockOffset::SHARED; pes],
+        fits: Vec::new(),
+    };
+    let request = |operation, pacing, bytes, profile| {
+        calibration.request(operation, pacing, vec![bytes; pes - 1], profile)
+    };
+    let nothing = request(Operation::Scatter, Pacing::default(), 0, None);
+    let profile = calibration.profile(no_wires, &nothing);
     let mut ran: Vec<(Request, Box<Outcome>)> = Vec::new();
+    let mut longest = Duration::ZERO;
     for (operation, pacing, bytes, rounds) in RUNS {
-        // The edges were measured before the first of these.
-        let first = ran.first().map(|(request, outcome)| {
-            calibration.profile(outcome.rounds.measured.clone(), request)
-        });
-        if first.is_some() && began.elapsed() > ENOUGH {
+        let began_this = began.elapsed();
+        if began_this + longest > ENOUGH {
             break;
         }
-        let lengths = vec![bytes; calibration.topology.tree.len() - 1];
-        let request = calibration.request(operation, pacing, lengths, first);
+        let request = request(operation, pacing, bytes, Some(profile.clone()));
         let request = Request { rounds, ..request };
         let outcome = match run::rounds(&request, logs, interrupts, |_| true).await? {
             Ended::Done(outcome) => outcome,
@@ -94,22 +112,19 @@ pub async fn measure_host(
             Ended::Interrupted => return Ok(Ended::Interrupted),
         };
         ran.push((request, outcome));
+        longest = longest.max(began.elapsed() - began_this);
     }
     let lessons: Vec<Lesson> = ran.iter().filter_map(|(_, o)| lesson(o)).collect();
     let predict = |host: &Host, index: usize| {
         let (request, outcome) = ran.get(index)?;
-        let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
-        let model = model_of(edges, *host, request);
-        let (tree, bytes) = (&request.tree, &outcome.rounds.bytes);
-        let pacing = request.pacing.unwrap_or_default();
-        let predicted = foresee(tree, request.operation, pacing, bytes, FLIT_BYTES, &model);
-        foreseen(&predicted.ok()?.1.arrivals_ns)
+        would_take(request, outcome, host)
     };
-    let assumed = assumed_host();
+    let assumed = assumed(encrypted);
     let learned = Learned::assumed(assumed).after(&lessons, &assumed, &predict);
-    let kept = keep_measured(&learned).context("this system does not name its boots")?;
+    let kept = keep_measured(&learned, encrypted).context("this system does not name its boots")?;
     Ok(Ended::Done(Box::new(MeasuredHost {
         learned,
+        encrypted,
         took: began.elapsed(),
         kept,
     })))
@@ -124,11 +139,12 @@ impl MeasuredHost {
         }
         let nanos = |ns: f64| Nanos(ns as u64);
         format!(
-            "this host, measured by {} rounds on {TREE} in {}\n\n  \
+            "this host, measured by {} rounds on {TREE}{} in {}\n\n  \
              wakes up     {} after there is something for a process\n  \
              costs        {} a control frame, {} a flit, {} a message\n  \
              a byte       {:.3} ns to send, {:.3} ns to receive, {:.3} ns at its source or destination\n",
             self.learned.rounds,
+            if self.encrypted { ", encrypted," } else { "" },
             Nanos(self.took.as_nanos() as u64),
             nanos(host.wake_ns),
             nanos(host.control_ns),

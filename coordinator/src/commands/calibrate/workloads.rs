@@ -11,8 +11,8 @@ pub const WORKLOADS: [&str; 6] = [
     "equal:716813",
 ];
 
-/// Those that are gathered with every pacing: one of short messages, one of long ones.
-pub const PACED: [&str; 2] = ["equal:16411", "equal:98317"];
+/// Those that are gathered with every pacing: short messages, long ones, and such as differ.
+pub const PACED: [&str; 3] = ["equal:16411", "equal:98317", "uniform:37..300017:41"];
 
 #[cfg(test)]
 mod tests {

@@ -113,8 +113,8 @@ impl Kept {
         }
     }
 
-    /// What is known after a round whose messages were predicted to be visible so long after
-    /// the last of them had come, and took that long.
+    /// What is known after a round that was predicted to take so long until all was visible, most
+    /// of it because of files, and took that long.
     pub fn after(mut self, predicted_ns: u64, took_ns: u64) -> Kept {
         if predicted_ns.max(took_ns) < SHORTEST_NS {
             return self;

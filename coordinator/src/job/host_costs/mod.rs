@@ -115,7 +115,7 @@ pub fn of(request: &Request) -> HostCosts {
 }
 
 /// What is assumed of a host.
-fn assumed(encrypted: bool) -> Host {
+pub fn assumed(encrypted: bool) -> Host {
     let mut host = assumed_host();
     if encrypted {
         host.send_ns_per_byte += crate::job::model::CRYPTO_NS_PER_BYTE;
@@ -128,17 +128,16 @@ fn assumed(encrypted: bool) -> Host {
 pub async fn ensure(request: &Request) {
     let encrypted = request.guard.is_encrypted();
     let needed = is_here(request) && request.profile.is_none() && request.tree.count() > 1;
-    // What encrypting costs is learned from rounds alone.
-    if !needed || encrypted || known(encrypted).is_some() {
+    if !needed || known(encrypted).is_some() {
         return;
     }
     let Some(key) = Key::here(encrypted) else {
         return;
     };
-    match tokio::time::timeout(LONGEST, measured_by_a_process()).await {
+    match tokio::time::timeout(LONGEST, measured_by_a_process(encrypted)).await {
         Ok(Ok(said)) => match Kept::parse(&said, &key) {
             Some(kept) => {
-                let mut known = KNOWN[0]
+                let mut known = KNOWN[usize::from(encrypted)]
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner);
                 *known = Some((kept.learned(), Source::Measured));
@@ -152,10 +151,11 @@ pub async fn ensure(request: &Request) {
 
 /// What `flitcast calibrate --host` prints. It runs by itself, so that what watches, traces and
 /// logs this command knows nothing of it.
-async fn measured_by_a_process() -> std::io::Result<String> {
+async fn measured_by_a_process(encrypted: bool) -> std::io::Result<String> {
     let mut measuring = Command::new(std::env::current_exe()?);
     measuring
         .args(["calibrate", "--host", "--format", "json"])
+        .args(encrypted.then_some("--encrypted"))
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .env_remove("RUST_LOG")
@@ -198,8 +198,8 @@ pub fn learn(lesson: Lesson, encrypted: bool, predict: &Predict<'_>) {
 }
 
 /// Keeps what was measured anew, and what a command that asked for it is told.
-pub fn keep_measured(learned: &Learned) -> Option<String> {
-    let kept = Kept::new(Key::here(false)?, learned, None);
+pub fn keep_measured(learned: &Learned, encrypted: bool) -> Option<String> {
+    let kept = Kept::new(Key::here(encrypted)?, learned, None);
     if let Some(folder) = cache::folder() {
         kept.store(&folder);
     }

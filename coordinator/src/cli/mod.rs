@@ -18,9 +18,9 @@ use crate::commands::{
 use crate::job::request::Request;
 use crate::launch::cluster::LogArgs;
 use crate::launch::runtime::conducting;
+use crate::observe::event::{Event, tell};
 use crate::observe::live::publish::publish;
 use crate::observe::metrics::Metrics;
-use crate::observe::otel;
 use crate::render::ending::{FAILED, REFUSED, print_with, refuse, told};
 use crate::retry::Undertaking;
 use crate::text::printable::printable;
@@ -153,7 +153,7 @@ fn observed(
         Err(fault) => return Ok(refuse(&[fault])),
     };
     let runtime = conducting()?;
-    otel::NOW.begin(seen.name);
+    tell(Event::Begins { command: seen.name });
     let published = publish();
     let result = runtime.block_on(async {
         if let Some(metrics) = metrics {
@@ -162,7 +162,8 @@ fn observed(
         what.await
     });
     drop(published);
-    otel::NOW.end(matches!(result, Ok(ExitCode::SUCCESS)));
+    let went_well = matches!(result, Ok(ExitCode::SUCCESS));
+    tell(Event::Ends { went_well });
     result
 }
 

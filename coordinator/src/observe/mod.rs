@@ -2,7 +2,9 @@
 //! metrics and traces.
 
 pub mod console;
+pub mod event;
 pub mod live;
 pub mod metrics;
-pub mod otel;
+#[cfg(feature = "otel")]
+mod otel;
 pub mod phase;

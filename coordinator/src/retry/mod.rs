@@ -3,10 +3,11 @@
 //! once, `flitcast resume` later; both are one loop, here.
 //!
 //! What is known between two runs lives in `undertaking`, how it is kept in a file in
-//! `record`, what the user is told of it in `story`. Nothing here starts a process.
+//! `record`, how a request is made of such a file in `resumed`, what the user is told of it in
+//! `story`. Nothing here starts a process.
 //!
-//! Nobody is moved while a cluster runs: a new one starts in some 10 ms, and has no connection, word or
-//! staged file of a round that failed.
+//! Nobody is moved while a cluster runs: a new one starts in some 10 ms, and has no connection,
+//! word or staged file of a round that failed.
 
 mod record;
 mod resumed;

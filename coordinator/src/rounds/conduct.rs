@@ -29,8 +29,7 @@ use crate::job::model::{Measurement, foresee, measured_model};
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
-use crate::observe::live;
-use crate::observe::otel;
+use crate::observe::event::{Event, tell};
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::Failure;
 use crate::rounds::recording::{MeasuredRound, Recording};
@@ -154,8 +153,7 @@ impl<'a> Conductor<'a> {
 
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
-        live::NOW.enter(phase);
-        otel::NOW.enter(phase);
+        tell(Event::Enters(phase));
     }
 
     async fn rounds(&mut self) -> Result<Rounds, Trouble> {
@@ -204,14 +202,21 @@ impl<'a> Conductor<'a> {
         let foreseen = foresee(tree, *operation, pacing, bytes, *flit_bytes, &model);
         let (briefs, prediction) = foreseen?;
         let pacing = operation.gives_orders().then_some(pacing);
-        otel::NOW.foreseen(bytes, pacing, &prediction);
+        tell(Event::Foreseen {
+            bytes,
+            pacing,
+            prediction: &prediction,
+        });
         self.enter(Phase::Prepare);
         self.prepare(briefs.clone()).await?;
         let mut reports = Vec::new();
         let mut recording = Recording::default();
         for id in (1..=self.request.rounds).map(RoundId) {
             let mut round = self.round(id, &prediction).await?;
-            otel::NOW.reported(&round, &measured.clocks);
+            tell(Event::RoundReported {
+                reports: &round,
+                clocks: &measured.clocks,
+            });
             if self.request.pictures.wanted() {
                 recording.keep(&mut round, &measured.clocks);
             }
@@ -421,8 +426,11 @@ impl<'a> Conductor<'a> {
         self.console.begin(name, of);
         self.enter(Phase::Round { moved: 0, of });
         let predicted_ns = prediction.round_ns() + prediction.commit_ns();
-        live::NOW.round_begins(id, &self.bytes, predicted_ns);
-        otel::NOW.round_begins(id);
+        tell(Event::RoundBegins {
+            round: id,
+            bytes: &self.bytes,
+            predicted_ns,
+        });
         self.cluster
             .say(PeId::ROOT, ToPe::Trigger { round: id })
             .await;
@@ -447,8 +455,7 @@ impl<'a> Conductor<'a> {
             }
         }
         self.under_way = None;
-        live::NOW.round_done();
-        otel::NOW.round_done();
+        tell(Event::RoundDone);
         self.cluster.look(false);
         self.enter(Phase::Report);
         for pe in self.cluster.pes().skip(1) {

@@ -15,8 +15,7 @@ use crate::job::model::Measurement;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Crew, LogArgs};
 use crate::observe::console::Console;
-use crate::observe::live;
-use crate::observe::otel;
+use crate::observe::event::{self, Event, tell};
 use crate::rounds::conduct::{self, conduct};
 use crate::rounds::learning;
 use crate::rounds::outcome::{Failure, Outcome};
@@ -186,14 +185,13 @@ pub async fn on_a_cluster<T>(
         logs,
         timeouts: &request.timeouts,
     };
-    live::NOW.launching(request);
-    let _run_ends = otel::NOW.launching(request);
+    let _run = event::Run::launching(request);
     let given_up = CancellationToken::new();
     let mut launch = std::pin::pin!(Cluster::launch(crew, &console, &given_up));
     let launched = tokio::select! {
         launched = &mut launch => launched,
         () = interrupts.next() => {
-            otel::NOW.interrupted();
+            tell(Event::Interrupted);
             // What was started is not left to die by itself.
             given_up.cancel();
             // It may have just come up.
@@ -206,13 +204,17 @@ pub async fn on_a_cluster<T>(
     let mut cluster = match launched {
         Ok(cluster) => cluster,
         Err(error) => {
-            live::NOW.gave_up(Some("launch"));
-            otel::NOW.failed("launch", error.pe(), &error.to_string());
+            tell(Event::Failed {
+                kind: "launch",
+                pe: error.pe(),
+                cause: &error.to_string(),
+            });
             return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error))));
         }
     };
-    live::NOW.launched(|pe| Some(cluster.register(pe)?.pid));
-    otel::NOW.launched();
+    tell(Event::Launched {
+        pid: &|pe| Some(cluster.register(pe)?.pid),
+    });
     let launching = began.elapsed();
     tracing::info!(pes = pes.len(), ?launching, "launched");
     let id = cluster.id();
@@ -220,12 +222,12 @@ pub async fn on_a_cluster<T>(
         conducted = done(&mut cluster, &console, launching) => Some(conducted),
         () = interrupts.next() => {
             tracing::info!("interrupted: once more kills whom it does not stop");
-            otel::NOW.interrupted();
+            tell(Event::Interrupted);
             None
         }
     };
     console.clear();
-    otel::NOW.stopping();
+    tell(Event::Stopping);
     cluster
         .stop(is_over(conducted.as_ref()), interrupts.next())
         .await;
@@ -238,7 +240,7 @@ pub async fn on_a_cluster<T>(
     }
     Ok(match conducted {
         None => {
-            live::NOW.gave_up(None);
+            tell(Event::Abandoned);
             Ended::Interrupted
         }
         Some(Ok(done)) => Ended::Done(done),

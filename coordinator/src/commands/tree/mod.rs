@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use thiserror::Error;
 
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::render::tree as text;
+use crate::render::tree;
 use crate::site::topology::TopologyError;
 
 /// PEs of a drawing that a viewer still opens and somebody could find a PE in.
@@ -70,7 +70,7 @@ pub fn run(
     })?;
     let pes = topology.tree.len();
     Ok(match args.format {
-        TreeFormat::Text => text::write(&topology, out),
+        TreeFormat::Text => tree::write(&topology, out),
         TreeFormat::Toml => export::toml(&topology, out),
         TreeFormat::Dot => export::dot(&topology, out),
         TreeFormat::Json => export::json(&topology, out),

@@ -13,11 +13,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use flitcast_proto::wire::control::{Counts, Doing, Pong};
+use flitcast_proto::wire::control::{Counts, Doing};
 use flitcast_proto::{PeId, RoundId, Tree};
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;
+use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::options::names::operation_name;
 use crate::site::placement::Place;
@@ -84,8 +85,36 @@ struct Seen {
 }
 
 impl Live {
-    /// A cluster is being launched for a request.
-    pub fn launching(&self, request: &Request) {
+    /// Takes note of what happens.
+    pub fn hear(&self, event: &Event<'_>) {
+        match *event {
+            Event::Launching(request) => self.launching(request),
+            Event::Launched { pid } => self.launched(pid),
+            Event::Enters(phase) => self.with(|now| now.phase = phase),
+            Event::RoundBegins {
+                round,
+                bytes,
+                predicted_ns,
+            } => self.round_begins(round, bytes, predicted_ns),
+            Event::RoundDone => self.round_over(RoundEnd::Done),
+            Event::Heard(pe, pong) => self.told(pe, pong.doing, &pong.counts),
+            Event::Reported(pe, counts) => self.told(pe, Doing::Idle, counts),
+            Event::Failed { kind, .. } => {
+                self.round_over(RoundEnd::Failed);
+                *self.lock().totals.errors.entry(kind).or_default() += 1;
+            }
+            Event::Abandoned => self.round_over(RoundEnd::Interrupted),
+            Event::Begins { .. }
+            | Event::Foreseen { .. }
+            | Event::RoundReported { .. }
+            | Event::Interrupted
+            | Event::Stopping
+            | Event::RunEnds
+            | Event::Ends { .. } => {}
+        }
+    }
+
+    fn launching(&self, request: &Request) {
         let mut state = self.lock();
         state.fold();
         let seen = |pe: PeId| Seen {
@@ -112,8 +141,7 @@ impl Live {
         });
     }
 
-    /// Its processes have registered; `pid` knows each PE's, as it said.
-    pub fn launched(&self, pid: impl Fn(PeId) -> Option<u32>) {
+    fn launched(&self, pid: &dyn Fn(PeId) -> Option<u32>) {
         self.with(|now| {
             for (pe, seen) in &mut now.pes {
                 seen.pid = pid(*pe);
@@ -121,13 +149,7 @@ impl Live {
         });
     }
 
-    /// Something else is being done.
-    pub fn enter(&self, phase: Phase) {
-        self.with(|now| now.phase = phase);
-    }
-
-    /// A round is triggered; `bytes` are those of M_i, by PE index.
-    pub fn round_begins(&self, round: RoundId, bytes: &[u64], predicted_ns: u64) {
+    fn round_begins(&self, round: RoundId, bytes: &[u64], predicted_ns: u64) {
         self.with(|now| {
             now.round = round;
             now.bytes = bytes.to_vec();
@@ -136,22 +158,6 @@ impl Live {
                 predicted_ns,
             });
         });
-    }
-
-    /// P0 is done with the round that is under way.
-    pub fn round_done(&self) {
-        self.round_over(RoundEnd::Done);
-    }
-
-    /// What was under way has ended otherwise; for an error, of which kind it was.
-    pub fn gave_up(&self, error: Option<&'static str>) {
-        self.round_over(match error {
-            Some(_) => RoundEnd::Failed,
-            None => RoundEnd::Interrupted,
-        });
-        if let Some(kind) = error {
-            *self.lock().totals.errors.entry(kind).or_default() += 1;
-        }
     }
 
     fn round_over(&self, end: RoundEnd) {
@@ -172,23 +178,12 @@ impl Live {
         }
     }
 
-    /// A PE has answered a ping.
-    pub fn heard(&self, pe: PeId, pong: &Pong) {
+    /// What a PE is doing, and has counted.
+    fn told(&self, pe: PeId, doing: Doing, counts: &Counts) {
         let at = Instant::now();
         self.with(|now| {
             if let Some(seen) = now.pes.get_mut(&pe) {
-                seen.doing = pong.doing;
-                seen.told(&pong.counts, at);
-            }
-        });
-    }
-
-    /// A PE has reported a round.
-    pub fn reported(&self, pe: PeId, counts: &Counts) {
-        let at = Instant::now();
-        self.with(|now| {
-            if let Some(seen) = now.pes.get_mut(&pe) {
-                seen.doing = Doing::Idle;
+                seen.doing = doing;
                 seen.told(counts, at);
             }
         });

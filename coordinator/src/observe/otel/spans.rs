@@ -5,11 +5,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use flitcast_proto::PeId;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::{Arrival, Report};
-use flitcast_proto::{PeId, RoundId};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{Span as _, SpanContext, Status};
 use opentelemetry_sdk::trace::Span;
@@ -17,6 +17,7 @@ use opentelemetry_sdk::trace::Span;
 use super::export::Export;
 use crate::job::model::since;
 use crate::job::request::Request;
+use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::options::names::{operation_name, pacing_name};
 
@@ -33,16 +34,6 @@ const MOST: usize = 1024;
 #[derive(Debug)]
 pub struct Spans {
     state: Mutex<Option<Traced>>,
-}
-
-/// A cluster: when this is gone, so is the cluster.
-#[derive(Debug)]
-pub struct RunEnds;
-
-impl Drop for RunEnds {
-    fn drop(&mut self) {
-        NOW.with(|traced| traced.end_run());
-    }
 }
 
 /// A command that is traced.
@@ -85,8 +76,35 @@ struct Failed {
 }
 
 impl Spans {
-    /// A command begins to conduct.
-    pub fn begin(&self, command: &str) {
+    /// Takes note of what happens.
+    pub fn hear(&self, event: &Event<'_>) {
+        match *event {
+            Event::Begins { command } => self.begin(command),
+            Event::Launching(request) => self.launching(request),
+            Event::Launched { .. } => self.with(Traced::end_step),
+            Event::Enters(phase) => self.enter(phase),
+            Event::Foreseen {
+                bytes,
+                pacing,
+                prediction,
+            } => self.foreseen(bytes, pacing, prediction),
+            Event::RoundBegins { round, .. } => {
+                self.with(|traced| traced.step("round", vec![number("flitcast.round", round.0)]));
+            }
+            Event::RoundDone => self.round_done(),
+            Event::RoundReported { reports, clocks } => {
+                self.with(|traced| traced.end_round(reports, clocks));
+            }
+            Event::Failed { kind, pe, cause } => self.failed(kind, pe, cause),
+            Event::Interrupted => self.failed("interrupted", None, "interrupted"),
+            Event::Stopping => self.with(|traced| traced.step("stop", Vec::new())),
+            Event::RunEnds => self.with(Traced::end_run),
+            Event::Ends { went_well } => self.end(went_well),
+            Event::Heard(..) | Event::Reported(..) | Event::Abandoned => {}
+        }
+    }
+
+    fn begin(&self, command: &str) {
         let Some(export) = Export::new() else {
             return;
         };
@@ -99,9 +117,8 @@ impl Spans {
         });
     }
 
-    /// It has ended, and printed what it had to. Waits until the collector has its spans, but
-    /// not for long.
-    pub fn end(&self, went_well: bool) {
+    /// Waits until the collector has the spans, but not for long.
+    fn end(&self, went_well: bool) {
         let Some(mut traced) = self.lock().take() else {
             return;
         };
@@ -117,9 +134,7 @@ impl Spans {
         traced.export.finish();
     }
 
-    /// A cluster is being launched for a request.
-    #[must_use]
-    pub fn launching(&self, request: &Request) -> RunEnds {
+    fn launching(&self, request: &Request) {
         self.with(|traced| {
             let attributes = vec![
                 KeyValue::new("flitcast.operation", operation_name(request.operation)),
@@ -140,16 +155,9 @@ impl Spans {
             });
             traced.step(Phase::Launch.name(), Vec::new());
         });
-        RunEnds
     }
 
-    /// Its processes have registered.
-    pub fn launched(&self) {
-        self.with(Traced::end_step);
-    }
-
-    /// Something else is being done.
-    pub fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: Phase) {
         self.with(|traced| match phase {
             // It begins when it is triggered, and is over before it is told of.
             Phase::Round { .. } | Phase::Report => {}
@@ -157,8 +165,7 @@ impl Spans {
         });
     }
 
-    /// What the rounds are to be like.
-    pub fn foreseen(&self, bytes: &[u64], pacing: Option<Pacing>, prediction: &Prediction) {
+    fn foreseen(&self, bytes: &[u64], pacing: Option<Pacing>, prediction: &Prediction) {
         self.with(|traced| {
             let Some(run) = &mut traced.run else {
                 return;
@@ -174,13 +181,7 @@ impl Spans {
         });
     }
 
-    /// A round is triggered.
-    pub fn round_begins(&self, round: RoundId) {
-        self.with(|traced| traced.step("round", vec![number("flitcast.round", round.0)]));
-    }
-
-    /// P0 is done with it.
-    pub fn round_done(&self) {
+    fn round_done(&self) {
         self.with(|traced| {
             let now = traced.export.now();
             if let Some(step) = traced.run.as_mut().and_then(|run| run.step.as_mut()) {
@@ -189,25 +190,9 @@ impl Spans {
         });
     }
 
-    /// All PEs have told how it was: their reports and clocks, by PE index.
-    pub fn reported(&self, reports: &[Report], clocks: &[ClockOffset]) {
-        self.with(|traced| traced.end_round(reports, clocks));
-    }
-
-    /// What was being done has failed, and the run with it.
-    pub fn failed(&self, kind: &'static str, pe: Option<PeId>, cause: &str) {
+    fn failed(&self, kind: &'static str, pe: Option<PeId>, cause: &str) {
         let cause = cause.to_owned();
         self.with(|traced| traced.fail(Failed { kind, pe, cause }));
-    }
-
-    /// Ctrl-C.
-    pub fn interrupted(&self) {
-        self.failed("interrupted", None, "interrupted");
-    }
-
-    /// The cluster's processes are being stopped.
-    pub fn stopping(&self) {
-        self.with(|traced| traced.step("stop", Vec::new()));
     }
 
     fn with(&self, change: impl FnOnce(&mut Traced)) {

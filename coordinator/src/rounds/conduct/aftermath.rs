@@ -10,8 +10,7 @@ use tokio::time::Instant;
 use super::Conductor;
 use super::trouble::Trouble;
 use crate::launch::cluster::Heard;
-use crate::observe::live;
-use crate::observe::otel;
+use crate::observe::event::{Event, tell};
 use crate::rounds::outcome::{Failure, Lacking};
 
 /// After a failure, for the survivors to undo what is half done and tell what
@@ -23,8 +22,11 @@ impl Conductor<'_> {
     pub async fn give_up(&mut self, trouble: Trouble) -> Failure {
         let cause = trouble.to_string();
         tracing::info!(%cause, "giving up");
-        live::NOW.gave_up(Some(trouble.kind()));
-        otel::NOW.failed(trouble.kind(), trouble.pe(), &cause);
+        tell(Event::Failed {
+            kind: trouble.kind(),
+            pe: trouble.pe(),
+            cause: &cause,
+        });
         // Whoever lives tells what arrived; nobody waits for one that may be stopped.
         if let Trouble::Lifeless(pe, _) | Trouble::Stalled(Some(pe), _) = &trouble {
             self.cluster.give_up_on(*pe);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::Conductor;
 use super::trouble::{Trouble, died, gone, out_of_turn};
 use crate::launch::cluster::{DEATH_NOTICE, Heard};
-use crate::observe::live;
+use crate::observe::event::{Event, tell};
 use crate::rounds::outcome::slowdown;
 use crate::rounds::watch::Stall;
 
@@ -60,7 +60,7 @@ impl Conductor<'_> {
             match heard {
                 None => return Ok(None),
                 Some((pe, Heard::Word(FromPe::Pong(pong)))) => {
-                    live::NOW.heard(pe, &pong);
+                    tell(Event::Heard(pe, &pong));
                     let quiet = Duration::from_millis(pong.files_quiet_ms);
                     let worked_at = Instant::now().checked_sub(quiet);
                     self.worked_at = self.worked_at.max(worked_at.unwrap_or(self.worked_at));
@@ -176,7 +176,7 @@ impl Conductor<'_> {
         if let FromPe::Report(report) = word
             && report.round == self.round
         {
-            live::NOW.reported(pe, &report.counts);
+            tell(Event::Reported(pe, &report.counts));
             self.last_reports[pe.index()] = Some(Report {
                 // Of thousands of rounds, the last is enough.
                 counts: Box::default(),

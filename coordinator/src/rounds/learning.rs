@@ -3,11 +3,11 @@
 
 use flitcast_proto::calibration::edges_from_measurements;
 use flitcast_proto::calibration::learned::Lesson;
-use flitcast_proto::cost::Host;
+use flitcast_proto::cost::{FileCosts, Host, Model};
 use flitcast_proto::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
-use crate::job::host_costs::files::Kept;
+use crate::job::host_costs::files::{Kept, MostlyFor};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::model_of;
 use crate::job::request::Request;
@@ -73,22 +73,38 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let [written] = &known.written[..] else {
         return;
     };
-    let (rounds, costs) = (&outcome.rounds, outcome.rounds.costs.host);
-    let edges = edges_from_measurements(&rounds.measured.edges, &costs);
-    let wires_alone = model_of(edges, costs, request);
-    let without = predict(&request.tree, &rounds.briefs, &wires_alone);
-    let Ok(without) = without else {
+    let rounds = &outcome.rounds;
+    let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.host);
+    let wires_alone = model_of(edges, rounds.costs.host, request);
+    // What it would have taken, were some of it for nothing.
+    let would_take = |free: fn(&mut FileCosts)| {
+        let mut files = known.files.clone();
+        files.disks.iter_mut().for_each(free);
+        let model = Model {
+            files: Some(files),
+            ..wires_alone.clone()
+        };
+        let prediction = predict(&request.tree, &rounds.briefs, &model).ok()?;
+        Some(prediction.round_ns() + prediction.commit_ns())
+    };
+    let no_entries = would_take(|costs| {
+        (costs.create_ns, costs.commit_ns) = (0.0, 0.0);
+        (costs.sync_ns, costs.sync_alone_ns) = (0.0, 0.0);
+    });
+    let no_bytes = would_take(|costs| {
+        (costs.write_ns_per_byte, costs.flush_ns_per_byte) = (0.0, 0.0);
+    });
+    let (Some(no_entries), Some(no_bytes)) = (no_entries, no_bytes) else {
         return;
     };
-    let whole = |transfer_ns, commit_ns| transfer_ns + commit_ns;
-    let predicted_ns = whole(phases.transfer.predicted_ns, phases.commit.predicted_ns);
-    let measured_ns = whole(
-        phases.transfer.measured.median,
-        phases.commit.measured.median,
-    );
-    let is_of_files = 2 * without.round_ns() < predicted_ns.min(measured_ns);
-    if let Some(kept) = Kept::load(written).filter(|_| is_of_files) {
-        kept.after(predicted_ns, measured_ns).store();
+    let predicted_ns = phases.transfer.predicted_ns + phases.commit.predicted_ns;
+    let measured_ns = phases.transfer.measured.median + phases.commit.measured.median;
+    let (mostly_for, rest_ns) = match no_entries < no_bytes {
+        true => (MostlyFor::Entries, no_entries),
+        false => (MostlyFor::Bytes, no_bytes),
+    };
+    if let Some(kept) = Kept::load(written).filter(|_| 2 * rest_ns < predicted_ns) {
+        kept.after(mostly_for, predicted_ns, measured_ns).store();
     }
 }
 

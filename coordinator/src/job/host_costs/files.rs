@@ -2,7 +2,7 @@
 //! directory: one for each boot of a host and each of its file systems. Every round with files
 //! corrects it.
 
-use flitcast_proto::cost::{FILE_COSTS, FileCosts};
+use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,7 +10,7 @@ use super::Source;
 use super::cache::{Named, age_of, folder, load, now_s, store};
 
 /// What is believed of one round that lasts as long as it was told to be.
-const GAIN: f64 = 0.4;
+const GAIN: f64 = 0.25;
 /// No round is believed to show more than this factor at once, ...
 const AT_ONCE: f64 = 3.0;
 /// ... and all of them together no more than this one.
@@ -34,6 +34,8 @@ pub struct KnownFiles {
     pub source: Source,
     /// Where messages become files: each file system once.
     pub written: Vec<FileSystem>,
+    /// What they were taken to cost.
+    pub files: Files,
 }
 
 /// What a file holds.
@@ -46,8 +48,18 @@ pub struct Kept {
     rounds: u64,
     /// As they were measured, in the order of [`FileCosts`].
     measured: [f64; FILE_COSTS],
-    /// What writing turned out to take, as the logarithm of a factor.
-    writing: f64,
+    /// What turned out to be so many times as much, as logarithms: what each file takes, and
+    /// what each of its bytes does.
+    factors: [f64; 2],
+}
+
+/// What most of a round's time is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MostlyFor {
+    /// Files that are made, and synced one by one.
+    Entries,
+    /// Their bytes.
+    Bytes,
 }
 
 impl Named for Kept {
@@ -71,7 +83,7 @@ impl Kept {
             measured_s: now_s(),
             rounds: 0,
             measured: costs.to_array(),
-            writing: 0.0,
+            factors: [0.0; 2],
         }
     }
 
@@ -80,7 +92,11 @@ impl Kept {
         let kept: Kept = serde_json::from_str(&load(&folder()?, &name(file_system))?).ok()?;
         let is_it = kept.file_system == *file_system;
         let sound = FileCosts::from_array(kept.measured).is_sound();
-        (is_it && sound && kept.writing.abs() <= IN_ALL.ln()).then_some(kept)
+        let bounded = kept
+            .factors
+            .iter()
+            .all(|factor| factor.abs() <= IN_ALL.ln());
+        (is_it && sound && bounded).then_some(kept)
     }
 
     /// Keeps it for the commands that follow.
@@ -93,14 +109,14 @@ impl Kept {
     /// What files cost by it.
     pub fn costs(&self) -> FileCosts {
         let measured = FileCosts::from_array(self.measured);
-        let factor = self.writing.exp();
+        let [entries, bytes] = self.factors.map(f64::exp);
         FileCosts {
-            create_ns: measured.create_ns * factor,
-            write_ns_per_byte: measured.write_ns_per_byte * factor,
-            sync_ns: measured.sync_ns * factor,
-            sync_alone_ns: measured.sync_alone_ns * factor,
-            flush_ns_per_byte: measured.flush_ns_per_byte * factor,
-            commit_ns: measured.commit_ns * factor,
+            create_ns: measured.create_ns * entries,
+            write_ns_per_byte: measured.write_ns_per_byte * bytes,
+            sync_ns: measured.sync_ns * entries,
+            sync_alone_ns: measured.sync_alone_ns * entries,
+            flush_ns_per_byte: measured.flush_ns_per_byte * bytes,
+            commit_ns: measured.commit_ns * entries,
             ..measured
         }
     }
@@ -114,15 +130,19 @@ impl Kept {
     }
 
     /// What is known after a round that was predicted to take so long until all was visible, most
-    /// of it because of files, and took that long.
-    pub fn after(mut self, predicted_ns: u64, took_ns: u64) -> Kept {
+    /// of it for what is said of files, and took that long.
+    pub fn after(mut self, mostly_for: MostlyFor, predicted_ns: u64, took_ns: u64) -> Kept {
         if predicted_ns.max(took_ns) < SHORTEST_NS {
             return self;
         }
         let off = (took_ns.max(1) as f64 / predicted_ns.max(1) as f64).ln();
         let off = off.clamp(-AT_ONCE.ln(), AT_ONCE.ln());
         let most = IN_ALL.ln();
-        self.writing = (self.writing + GAIN * off).clamp(-most, most);
+        let factor = match mostly_for {
+            MostlyFor::Entries => &mut self.factors[0],
+            MostlyFor::Bytes => &mut self.factors[1],
+        };
+        *factor = (*factor + GAIN * off).clamp(-most, most);
         self.rounds += 1;
         self
     }
@@ -148,6 +168,7 @@ pub fn assumed() -> FileCosts {
 
 #[cfg(test)]
 mod tests {
+    use super::MostlyFor::Entries;
     use super::*;
 
     fn kept() -> Kept {
@@ -162,27 +183,29 @@ mod tests {
     fn rounds_that_take_twice_as_long_are_believed_in_the_end() {
         let mut kept = kept();
         let truth = 2.0 * assumed().sync_ns;
-        for _ in 0..20 {
+        for _ in 0..40 {
             let predicted = kept.costs().sync_ns * 100.0;
-            kept = kept.after(predicted as u64, (truth * 100.0) as u64);
+            kept = kept.after(Entries, predicted as u64, (truth * 100.0) as u64);
         }
         assert!((kept.costs().sync_ns / truth - 1.0).abs() < 0.01);
         assert_eq!(kept.costs().open_ns, assumed().open_ns, "nobody has read");
-        assert_eq!(kept.rounds, 20);
+        let flushing = (kept.costs().flush_ns_per_byte, assumed().flush_ns_per_byte);
+        assert_eq!(flushing.0, flushing.1, "nobody has told of bytes");
+        assert_eq!(kept.rounds, 40);
     }
 
     #[test]
     fn one_round_that_is_far_out_moves_little() {
-        let once = kept().after(10_000_000, 100_000_000_000);
+        let once = kept().after(Entries, 10_000_000, 100_000_000_000);
         let moved = once.costs().sync_ns / assumed().sync_ns;
         assert!(moved < AT_ONCE.powf(GAIN) + 1e-9, "{moved}");
-        let short = kept().after(1_000, SHORTEST_NS - 1);
+        let short = kept().after(Entries, 1_000, SHORTEST_NS - 1);
         assert_eq!(short, kept());
     }
 
     #[test]
     fn however_many_rounds_there_is_a_bound() {
-        let all = (0..1000).fold(kept(), |kept, _| kept.after(1, u64::MAX));
+        let all = (0..1000).fold(kept(), |kept, _| kept.after(Entries, 1, u64::MAX));
         let moved = all.costs().sync_ns / assumed().sync_ns;
         assert!((moved / IN_ALL - 1.0).abs() < 1e-9, "{moved}");
     }

@@ -82,19 +82,24 @@ impl Conductor<'_> {
             false => sources.reduce(Source::less_sure).unwrap_or(Source::Assumed),
         };
         let disks = known.values().map(|(costs, _)| *costs);
-        model.files = Some(Files {
+        let files = Files {
             disks: disks.chain([assumed()]).collect(),
             disk_of,
             made_of: self.made_of.clone(),
             block_bytes: DISK_BLOCK_BYTES as u64,
             opened_ahead: OPENED_AHEAD,
             commits_under_way: COMMITS_UNDER_WAY,
-        });
+        };
+        model.files = Some(files.clone());
         let writers = tree.pes().filter(|pe| self.writes(*pe));
         let mut written: Vec<FileSystem> = writers.map(|pe| by_pe[pe.index()].clone()).collect();
         written.sort();
         written.dedup();
-        Ok(Some(KnownFiles { source, written }))
+        Ok(Some(KnownFiles {
+            source,
+            written,
+            files,
+        }))
     }
 
     /// Whether messages become files at a PE.

@@ -36,6 +36,11 @@ impl Recorder {
         self.keep(Port::Receive, begin, peer, item.into());
     }
 
+    /// A message of `peer` that had come whole at `came_ns` is durable and visible now.
+    pub fn made_visible(&mut self, came_ns: u64, peer: PeId, message: impl Into<SpanItem>) {
+        self.keep(Port::Files, Moment(Some(came_ns)), peer, message.into());
+    }
+
     fn keep(&mut self, port: Port, begin: Moment, peer: PeId, item: SpanItem) {
         if let (Some(spans), Moment(Some(begin_ns))) = (&mut self.0, begin)
             && spans.len() < MAX_REPORT_SPANS

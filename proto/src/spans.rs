@@ -1,4 +1,4 @@
-//! What a PE's ports did in a round, and when: the stuff of space-time diagrams.
+//! What a PE's ports did in a round and when, and how long its files took: the stuff of space-time diagrams.
 //! The node records them on request, the prediction makes them, pictures show both.
 
 use crate::PeId;
@@ -7,7 +7,7 @@ use crate::pe::{Control, Message};
 /// A port that was busy with one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Which of the PE's two ports.
+    /// Which of the PE's ports.
     pub port: Port,
     /// Who is at the other end.
     pub peer: PeId,
@@ -20,13 +20,15 @@ pub struct Span {
     pub end_ns: u64,
 }
 
-/// One of a PE's two ports.
+/// One of a PE's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     /// What goes out.
     Send,
     /// What comes in.
     Receive,
+    /// What has come and is written, from its last byte until it is durable and visible.
+    Files,
 }
 
 /// What a port was busy with.

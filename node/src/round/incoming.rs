@@ -248,6 +248,8 @@ impl Round<'_> {
         result.map_err(|source| RoundError::Payload { message, source })?;
         arrival.delivered = true;
         arrival.delivered_ns = clock::now().0;
+        let came_ns = arrival.at_ns;
+        self.recorder.made_visible(came_ns, message.source, message);
         self.pe.handle_delivered();
         Ok(())
     }

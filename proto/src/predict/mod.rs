@@ -641,8 +641,15 @@ impl World<'_> {
         desks.done(now, at, goal);
         self.begin_chores(now);
         let station = &mut self.stations[at.index()];
-        if matches!(goal, Goal::Visible(_)) {
+        if let Goal::Visible(of) = goal {
             station.pe.handle_delivered();
+            station.spans.push(Span {
+                port: spans::Port::Files,
+                peer: if of == at { PeId::ROOT } else { of },
+                item: SpanItem::Message(of),
+                begin_ns: self.arrivals_ns[of.index()].unwrap_or(now),
+                end_ns: now,
+            });
         }
         match station.action.is_some() && station.held_up.is_some() {
             true => self.cause(now, Event::Done(at)),

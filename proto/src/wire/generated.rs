@@ -739,9 +739,12 @@ pub struct OwnStart {
 /// A port that was busy with one item.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Span {
-    /// The receive port; else the send port.
+    /// The receive port; else the send port, unless it is of files.
     #[prost(bool, tag = "1")]
     pub received: bool,
+    /// A message that has come whole, until it is durable and visible.
+    #[prost(bool, tag = "7")]
+    pub files: bool,
     /// The neighbour at the other end.
     #[prost(uint32, tag = "2")]
     pub peer: u32,

@@ -68,6 +68,7 @@ fn spans() -> Vec<Span> {
     vec![
         span(Port::Send, 1, SpanItem::Order, 700, 730),
         span(Port::Receive, 2, message, 750, 750 + (1 << 32)),
+        span(Port::Files, 2, message, 750, 760),
         moment(message),
         moment(SpanItem::Wakeup),
         moment(SpanItem::Token),
@@ -207,6 +208,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
              spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
                      begin_after_ns: 50 duration_ns: 4294967296 }
+             spans { files: true peer: 2 item: ITEM_MESSAGE message: 5 duration_ns: 10 }
              spans { peer: 3 item: ITEM_MESSAGE message: 5 begin_after_ns: -10 }
              spans { peer: 3 item: ITEM_WAKEUP }
              spans { peer: 3 item: ITEM_TOKEN }

@@ -59,11 +59,14 @@ function rowTop(row) {
   return AXIS + row * diagram.rowHeight - diagram.scrolled;
 }
 
+/// Lanes of a row: what is sent, what is received, and where there are files what is written.
+const LANES = [runs.measured, runs.predicted].flat(2).some((span) => span.port === 2) ? 3 : 2;
+
 /// Top and height of a span's bar: the send port's lane is above the receive port's,
 /// and where both runs are shown, the measured one's bar is a bit lower.
 function barPlace(span) {
   const { rowHeight, shows } = diagram;
-  const lane = rowHeight / 2;
+  const lane = rowHeight / LANES;
   const pad = Math.min(3, lane * 0.14);
   const both = shows.measured && shows.predicted;
   const shift = both ? Math.min(5, lane * 0.26) : 0;
@@ -192,7 +195,9 @@ function drawRows({ pen, soft, line }) {
     if (rowHeight >= 14) {
       pen.fillStyle = line;
       pen.globalAlpha = 0.55;
-      pen.fillRect(diagram.gutter, top + rowHeight / 2, width - diagram.gutter, 0.5);
+      for (let lane = 1; lane < LANES; lane++) {
+        pen.fillRect(diagram.gutter, top + (lane * rowHeight) / LANES, width - diagram.gutter, 0.5);
+      }
       pen.globalAlpha = 1;
     }
   });

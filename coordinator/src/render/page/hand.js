@@ -118,7 +118,7 @@ function hover(point) {
 function describe(box, span) {
   const measured = span.measured ? span : span.other;
   const predicted = span.measured ? span.other : span;
-  const verb = span.port === 0 ? `P${span.pe} sends to P${span.peer}` : `P${span.pe} receives from P${span.peer}`;
+  const verb = [`P${span.pe} sends to P${span.peer}`, `P${span.pe} receives from P${span.peer}`, `P${span.pe} writes it`][span.port];
   const size = span.control ? "" : `, ${bytes(peOf.get(span.item).bytes)}`;
   box.replaceChildren();
   put(box, "strong", {}, `${itemName(span.item)}: ${verb}${size}`);

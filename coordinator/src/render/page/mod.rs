@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
-use flitcast_proto::spans::{Port, Span, SpanItem};
+use flitcast_proto::spans::{Span, SpanItem};
 use serde_json::{Value, json};
 
 use crate::render::pictures::{ItemName, Scene};
@@ -92,7 +92,7 @@ impl Page<'_> {
     }
 }
 
-/// By PE index, each span a list as `span_columns` says: port 0 sends and 1 receives,
+/// By PE index, each span a list as `span_columns` says: port 0 sends, 1 receives and 2 is of files,
 /// an item is a message's number or a control item's name.
 fn spans(by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
     let since = |ns: u64| (i128::from(ns) - i128::from(origin_ns)) as i64;
@@ -101,12 +101,8 @@ fn spans(by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
             SpanItem::Message(pe) => json!(pe.0),
             control => json!(ItemName(control).to_string()),
         };
-        let port = match span.port {
-            Port::Send => 0,
-            Port::Receive => 1,
-        };
         json!([
-            port,
+            span.port as u32,
             span.peer.0,
             item,
             since(span.begin_ns),

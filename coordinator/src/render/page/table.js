@@ -39,6 +39,11 @@ function drawSummary() {
   fact("Rounds", run.rounds.toLocaleString("en"));
   if (run.edges.length) fact("Links", linksInWords());
   fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);
+  if (run.phases) {
+    const beside = ({ predicted_us, measured_us }) => `predicted ${time(nanos(predicted_us))}, measured ${time(nanos(measured_us.median))}`;
+    fact("Disk", `${beside(run.phases.disk)}, the longest that a PE waited for its files`);
+    fact("Commit", `${beside(run.phases.commit)}, from the last byte until everything was durable and visible`);
+  }
   fact("Buffered", `at most ${counted(round.peak_buffered_flits, "flit")} of a passing message in a PE`);
   fact("Launch", `${counted(run.pes.length, "process", "processes")} up in ${time(nanos(run.launch_us))}, edges measured in ${time(nanos(run.probe_us))}`);
   byId("foot").textContent = `Made by flitcast ${data.flitcast}. This file is all there is: nothing is loaded from elsewhere.`;
@@ -73,7 +78,10 @@ function drawAbout() {
   const cut = shown.pes_with_spans_left_out.map((pe) => `P${pe}`).join(", ");
   byId("diagram-about").textContent =
     `${which}: time to the right, from P0's trigger; a row for each PE, each below its parent (‹). ` +
-    `In the upper half of a row its send port, in the lower half its receive port.${predicted}` +
+    (LANES === 3
+      ? "In the upper third of a row its send port, then its receive port, and below what it writes until it is durable and visible."
+      : "In the upper half of a row its send port, in the lower half its receive port.") +
+    predicted +
     (cut ? ` ${cut} did more than can be kept: what they did last is not shown.` : "");
 }
 

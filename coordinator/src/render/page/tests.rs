@@ -1,3 +1,4 @@
+use flitcast_proto::spans::Port;
 use flitcast_proto::cost::Link;
 use flitcast_proto::{RoundId, Tree};
 

@@ -47,6 +47,15 @@ impl<'a> Scene<'a> {
         rows
     }
 
+    /// The ports that PEs have: that of files where there are some.
+    pub fn ports(&self) -> &'static [Port] {
+        let all = self.measured.spans.iter().chain(self.predicted).flatten();
+        match all.into_iter().any(|span| span.port == Port::Files) {
+            true => &[Port::Send, Port::Receive, Port::Files],
+            false => &[Port::Send, Port::Receive],
+        }
+    }
+
     /// PEs that did more than they could keep.
     pub fn cut(&self) -> Vec<PeId> {
         let pes = self.tree.pes();
@@ -87,5 +96,6 @@ pub fn port_name(port: Port) -> &'static str {
     match port {
         Port::Send => "send",
         Port::Receive => "receive",
+        Port::Files => "files",
     }
 }

@@ -38,12 +38,8 @@ pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// Which track a PE's port has. One with its process's number would be taken for the
 /// main thread: there is none.
-fn track(pe: PeId, port: Port) -> u32 {
-    let place = match port {
-        Port::Send => 0,
-        Port::Receive => 1,
-    };
-    10 + 2 * pe.0 + place
+fn track(pe: PeId, port: Port, ports: &[Port]) -> u32 {
+    10 + ports.len() as u32 * pe.0 + port as u32
 }
 
 struct Events<'a> {
@@ -70,38 +66,46 @@ impl Events<'_> {
         let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": 0, "name": what, "args": args});
         self.put(&about("process_name", json!({ "name": name })))?;
         self.put(&about("process_sort_index", json!({ "sort_index": pid })))?;
+        let ports = scene.ports();
         for (row, pe) in scene.rows().into_iter().enumerate() {
-            for port in [Port::Send, Port::Receive] {
-                let tid = track(pe, port);
+            for &port in ports {
+                let tid = track(pe, port, ports);
                 let about = |what: &str, args: Value| json!({"ph": "M", "pid": pid, "tid": tid, "name": what, "args": args});
                 let name = format!("{pe} {}", port_name(port));
                 self.put(&about("thread_name", json!({ "name": name })))?;
-                let place = 2 * row + (tid % 2) as usize;
+                let place = ports.len() * row + port as usize;
                 self.put(&about("thread_sort_index", json!({ "sort_index": place })))?;
             }
         }
         for (pe, spans) in scene.tree.ids().zip(spans) {
             for span in spans {
-                self.put(&event(pid, pe, span, origin_ns, scene.bytes))?;
+                self.put(&event((pid, pe), span, origin_ns, scene, ports))?;
             }
         }
         Ok(())
     }
 }
 
-fn event(pid: u32, pe: PeId, span: &Span, origin_ns: u64, bytes: &[u64]) -> Value {
+fn event(
+    (pid, pe): (u32, PeId),
+    span: &Span,
+    origin_ns: u64,
+    scene: &Scene<'_>,
+    ports: &[Port],
+) -> Value {
     let micros = |ns: i128| ns as f64 / 1000.0;
     let (begin, end) = (i128::from(span.begin_ns), i128::from(span.end_ns));
     let mut args = json!({ "port": port_name(span.port), "peer": span.peer.to_string() });
     let (name, category) = match span.item {
         SpanItem::Message(message) => {
             args["message"] = json!(message.0);
-            args["bytes"] = json!(bytes.get(message.index()));
-            let arrow = match span.port {
-                Port::Send => "->",
-                Port::Receive => "<-",
+            args["bytes"] = json!(scene.bytes.get(message.index()));
+            let name = ItemName(span.item);
+            let name = match span.port {
+                Port::Send => format!("{name} -> {}", span.peer),
+                Port::Receive => format!("{name} <- {}", span.peer),
+                Port::Files => format!("{name} is written"),
             };
-            let name = format!("{} {arrow} {}", ItemName(span.item), span.peer);
             (name, "message")
         }
         item => (ItemName(item).to_string(), "control"),
@@ -109,7 +113,7 @@ fn event(pid: u32, pe: PeId, span: &Span, origin_ns: u64, bytes: &[u64]) -> Valu
     json!({
         "ph": "X",
         "pid": pid,
-        "tid": track(pe, span.port),
+        "tid": track(pe, span.port, ports),
         "ts": micros(begin - i128::from(origin_ns)),
         "dur": micros(end - begin),
         "name": name,

@@ -21,6 +21,7 @@ pub fn put_spans(spans: &[Span]) -> Vec<pb::Span> {
         before_ns = span.begin_ns;
         pb::Span {
             received: span.port == Port::Receive,
+            files: span.port == Port::Files,
             peer: span.peer.0,
             item: item.into(),
             message,
@@ -59,9 +60,10 @@ pub fn parse_spans(spans: &[pb::Span]) -> Result<Vec<Span>, WireError> {
         };
         before_ns = begin_ns;
         Ok(Span {
-            port: match span.received {
-                true => Port::Receive,
-                false => Port::Send,
+            port: match (span.files, span.received) {
+                (true, _) => Port::Files,
+                (_, true) => Port::Receive,
+                (_, false) => Port::Send,
             },
             peer: PeId(span.peer),
             item,

@@ -27,8 +27,7 @@ use cache::{Kept, Key};
 /// assumed to be as usual.
 const LONGEST: Duration = Duration::from_secs(2);
 /// How unsure the median of many rounds is, as a part of it: what the model does not know, about
-/// what the best costs for 114 kinds of rounds leave. With less, each command's costs would follow
-/// the rounds of the one before it.
+/// what the best costs for 114 kinds of rounds leave.
 const OFF_ALWAYS: f64 = 0.15;
 /// How unsure a single round is besides.
 const OFF_ONCE: f64 = 0.2;

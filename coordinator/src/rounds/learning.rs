@@ -14,8 +14,7 @@ use crate::job::request::Request;
 use crate::rounds::outcome::Outcome;
 
 /// How unsure the median of many rounds is, as a part of it: what the model does not know, about
-/// what the best costs for 114 kinds of rounds leave. With less, each command's costs would follow
-/// the rounds of the one before it.
+/// what the best costs for 114 kinds of rounds leave.
 const OFF_ALWAYS: f64 = 0.15;
 /// How unsure a single round is besides.
 const OFF_ONCE: f64 = 0.2;

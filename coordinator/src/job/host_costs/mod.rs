@@ -23,6 +23,7 @@ use cache::{Kept, Key};
 /// For measuring a host before its first round, which takes a tenth of a second: then it is
 /// assumed to be as usual.
 const LONGEST: Duration = Duration::from_secs(2);
+
 /// Where what is known of a host comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {

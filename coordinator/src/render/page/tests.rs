@@ -1,5 +1,5 @@
-use flitcast_proto::spans::Port;
 use flitcast_proto::cost::Link;
+use flitcast_proto::spans::Port;
 use flitcast_proto::{RoundId, Tree};
 
 use super::*;

@@ -294,6 +294,7 @@ impl Impostor {
         let prepare = loop {
             match self.words.try_recv() {
                 Ok(ToPe::Prepare(prepare)) => break prepare,
+                Ok(ToPe::MeasureFiles) => self.say(&FromPe::FilesMeasured(None)),
                 Ok(ToPe::ProbeEdge { child, .. }) => {
                     let exchanges = guessed_exchanges();
                     self.say(&FromPe::ProbeResult { child, exchanges });

@@ -4,7 +4,7 @@
 #     files.sh FLITCAST OUT.csv DISK MEMORY [PASSES]
 #
 # DISK and MEMORY are folders, one on a disk and one in memory (tmpfs). Each pass runs 30
-# workloads, scatters and gathers over kary:2:8: 1 to 10,000 files, all in memory or, where the
+# workloads, scatters and gathers over kary:2:8: 7 to 10,500 files, all in memory or, where the
 # name says cold, forgotten by the kernel before. Every output is compared with its input.
 set -euo pipefail
 flitcast=$(realpath "$1") csv=$(realpath -m "$2") disk=$3 memory=$4 passes=${5:-1}
@@ -20,7 +20,7 @@ make() {
         longer) head -c 40M /dev/urandom > "$1/p$pe" ;;
         some) files "$1/p$pe" 100 4096 ;;
         many) files "$1/p$pe" 500 1024 ;;
-        most) files "$1/p$pe" 1428 4000 ;;
+        most) files "$1/p$pe" 1500 4096 ;;
         unlike) if [ $pe = 3 ]; then files "$1/p$pe" 10 6000000; else files "$1/p$pe" $((pe * 12)) 20000; fi ;;
         esac
     done

@@ -1,0 +1,110 @@
+//! What threads do with files while PEs go on: when they get a core or a disk, and whom they let
+//! go on.
+
+use super::files::{Goal, Step};
+use super::station::Job;
+use super::{Event, World};
+use crate::PeId;
+use crate::pe::{Message, Violation};
+use crate::spans::{Port, Span, SpanItem};
+
+/// A thread that works on files lets a PE have its core about so quickly: by Linux's scheduler
+/// who wakes up after a sleep runs first, when something makes it look.
+const STRETCH_NS: f64 = 50_000.0;
+
+impl World<'_> {
+    /// Whether what a PE is to send is read; if not, the end of a chore will make it look.
+    pub(super) fn is_read(&mut self, now: u64, at: PeId, message: Message, offset: u64) -> bool {
+        let Some(desks) = &mut self.desks else {
+            return true;
+        };
+        let starts_here = message.source == at;
+        let is_read = !starts_here || desks.is_read(at, message, offset);
+        self.begin_chores(now);
+        self.stations[at.index()].goes_on(now, is_read)
+    }
+
+    /// Whether a PE can put away what it has taken; if not, the end of a chore will make it
+    /// try again.
+    pub(super) fn is_taken(&mut self, now: u64, at: PeId, bytes: u64) -> bool {
+        let (Some(desks), Job::Receive { message, left, .. }) =
+            (&mut self.desks, self.stations[at.index()].job)
+        else {
+            return true;
+        };
+        let ends_here = message.destination == at;
+        let is_taken = !ends_here || desks.take(at, message, bytes, left == bytes);
+        self.begin_chores(now);
+        self.stations[at.index()].goes_on(now, is_taken)
+    }
+
+    /// Threads begin with what there is to do.
+    fn begin_chores(&mut self, now: u64) {
+        let begun = self
+            .desks
+            .as_mut()
+            .map(|desks| std::mem::take(&mut desks.begun));
+        for chore in begun.into_iter().flatten() {
+            self.chores.push(chore);
+            let wake = self.model.host.wake_ns.round() as u64;
+            self.cause(now + wake, Event::Step(self.chores.len() - 1));
+        }
+    }
+
+    /// A thread goes on with its chore: it works for a while if it has a core, waits for a disk,
+    /// or is done.
+    pub(super) fn step(&mut self, now: u64, index: usize) -> Result<(), Violation> {
+        let thread = self.stations.len() + index;
+        let chore = &mut self.chores[index];
+        while matches!(chore.steps.front(), Some(Step::Core(work)) if *work < 1.0) {
+            chore.steps.pop_front();
+        }
+        let (at, goal) = (chore.at, chore.goal);
+        if let Some(Step::Core(_)) = chore.steps.front() {
+            if self.cores.is_over(now, thread) {
+                self.give_up_core(now, thread);
+            }
+            if self.cores.take(now, thread) {
+                self.work_on(now, index);
+            }
+            return Ok(());
+        }
+        let next = chore.steps.pop_front();
+        self.give_up_core(now, thread);
+        let Some(desks) = &mut self.desks else {
+            return Ok(());
+        };
+        if let Some(Step::Disk { disk, busy, wait }) = next {
+            let done = desks.serve(now, disk, busy, wait);
+            self.cause(done, Event::Step(index));
+            return Ok(());
+        }
+        desks.done(now, at, goal);
+        self.begin_chores(now);
+        let station = &mut self.stations[at.index()];
+        if let Goal::Visible(of) = goal {
+            station.pe.handle_delivered();
+            station.spans.push(Span {
+                port: Port::Files,
+                peer: if of == at { PeId::ROOT } else { of },
+                item: SpanItem::Message(of),
+                begin_ns: self.arrivals_ns[of.index()].unwrap_or(now),
+                end_ns: now,
+            });
+        }
+        match station.action.is_some() && station.held_up.is_some() {
+            true => self.cause(now, Event::Done(at)),
+            false => self.cause(now, Event::Look(at)),
+        }
+        Ok(())
+    }
+
+    /// A thread that has a core works until its step is over, or others may be let on.
+    pub(super) fn work_on(&mut self, now: u64, index: usize) {
+        if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
+            let stretch = work.min(STRETCH_NS);
+            *work -= stretch;
+            self.cause(now + stretch.round() as u64, Event::Step(index));
+        }
+    }
+}

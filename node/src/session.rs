@@ -220,10 +220,10 @@ async fn work(
         let opened = Store::open(config, &assignment, &pulse).await;
         let (store, sent) = opened.map_err(NodeError::Payload)?;
         let found = inbox.look().await.map_err(NodeError::Output)?;
-        Ok((store, sent, found))
+        Ok((store, sent, found, files_on(config.pe, &assignment).await))
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
-    let ((store, sent, found), mut neighbours) = tokio::select! {
+    let ((store, sent, found, file_system), mut neighbours) = tokio::select! {
         opened = opening => opened?,
         word = channel.next_word() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
@@ -235,13 +235,12 @@ async fn work(
         .say(FromPe::Ready(Ready {
             message_bytes: sent.bytes,
             made_of: sent.made_of,
-            file_system: files_place(config.pe, &assignment)
-                .map_or(0, |(named, _)| file_system(named)),
+            file_system,
             delivered: found.delivered,
             standing: found.standing,
         }))
         .await?;
-    let Some(prepare) = prepare(config.pe, channel, &mut neighbours, &assignment).await? else {
+    let Some(prepare) = prepare(config, channel, &mut neighbours, &assignment).await? else {
         return Ok(());
     };
     let needed = match config.pe == PeId::ROOT {
@@ -421,7 +420,7 @@ async fn play(
 /// Until the rounds can begin: measures and answers measurements. `None` if the
 /// coordinator wants the PE to leave.
 async fn prepare(
-    pe: PeId,
+    config: &NodeConfig,
     channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     assignment: &Assignment,
@@ -452,7 +451,7 @@ async fn prepare(
                     channel.say(FromPe::ProbeResult { child, exchanges }).await?;
                 }
                 ToPe::MeasureFiles => {
-                    let costs = measure_files(pe, assignment).await;
+                    let costs = measure_files(config, assignment).await;
                     channel.say(FromPe::FilesMeasured(costs)).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
@@ -476,10 +475,20 @@ fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
     }
 }
 
+/// Names the file system that matters to a PE; 0 where there are no files.
+async fn files_on(pe: PeId, assignment: &Assignment) -> u64 {
+    let Some((place, _)) = files_place(pe, assignment) else {
+        return 0;
+    };
+    let place = place.to_owned();
+    payload::joined(spawn_blocking(move || file_system(&place)).await)
+}
+
 /// What files cost a PE; `None` where that cannot be found out.
-async fn measure_files(pe: PeId, assignment: &Assignment) -> Option<FileCosts> {
-    let (_, place) = files_place(pe, assignment)?;
-    let measuring = spawn_blocking(move || payload::measure_files(&place));
+async fn measure_files(config: &NodeConfig, assignment: &Assignment) -> Option<FileCosts> {
+    let (_, place) = files_place(config.pe, assignment)?;
+    let name = format!("{:016x}-p{}", config.cluster, config.pe.0);
+    let measuring = spawn_blocking(move || payload::measure_files(&place, &name));
     match timeout(limits::MEASURE_FILES, measuring).await.ok()?.ok()? {
         Ok(costs) => Some(costs),
         Err(error) => {

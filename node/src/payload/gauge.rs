@@ -47,17 +47,16 @@ pub fn file_system(place: &Path) -> u64 {
     found.map_or(1, |found| found.dev().max(1))
 }
 
-/// What files cost where a path is, or will be; nothing stays there. Takes some tenths of a
-/// second, more on a very slow disk.
+/// What files cost where a path is, or will be; nothing stays there. `name` is that of nobody
+/// else who may measure there at the same time, on this host or another. Takes some tenths of
+/// a second, more on a very slow disk.
 ///
 /// # Errors
 ///
 /// Nothing can be written there.
-pub fn measure_files(place: &Path) -> io::Result<FileCosts> {
-    // Nobody else's name: what a crash leaves of it is hidden, and small.
-    let folder = format!(".flitcast-measuring-{}", std::process::id());
-    let folder = standing(place).join(folder);
-    remove(&folder)?;
+pub fn measure_files(place: &Path, name: &str) -> io::Result<FileCosts> {
+    // What a crash leaves of it is hidden, and small.
+    let folder = standing(place).join(format!(".flitcast-measuring-{name}"));
     DirBuilder::new().mode(0o700).create(&folder)?;
     let costs = Gauge { folder: &folder }.costs();
     let removed = remove(&folder);
@@ -275,7 +274,7 @@ mod tests {
     #[test]
     fn what_is_measured_can_be_true_and_leaves_nothing() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
-        let costs = measure_files(&dir.path().join("not/there/yet"))?;
+        let costs = measure_files(&dir.path().join("not/there/yet"), "p3")?;
         assert!(costs.is_sound(), "{costs:?}");
         assert!(costs.create_ns > 0.0 && costs.commit_ns > 0.0, "{costs:?}");
         assert!(costs.sync_alone_ns <= costs.sync_ns, "{costs:?}");
@@ -294,6 +293,6 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_written_nothing_is_measured() {
-        assert!(measure_files(Path::new("/proc/self")).is_err());
+        assert!(measure_files(Path::new("/proc/self"), "p3").is_err());
     }
 }

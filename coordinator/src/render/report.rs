@@ -14,7 +14,7 @@ use crate::job::request::Request;
 use crate::options::names::{operation_name, pacing_name};
 use crate::render::lateness::lateness;
 use crate::retry::Story;
-use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread};
+use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
 use crate::text::figures::{lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
@@ -99,38 +99,47 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         out.push_str("  round        nothing to send: every message is null\n");
         return out;
     };
-    let label = match outcome.phases {
-        Some(_) => "transfer",
-        None => "round",
+    // What the round was for: messages that are there, or files that can be seen.
+    let (predicted_ns, took, what) = match outcome.phases {
+        Some(Phases { whole, .. }) => (
+            whole.predicted_ns,
+            whole.measured,
+            " until every file was visible",
+        ),
+        None => (outcome.predicted_ns, measured, ""),
     };
     out.push_str(&format!(
-        "  {label:<12} predicted {}, measured {}",
-        Nanos(outcome.predicted_ns),
-        Nanos(measured.median)
+        "  round        predicted {}, measured {}{what}",
+        Nanos(predicted_ns),
+        Nanos(took.median)
     ));
     if request.rounds > 1 {
-        let (min, max) = (Nanos(measured.min), Nanos(measured.max));
+        let (min, max) = (Nanos(took.min), Nanos(took.max));
         out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
     }
-    if let Some(error) = outcome.error_pct() {
+    if took.median > 0 {
+        let error = error_pct(predicted_ns, took.median);
         let side = if error < 0.0 { "low" } else { "high" };
         out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
     }
     let resent = outcome.pes.iter();
     let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
     out.push_str(&lateness(outcome.slowdown(), resent));
-    if let Some(Phases { disk, commit, .. }) = &outcome.phases {
+    if let Some(Phases {
+        transfer,
+        disk,
+        commit,
+        ..
+    }) = &outcome.phases
+    {
         let lines = [
+            ("transfer", transfer, "until the last byte had come"),
             (
                 "disk",
                 disk,
-                "of it, the longest that a PE waited for its files",
+                "of that, the longest that a PE waited for its files",
             ),
-            (
-                "commit",
-                commit,
-                "more, until every file was durable and visible",
-            ),
+            ("commit", commit, "more, until all was durable and visible"),
         ];
         for (label, beside, what) in lines {
             out.push_str(&format!(
@@ -360,6 +369,7 @@ fn phases(phases: Phases) -> Value {
         })
     };
     json!({
+        "whole": beside(phases.whole),
         "transfer": beside(phases.transfer),
         "disk": beside(phases.disk),
         "commit": beside(phases.commit),

@@ -97,6 +97,8 @@ pub struct Beside {
 /// Of rounds with files, where their time goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phases {
+    /// From P0's trigger until every message is durable and visible.
+    pub whole: Beside,
     /// From P0's trigger to the last byte of the last message.
     pub transfer: Beside,
     /// Of that, the longest that any PE waits for its files.
@@ -126,10 +128,14 @@ impl Phases {
             });
             each.max()
         };
-        let all = rounds.reports.iter().filter_map(visible).zip(rounds_ns);
-        let commits = all.map(|(visible, arrived)| visible.saturating_sub(*arrived));
+        let whole: Vec<u64> = rounds.reports.iter().filter_map(visible).collect();
+        let commits = whole
+            .iter()
+            .zip(rounds_ns)
+            .map(|(visible, arrived)| visible.saturating_sub(*arrived));
         let predicted = &rounds.prediction;
         Some(Phases {
+            whole: beside(predicted.round_ns() + predicted.commit_ns(), whole.clone())?,
             transfer: beside(predicted.round_ns(), rounds_ns.to_vec())?,
             disk: beside(
                 predicted.disk_ns(),

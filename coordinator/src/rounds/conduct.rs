@@ -312,6 +312,11 @@ impl<'a> Conductor<'a> {
             },
         )
         .await?;
+        // No entry is without a byte, whatever a PE says.
+        for (made_of, bytes) in made_of.iter_mut().zip(&bytes) {
+            made_of.entries = made_of.entries.min(*bytes);
+            made_of.cold_bytes = made_of.cold_bytes.min(*bytes);
+        }
         (self.made_of, self.file_systems) = (made_of, file_systems);
         found.sort_unstable();
         found.dedup();

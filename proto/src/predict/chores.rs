@@ -47,7 +47,7 @@ impl World<'_> {
         for chore in begun.into_iter().flatten() {
             self.chores.push(chore);
             let wake = self.model.host.wake_ns.round() as u64;
-            self.cause(now + wake, Event::Step(self.chores.len() - 1));
+            self.cause(now.saturating_add(wake), Event::Step(self.chores.len() - 1));
         }
     }
 
@@ -102,9 +102,13 @@ impl World<'_> {
     /// A thread that has a core works until its step is over, or others may be let on.
     pub(super) fn work_on(&mut self, now: u64, index: usize) {
         if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
-            let stretch = work.min(STRETCH_NS);
+            // Of very long work not each stretch is worth a look.
+            let stretch = work.min(STRETCH_NS.max(*work / 16.0));
             *work -= stretch;
-            self.cause(now + stretch.round() as u64, Event::Step(index));
+            self.cause(
+                now.saturating_add(stretch.round() as u64),
+                Event::Step(index),
+            );
         }
     }
 }

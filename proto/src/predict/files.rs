@@ -13,6 +13,10 @@ use crate::PeId;
 use crate::cost::{FileCosts, Files};
 use crate::pe::{Brief, Message};
 
+/// The files of a block are made and synced in so many steps at most: more of them are so small
+/// that nobody sees them apart.
+const MOST_STEPS: f64 = 256.0;
+
 /// What a thread has to do next.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -270,7 +274,7 @@ impl<'a> Desks<'a> {
         };
         self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
         // One file after the other is made, and synced.
-        let parts = ends.max(1.0);
+        let parts = ends.clamp(1.0, MOST_STEPS);
         let sync = self.sync(disk, costs, syncs / parts, synced / parts);
         let mut steps = VecDeque::new();
         for _ in 0..parts as u64 {

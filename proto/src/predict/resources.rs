@@ -153,7 +153,7 @@ impl Cores {
     pub(super) fn is_over(&self, now: u64, thread: Thread) -> bool {
         let [pes, others] = &self.waiting;
         let since = self.since.get(thread).copied().flatten();
-        let is_over = since.is_some_and(|since| now >= since + SLICE_NS);
+        let is_over = since.is_some_and(|since| now >= since.saturating_add(SLICE_NS));
         match pes.is_empty() {
             true => is_over && !others.is_empty(),
             false => is_over || thread >= self.pes,

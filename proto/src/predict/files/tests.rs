@@ -221,3 +221,13 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
         );
     }
 }
+
+/// What a PE says of its files is not believed to be small.
+#[test]
+fn files_without_number_that_take_for_ever_are_predicted_all_the_same() {
+    let worst = FileCosts::from_array([1e10; crate::cost::FILE_COSTS]);
+    let bytes = 64 * BLOCK;
+    let got = scatter("star:3", bytes, entries(1 << 60), worst);
+    assert!(got.round_ns() >= bytes, "{}", got.round_ns());
+    assert!(got.visible_ns.iter().skip(1).all(Option::is_some));
+}

@@ -1,5 +1,5 @@
 //! The `flitcast` command: `src/bin/flitcast.rs` is only its door, and tests come in by
-//! [`parsers`].
+//! [`parsers`] and [`machines`].
 //!
 //! The folders are layers, each of which imports only those ahead of it: `text`, `options`, `files`,
 //! `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
@@ -13,6 +13,7 @@ mod commands;
 mod files;
 mod job;
 mod launch;
+pub mod machines;
 mod observe;
 mod options;
 pub mod parsers;

@@ -8,7 +8,7 @@ use std::fmt::{Debug, Display};
 use serde_json::Value;
 
 use crate::files::profile::Profile;
-use crate::files::toml_file::SpotFault;
+use crate::files::user_file::SpotFault;
 use crate::files::{edge_file, tree_file};
 use crate::observe::metrics;
 use crate::options::link_spec::{LinkFault, LinkSpec};
@@ -44,10 +44,7 @@ pub fn cluster_file(text: &str) -> Read {
 
 /// `--network FILE`.
 pub fn edge_file(text: &str) -> Read {
-    let said = |faults: Vec<(usize, edge_file::Fault)>| {
-        faults.iter().map(|(_, fault)| printable(fault)).collect()
-    };
-    edge_file::parse(text).map(shown).map_err(said)
+    edge_file::parse(text).map(shown).map_err(listed)
 }
 
 /// `--lengths` for so many messages.

@@ -1,83 +1,49 @@
-//! What a PE is told before the rounds, in the words of its state machine and its report.
+//! Whether what the coordinator tells of the rounds goes with what it has assigned.
+
+use std::collections::BTreeMap;
 
 use flitcast_proto::PeId;
-use flitcast_proto::pe::{Brief, Message, Operation};
-use flitcast_proto::wire::control::{Arrival, Assignment, Prepare};
+use flitcast_proto::items::{Leg, Message};
+use flitcast_proto::ops::Brief;
+use flitcast_proto::wire::control::Assignment;
 
-/// What the state machine is told.
-pub fn brief(pe: PeId, assignment: &Assignment, prepare: &Prepare) -> Brief {
-    let operation = assignment.operation;
-    let message = |of: PeId, bytes| Message {
-        source: if operation.is_scatter() {
-            PeId::ROOT
-        } else {
-            of
-        },
-        destination: if operation.is_scatter() {
-            of
-        } else {
-            PeId::ROOT
-        },
-        bytes,
+/// Whether a brief is one for this PE: the operation and the tree are those that were assigned,
+/// each message is one that starts or ends here, is nonnull, comes once and is not left out, and
+/// what a list has crosses an edge of this PE.
+pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
+    let (tree, operation) = (&assignment.tree, assignment.operation);
+    let children = tree.children(pe).len();
+    let addresses = operation.messages(tree).into_iter();
+    let addresses: BTreeMap<_, _> = addresses.map(|address| (address.id, address)).collect();
+    let is_known = |message: &Message| {
+        let address = addresses.get(&message.id());
+        let is_address = address.is_some_and(|address| {
+            address.source == message.source && address.destinations.contains(&message.destination)
+        });
+        is_address && message.bytes > 0 && !assignment.leaves_out(message.pe())
     };
-    let sends = match (operation.is_scatter(), pe == PeId::ROOT) {
-        (true, true) => {
-            let order = prepare.order.iter();
-            order
-                .map(|&to| message(to, prepare.lengths[to.index() - 1]))
-                .collect()
-        }
-        (false, false) if prepare.own_bytes > 0 => vec![message(pe, prepare.own_bytes)],
-        _ => Vec::new(),
+    let come_once = |messages: &[Message]| {
+        let mut ids: Vec<_> = messages.iter().map(Message::id).collect();
+        ids.sort_unstable();
+        ids.is_sorted_by(|a, b| a < b)
     };
-    Brief {
-        operation,
-        flit_bytes: assignment.flit_bytes,
-        pace: prepare.pace.clone(),
-        sends,
-        subtree_messages: prepare.subtree_messages,
-        child_messages: prepare.child_messages.clone(),
-    }
-}
-
-/// Whether the order names each nonnull message at most once, and nothing else.
-pub fn is_order(prepare: &Prepare) -> bool {
-    let mut named = vec![false; prepare.lengths.len() + 1];
-    prepare.order.iter().all(|pe| {
-        let place = named.get_mut(pe.index()).filter(|_| *pe != PeId::ROOT);
-        let new = place.is_some_and(|named| !std::mem::replace(named, true));
-        new && prepare.lengths[pe.index() - 1] > 0
-    })
-}
-
-/// Whether the messages that the assignment leaves out are null.
-pub fn is_left_out(prepare: &Prepare, assignment: &Assignment) -> bool {
-    let mut lengths = (1..).map(PeId).zip(&prepare.lengths);
-    lengths.all(|(pe, &bytes)| bytes == 0 || !assignment.leaves_out(pe))
-}
-
-/// The messages that will come to this PE.
-pub fn expected(pe: PeId, operation: Operation, prepare: &Prepare) -> Vec<Arrival> {
-    let arrival = |(source, destination), bytes_total| Arrival {
-        source,
-        destination,
-        bytes_received: 0,
-        bytes_total,
-        delivered: false,
-        at_ns: 0,
-        delivered_ns: 0,
+    let is_edge = |leg: &Leg| {
+        let is_own = leg.from == pe || leg.to == pe;
+        is_own && (tree.parent(leg.from) == Some(leg.to) || tree.parent(leg.to) == Some(leg.from))
     };
-    let all = match (operation.is_scatter(), pe == PeId::ROOT) {
-        (true, false) => vec![arrival((PeId::ROOT, pe), prepare.own_bytes)],
-        (false, true) => {
-            let sources = (1..).map(PeId).zip(&prepare.lengths);
-            sources
-                .map(|(source, &bytes)| arrival((source, PeId::ROOT), bytes))
-                .collect()
-        }
-        _ => Vec::new(),
-    };
-    all.into_iter()
-        .filter(|arrival| arrival.bytes_total > 0)
-        .collect()
+    brief.operation == operation
+        && brief.flit_bytes == assignment.flit_bytes
+        && brief.child_messages.len() == children
+        && brief.pace.below.len() == children
+        && brief
+            .sends
+            .iter()
+            .all(|message| message.source == pe && is_known(message))
+        && brief
+            .takes
+            .iter()
+            .all(|message| message.destination == pe && is_known(message))
+        && come_once(&brief.sends)
+        && come_once(&brief.takes)
+        && brief.legs.iter().all(is_edge)
 }

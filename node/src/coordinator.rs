@@ -18,12 +18,13 @@ use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::channel::{ChannelError, PeCodec};
+use crate::config::NodeConfig;
 use crate::counters::Tally;
+use crate::error::NodeError;
 use crate::limits::{FIRST_WORD, Timeouts, WORDS};
 use crate::lively::{Lively, Patience};
 use crate::pulse::Pulse;
 use crate::security::{Name, Security, Transport};
-use crate::session::{NodeConfig, NodeError};
 
 /// The coordinator, as a PE knows it.
 #[derive(Debug)]

@@ -24,8 +24,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking::joined;
 use crate::limits::{BACKLOG, GRACE};
-use crate::payload::joined;
 
 /// After the system has refused to let somebody in, for others to close something.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Assignment, Payload};
+use flitcast_proto::{MessageId, PeId};
 use tokio::task::spawn_blocking;
 
-use crate::payload::{PayloadError, Receipt, Standing, joined};
+use crate::blocking::joined;
+use crate::payload::{PayloadError, Receipt, Standing};
 
 /// Where messages become visible at this PE.
 #[derive(Debug, Default)]
@@ -38,21 +39,18 @@ impl Inbox {
         else {
             return Inbox::default();
         };
-        let (scatters, is_root) = (assignment.operation.is_scatter(), pe == PeId::ROOT);
-        let ids = || assignment.tree.ids().skip(1);
-        let receipts = |output: &Path, pes: Vec<PeId>| -> Vec<(PeId, Receipt)> {
+        let receipts = |output: &Path, messages: Vec<MessageId>| -> Vec<(PeId, Receipt)> {
+            let named_after = messages.into_iter().map(MessageId::pe);
             let receipt = |pe| (pe, Receipt::of(output, pe, assignment.undertaking));
-            pes.into_iter().map(receipt).collect()
+            named_after.map(receipt).collect()
         };
-        let all = match (scatters, is_root) {
-            (true, false) => receipts(output, vec![pe]),
-            (false, true) => receipts(output, ids().collect()),
-            _ => Vec::new(),
-        };
+        let (operation, tree) = (assignment.operation, &assignment.tree);
+        let all = receipts(output, operation.taken_by(tree, pe));
         let may_come = |(pe, _): &&(PeId, Receipt)| !assignment.left_out.contains(pe);
         let mut awaited: Vec<_> = all.iter().filter(may_come).cloned().collect();
-        if let (true, true, Some(later)) = (scatters, is_root, &assignment.later_output) {
-            awaited.extend(receipts(later, ids().collect()));
+        // What is sent from here comes back in the gather that follows.
+        if let Some(later) = &assignment.later_output {
+            awaited.extend(receipts(later, operation.sent_by(tree, pe)));
         }
         Inbox {
             receipts: all,

@@ -21,13 +21,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::allowed::Allowed;
+use crate::config::NodeConfig;
 use crate::coordinator::{Coordinator, dial};
 use crate::counters::Tally;
 use crate::door::listen;
+use crate::error::NodeError;
 use crate::health::State;
 use crate::limits::{self, Timeouts};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
-use crate::session::{NodeConfig, NodeError, serve};
+use crate::session::serve;
 
 /// Who joins, and where.
 #[derive(Clone, Debug)]
@@ -221,7 +223,7 @@ async fn play(
         Some(own) => own,
         None => {
             let address: IpAddr = welcome.listen.parse().map_err(|_| NodeError::Unexpected {
-                said: crate::clipped(&welcome.listen),
+                said: crate::text::clipped(&welcome.listen),
                 when: "for the address to listen on",
             })?;
             listener = bind((address, 0).into())?;
@@ -250,7 +252,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         Ok(Ok(ToPe::Refusal { reason })) => return Err(NodeError::Refused { addr, reason }),
         Ok(Ok(other)) => {
             return Err(NodeError::Unexpected {
-                said: crate::clipped(&other),
+                said: crate::text::clipped(&other),
                 when: "to one who wants to join",
             });
         }

@@ -1,20 +1,25 @@
 //! Plays one PE over TCP: the only place that touches sockets, timers and files.
 //!
 //! [`run`] registers with the coordinator, connects to the neighbours and plays
-//! rounds; [`join::join`] does so for a PE that nobody has started for this launch. It asks the state machine of `flitcast-proto` what to do and moves the
-//! bytes; it knows nothing of algorithms.
+//! rounds; [`join::join`] does so for a PE that nobody has started for this launch. It
+//! asks the state machine of `flitcast-proto` what to do and moves the bytes; it knows
+//! nothing of algorithms.
 
 pub mod allowed;
+mod blocking;
 mod briefing;
 pub mod channel;
 mod clock;
+mod config;
 mod connect;
 mod coordinator;
 mod counters;
 pub mod descriptors;
 pub mod door;
+mod error;
 pub mod health;
 mod inbox;
+mod io;
 pub mod join;
 pub mod limits;
 mod link;
@@ -24,21 +29,18 @@ pub mod payload;
 mod probe;
 mod process;
 pub mod pulse;
-mod recorder;
 mod retransmissions;
-mod round;
+pub mod round;
+pub mod rounds;
 pub mod security;
 mod session;
 mod shape;
 mod store;
 pub mod task;
+mod text;
 
+pub use config::NodeConfig;
 pub use counters::Tally;
-pub use round::{RoundError, blank_report};
-pub use session::{NodeConfig, NodeError, run};
-
-/// What a peer said, short enough for an error message.
-fn clipped(what: &dyn std::fmt::Debug) -> String {
-    const LONGEST: usize = 160;
-    format!("{what:?}").chars().take(LONGEST).collect()
-}
+pub use error::NodeError;
+pub use round::RoundError;
+pub use session::run;

@@ -180,6 +180,10 @@ pub const COMMITS_UNDER_WAY: usize = 16;
 /// are 4 MiB; with short messages the disk is that far ahead of the links.
 pub const OPENED_AHEAD: usize = 8;
 
+/// For the first bytes of these to be here before a round begins: any disk that is awake answers
+/// sooner, and nobody waits long for one that hangs.
+pub const OPENING: Duration = Duration::from_secs(1);
+
 /// For a command that is told to end, by SIGTERM, to tidy up; then its group is killed. Less
 /// than a PE is given to leave.
 pub const GRACE_OF_COMMANDS: Duration = Duration::from_secs(2);

@@ -1,12 +1,8 @@
 //! The connection to one neighbour: frames in, frames out.
 //!
-//! The reading side holds one frame and the length prefix of the next, never
-//! more: that is what keeps a relay at one flit in user memory. In a stream of
-//! flits each one costs one read, because its length came with the one before; a
-//! short control frame costs one, because the first read is long enough for it.
-//!
 //! Every frame goes out under a seal (`flitcast_proto::wire::seal`) and is shown without
-//! it; one that has come before is dropped here, whatever it is.
+//! it; one that has come before is dropped here, whatever it is. How much is read at once is the
+//! reader's business (`flitcast_proto::wire::reader`).
 //!
 //! A link may be shaped (`shape.rs`): then every frame has a stamp ahead of it, which
 //! is a frame of its own and is not shown, and is shown itself when it has arrived.
@@ -15,7 +11,6 @@ mod error;
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
@@ -24,8 +19,9 @@ use std::time::Duration;
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
-use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, SEAL_BYTES, Sealer, frame_bytes};
-use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError, frame_length};
+use flitcast_proto::wire::reader::{FrameReader, Look};
+use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, Sealer};
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError};
 use flitcast_proto::{PeId, Time};
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -38,21 +34,14 @@ use crate::security::{Name, Transport};
 use crate::shape::Shape;
 pub use error::LinkError;
 
-/// What is read before a frame's length is known: enough for most control frames,
-/// and less than the shortest message that is one flit (50 bytes: a seal, a head, a
-/// digest and a byte), so that two never lie here together. (A stamp has 30, and with it
-/// come the first bytes of its frame.)
-const FIRST_READ: usize = 39;
-
 /// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {
     peer: PeId,
     addr: SocketAddr,
     stream: Transport,
-    reader: Reader,
+    reader: FrameReader,
     sealer: Sealer,
-    opener: Opener,
     /// Frames that came again, since somebody asked.
     repeated: u64,
     /// Where control frames are put together; kept for its memory.
@@ -71,9 +60,8 @@ impl Link {
             peer,
             addr: stream.peer_addr()?,
             stream,
-            reader: Reader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
+            reader: FrameReader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
             sealer: Sealer::default(),
-            opener: Opener::default(),
             repeated: 0,
             scratch: Vec::new(),
             shape: None,
@@ -179,7 +167,7 @@ impl Link {
         let Some(shape) = &mut self.shape else {
             return Poll::Ready(Ok(()));
         };
-        let arrival = shape.poll_arrival(cx, self.reader.frame().len());
+        let arrival = shape.poll_arrival(cx, self.reader.frame_bytes());
         self.pulse.on_clock(arrival.is_pending());
         arrival.map_err(|e| self.failed(e))
     }
@@ -190,8 +178,7 @@ impl Link {
             ready!(self.poll_whole(cx))?;
             match &mut self.shape {
                 Some(shape) if shape.wants_stamp() => {
-                    let stamp = &self.reader.frame()[HEAD_BYTES..];
-                    if let Err(error) = shape.stamped(stamp) {
+                    if let Err(error) = shape.stamped(self.reader.body()) {
                         return Poll::Ready(Err(self.wire(error)));
                     }
                     self.reader.consume();
@@ -204,26 +191,19 @@ impl Link {
     /// Waits for a whole frame that has not come before, stamps among them.
     fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         loop {
-            match self.reader.missing() {
-                Ok(0) if self.reader.is_open => return Poll::Ready(Ok(())),
-                Ok(0) => {
-                    let frame = self.reader.frame();
-                    match self.opener.open(frame) {
-                        Ok(true) => {
-                            let is_flit = is_flit(&frame[HEAD_BYTES..]);
-                            self.counter.received(frame.len(), is_flit);
-                            self.reader.is_open = true;
-                        }
-                        Ok(false) => {
-                            self.repeated += 1;
-                            self.counter.repeated(frame.len());
-                            self.reader.consume();
-                        }
-                        Err(error) => return Poll::Ready(Err(self.wire(error))),
-                    }
+            match self.reader.look() {
+                Ok(Look::Open) => return Poll::Ready(Ok(())),
+                Ok(Look::New) => {
+                    let is_flit = is_flit(self.reader.body());
+                    self.counter.received(self.reader.frame_bytes(), is_flit);
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(Look::Repeated { bytes }) => {
+                    self.repeated += 1;
+                    self.counter.repeated(bytes);
                     continue;
                 }
-                Ok(_) => {}
+                Ok(Look::Incomplete) => {}
                 Err(error) => return Poll::Ready(Err(self.wire(error))),
             }
             let mut space = ReadBuf::new(self.reader.space());
@@ -262,12 +242,12 @@ impl Link {
 
     /// The bytes that the frame that is there has on the wire.
     pub fn frame_bytes(&self) -> usize {
-        self.reader.frame().len()
+        self.reader.frame_bytes()
     }
 
     /// The protobuf message of the frame that is there, without its seal.
     pub fn body(&self) -> &[u8] {
-        &self.reader.frame()[HEAD_BYTES..]
+        self.reader.body()
     }
 
     /// Done with the frame.
@@ -298,7 +278,7 @@ impl Link {
         let Some(shape) = &self.shape else {
             return waiting;
         };
-        let held = self.reader.held.len() as u64;
+        let held = self.reader.held_bytes() as u64;
         shape.landed(waiting + held, held)
     }
 
@@ -319,18 +299,6 @@ impl Link {
     /// Passes on a frame's message, which came over another link.
     pub async fn send_body(&mut self, body: &[u8]) -> Result<(), LinkError> {
         self.send(body, &[]).await
-    }
-
-    /// Sends frames, each with its length, one behind the other.
-    pub async fn send_frames(&mut self, frames: &[u8]) -> Result<(), LinkError> {
-        let mut rest = frames;
-        while let Some((prefix, behind)) = rest.split_first_chunk() {
-            let length = frame_length(*prefix, behind.len()).map_err(|e| self.wire(e))?;
-            let (body, behind) = behind.split_at(length);
-            self.send_body(body).await?;
-            rest = behind;
-        }
-        Ok(())
     }
 
     /// Sends a flit: its prefix, and its payload from where it lies.
@@ -387,94 +355,6 @@ impl Link {
         }
         // Where it was encrypted, the end of it may still be here.
         stream.flush().await
-    }
-}
-
-/// One frame and the length prefix of the next.
-#[derive(Debug)]
-struct Reader {
-    buffer: Box<[u8]>,
-    held: Range<usize>,
-    max_frame: usize,
-    /// The length of the frame at the front, once its head is there and verified.
-    known: Option<usize>,
-    /// Whether the frame at the front was found to be new.
-    is_open: bool,
-}
-
-impl Reader {
-    fn new(max_frame: usize) -> Reader {
-        // Two prefixes: the frame's own, and the next one's.
-        let buffer = vec![0; FIRST_READ.max(max_frame + 2 * LENGTH_BYTES)].into_boxed_slice();
-        Reader {
-            buffer,
-            held: 0..0,
-            max_frame,
-            known: None,
-            is_open: false,
-        }
-    }
-
-    fn grow(&mut self, max_frame: usize) {
-        let mut larger = Reader::new(max_frame.max(self.max_frame));
-        let held = &self.buffer[self.held.clone()];
-        larger.buffer[..held.len()].copy_from_slice(held);
-        larger.held = 0..held.len();
-        *self = larger;
-    }
-
-    /// The length of the frame at the front, prefix included, once it is known.
-    fn frame_bytes(&self) -> Result<Option<usize>, WireError> {
-        match self.known {
-            Some(known) => Ok(Some(known)),
-            None => frame_bytes(&self.buffer[self.held.clone()], self.max_frame),
-        }
-    }
-
-    /// Bytes that are missing from a whole frame, as far as is known.
-    fn missing(&mut self) -> Result<usize, WireError> {
-        let bytes = self.frame_bytes()?;
-        if self.held.len() >= HEAD_BYTES {
-            self.known = bytes;
-        }
-        let wanted = bytes.unwrap_or(LENGTH_BYTES);
-        Ok(wanted.saturating_sub(self.held.len()))
-    }
-
-    /// Bytes that came of those that are known to have to come.
-    fn progress(&self) -> (usize, usize) {
-        let expected = self.frame_bytes().ok().flatten().unwrap_or(LENGTH_BYTES);
-        (self.held.len(), expected)
-    }
-
-    /// Where the next bytes go: up to the end of the frame and of the prefix
-    /// behind it.
-    fn space(&mut self) -> &mut [u8] {
-        if self.held.start > 0 {
-            // At most a prefix is left over.
-            self.buffer.copy_within(self.held.clone(), 0);
-            self.held = 0..self.held.len();
-        }
-        let wanted = match self.frame_bytes() {
-            Ok(Some(frame)) => frame + LENGTH_BYTES,
-            _ => FIRST_READ,
-        };
-        &mut self.buffer[self.held.end..wanted]
-    }
-
-    fn filled(&mut self, bytes: usize) {
-        self.held.end += bytes;
-    }
-
-    fn frame(&self) -> &[u8] {
-        let frame = self.frame_bytes().ok().flatten().unwrap_or(0);
-        &self.buffer[self.held.start..self.held.start + frame]
-    }
-
-    fn consume(&mut self) {
-        self.held.start += self.frame_bytes().ok().flatten().unwrap_or(0);
-        self.known = None;
-        self.is_open = false;
     }
 }
 

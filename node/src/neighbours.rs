@@ -117,24 +117,38 @@ impl Neighbours {
             .unwrap_or_else(|| panic!("{pe} is no neighbour"))
     }
 
-    /// The two connections of a relay: one of them is the parent's.
+    /// The two connections of a relay.
     ///
     /// # Panics
     ///
-    /// If they are not a parent's and a child's: a message in a tree goes up or
-    /// down.
+    /// If they are not two neighbours': the state machine relays to no other, and to nobody what
+    /// came from there.
     pub fn pair(&mut self, from: PeId, to: PeId) -> (&mut Link, &mut Link) {
         let Neighbours {
             parent, children, ..
         } = self;
-        let parent = parent.as_mut().expect("P0 relays nothing");
-        let below = if parent.peer() == from { to } else { from };
-        let child = children.binary_search_by_key(&below, Link::peer);
-        let child = &mut children[child.expect("a relay leads from or to a child")];
-        if parent.peer() == from {
-            (parent, child)
-        } else {
-            (child, parent)
+        match parent.as_ref().map(Link::peer) {
+            Some(above) if above == from => {
+                let place = place(children, to);
+                let parent = parent.as_mut().expect("just looked at");
+                (parent, &mut children[place])
+            }
+            Some(above) if above == to => {
+                let place = place(children, from);
+                let parent = parent.as_mut().expect("just looked at");
+                (&mut children[place], parent)
+            }
+            _ => {
+                let places = [from, to].map(|pe| place(children, pe));
+                let pair = children.get_disjoint_mut(places);
+                let [source, sink] = pair.expect("what comes from a neighbour goes to another");
+                (source, sink)
+            }
         }
     }
+}
+
+fn place(children: &[Link], pe: PeId) -> usize {
+    let place = children.binary_search_by_key(&pe, Link::peer);
+    place.unwrap_or_else(|_| panic!("{pe} is no neighbour"))
 }

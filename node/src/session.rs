@@ -1,64 +1,33 @@
 //! A PE's life: register, connect, measure, play rounds, leave.
 
-mod error;
-
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::pe::Pe;
-use flitcast_proto::wire::control::{
-    Assignment, FromPe, Payload, Prepare, Ready, Register, Report, ToPe,
-};
-use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
+use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
+use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
-use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::timeout;
+use tokio::task::spawn_blocking;
+use tokio::time::{Interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::allowed::Allowed;
-use crate::briefing::{brief, expected, is_left_out, is_order};
+use crate::blocking::joined;
 use crate::clock::Alarm;
+use crate::config::NodeConfig;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
-use crate::counters::Tally;
+use crate::error::NodeError;
 use crate::inbox::Inbox;
-use crate::limits::Timeouts;
-use crate::link::Link;
+use crate::io::{NodeIo, State};
 use crate::neighbours::Neighbours;
 use crate::payload::{self, file_system};
-use crate::recorder::Recorder;
 use crate::retransmissions::Retransmissions;
-use crate::round::{Round, blank_report};
-use crate::security::Security;
-use crate::store::{Outbox, Store};
-use crate::task;
-use crate::{limits, probe, process};
-pub use error::NodeError;
-
-/// Who a PE is and whom it belongs to.
-#[derive(Clone, Debug)]
-pub struct NodeConfig {
-    /// Which PE.
-    pub pe: PeId,
-    /// Where the coordinator listens.
-    pub coordinator: SocketAddr,
-    /// Names the cluster.
-    pub cluster: u64,
-    /// That it is of this launch; who does not know it is turned away.
-    pub secret: Secret,
-    /// How its connections are guarded.
-    pub security: Security,
-    /// How long it waits for what.
-    pub timeouts: Timeouts,
-    /// What it counts.
-    pub tally: Tally,
-    /// What it does at the coordinator's word.
-    pub allowed: Allowed,
-}
+use crate::rounds::Channel;
+use crate::store::Store;
+use crate::text::clipped;
+use crate::{briefing, limits, probe, process, rounds, task};
 
 /// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
 /// cancelled. Children connect to `listener`.
@@ -153,13 +122,7 @@ async fn told(
     // The coordinator decides what becomes of the others; it may also have told us
     // to go already, and the error is what that looks like from here.
     tracing::debug!(%error, "cannot go on");
-    let fault = FromPe::Fault {
-        round,
-        peer: error.peer(),
-        reason: error.to_string(),
-        bad_input: error.is_bad_input(config.pe),
-        output_stands: error.is_standing_output(),
-    };
+    let fault = fault(config.pe, round, &error);
     if channel.say(fault).await.is_ok() {
         let told = timeout(limits::AFTER_FAULT, async {
             while !matches!(channel.next_word().await, Ok(ToPe::Stop { .. }) | Err(_)) {}
@@ -195,7 +158,7 @@ async fn register(
 
 fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
     NodeError::Unexpected {
-        said: crate::clipped(word),
+        said: clipped(word),
         when,
     }
 }
@@ -243,20 +206,9 @@ async fn work(
     let Some(prepare) = prepare(config, channel, &mut neighbours, &assignment).await? else {
         return Ok(());
     };
-    let needed = match config.pe == PeId::ROOT {
-        true => assignment.tree.len() - 1,
-        false => 0,
-    };
-    let children = assignment.tree.children(config.pe).len();
-    if prepare.lengths.len() != needed
-        || prepare.child_messages.len() != children
-        || prepare.pace.below.len() != children
-        || !is_order(&prepare)
-        || !is_left_out(&prepare, &assignment)
-    {
+    if !briefing::is_for(config.pe, &assignment, &prepare.brief) {
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
     }
-    channel.say(FromPe::Prepared).await?;
     play_rounds(
         config,
         channel,
@@ -286,135 +238,93 @@ async fn play_rounds(
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
-    let mut alarm = alarm()?;
     let pulse = channel.pulse().clone();
     // Not before: what measures the edges is no round's.
     neighbours.count(pulse.counters());
     let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
-    let mut retransmissions = Retransmissions::of(ends);
-    for id in (1..=prepare.rounds).map(RoundId) {
-        *under_way = id;
-        let brief = brief(pe, assignment, prepare);
-        let outbox = Outbox::new(store, brief.sends.clone(), assignment.flit_bytes);
-        if pe == PeId::ROOT {
-            match channel.next_word().await? {
-                ToPe::Trigger { round } if round == id => {}
-                ToPe::Stop { .. } => return Ok(()),
-                ToPe::Abort { .. } => break,
-                other => return Err(unexpected(&other, "between rounds")),
-            }
-        }
-        let mut round = Round {
-            id,
-            pe: Pe::new(assignment.tree.clone(), pe, brief),
-            gathers: !assignment.operation.is_scatter(),
-            neighbours: &mut *neighbours,
-            store,
-            outbox,
-            held: Vec::new(),
-            begun: false,
-            flit_bytes: assignment.flit_bytes,
-            alarm: &mut alarm,
-            pulse: &pulse,
-            recorder: Recorder::new(assignment.record_spans),
-            report: blank_report(id, expected(pe, assignment.operation, prepare)),
-            commits: JoinSet::new(),
-        };
-        let span = tracing::error_span!("round", round = %id);
-        let over = play(channel, &mut round, pe).instrument(span).await;
-        let gave_up = !matches!(over, Ok(Over::Played));
-        if gave_up {
-            round.settle().await;
-        }
-        let links = round.neighbours.all_mut();
-        let report = Report {
-            repeated_frames: links.map(Link::take_repeated).sum(),
-            retransmitted_packets: retransmissions.take(),
-            peak_resident_bytes: process::peak_resident_bytes(),
-            spans: round.recorder.into_spans(),
-            counts: Box::new(pulse.counters().counts()),
-            ..round.report
-        };
-        match over {
-            Ok(Over::Stopped) => return Ok(()),
-            Ok(Over::Played | Over::Aborted) => channel.say(FromPe::Report(report)).await?,
-            Err(error) => {
-                // That the coordinator is gone is found, and counted, when it is told so.
-                if !matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
-                    config.tally.failed(error.kind());
-                }
-                let fault = FromPe::Fault {
-                    round: id,
-                    peer: error.peer(),
-                    reason: error.to_string(),
-                    bad_input: error.is_bad_input(pe),
-                    output_stands: error.is_standing_output(),
-                };
-                channel.say(fault).await?;
-                channel.say(FromPe::Report(report)).await?;
-                tracing::debug!(%error, "the round failed");
-            }
-        }
-        if gave_up {
-            break;
-        }
-    }
-    loop {
-        match channel.next_word().await? {
-            ToPe::Stop { .. } => return Ok(()),
-            // Said to all, whether they had given up themselves or not.
-            ToPe::Abort { .. } => {}
-            other => return Err(unexpected(&other, "after the last round")),
-        }
-    }
+    let mut io = NodeIo {
+        pe,
+        tree: assignment.tree.clone(),
+        brief: prepare.brief.clone(),
+        records_spans: assignment.record_spans,
+        retransmissions: Retransmissions::of(ends),
+        neighbours,
+        store,
+        alarm: alarm()?,
+        pulse: &pulse,
+        state: State::default(),
+    };
+    let mut channel = RoundsChannel {
+        config,
+        channel,
+        tick: tokio::time::interval(limits::PROGRESS),
+        shown: 0,
+    };
+    rounds::play_rounds(pe, prepare.rounds, &mut io, &mut channel, under_way).await
 }
 
-/// How a round ended, as far as this PE is concerned.
-enum Over {
-    /// It is over, and the coordinator wants to hear of it.
-    Played,
-    /// The coordinator gave it up.
-    Aborted,
-    /// The coordinator wants the PE to leave.
-    Stopped,
+/// The channel to the coordinator while rounds are played.
+struct RoundsChannel<'a> {
+    config: &'a NodeConfig,
+    channel: &'a mut Coordinator,
+    tick: Interval,
+    /// The bytes that P0 has told of last.
+    shown: u64,
 }
 
-async fn play(
-    channel: &mut Coordinator,
-    round: &mut Round<'_>,
-    pe: PeId,
-) -> Result<Over, NodeError> {
-    let id = round.id;
-    let is_root = pe == PeId::ROOT;
-    let pulse = round.pulse;
-    let mut shown = 0;
-    let mut tick = tokio::time::interval(limits::PROGRESS);
-    let mut collect = is_root;
-    let mut played = false;
-    let mut playing = std::pin::pin!(round.play());
-    while !(played && collect) {
-        tokio::select! {
-            biased;
-            result = &mut playing, if !played => {
-                result?;
-                played = true;
-            }
-            word = channel.next_word() => match word? {
-                ToPe::Collect { round } if round == id => collect = true,
-                ToPe::Stop { .. } => return Ok(Over::Stopped),
-                ToPe::Abort { .. } => return Ok(Over::Aborted),
-                other => return Err(unexpected(&other, "in a round")),
-            },
-            _ = tick.tick(), if is_root => {
-                let moved = pulse.counters().moved_bytes();
-                if moved != shown {
-                    shown = moved;
-                    channel.say(FromPe::Progress { round: id, bytes: shown }).await?;
+impl Channel for RoundsChannel<'_> {
+    type Error = NodeError;
+
+    async fn next_word(&mut self) -> Result<ToPe, NodeError> {
+        self.channel.next_word().await
+    }
+
+    async fn next_word_in(&mut self, round: RoundId) -> Result<ToPe, NodeError> {
+        if self.config.pe != PeId::ROOT {
+            return self.channel.next_word().await;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                word = self.channel.next_word() => return word,
+                _ = self.tick.tick() => {
+                    let bytes = self.channel.pulse().counters().moved_bytes();
+                    if std::mem::replace(&mut self.shown, bytes) != bytes {
+                        self.channel.say(FromPe::Progress { round, bytes }).await?;
+                    }
                 }
             }
         }
     }
-    Ok(Over::Played)
+
+    async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
+        self.channel.say(word).await
+    }
+
+    fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
+        unexpected(word, when)
+    }
+
+    fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
+        // That the coordinator is gone is found, and counted, when it is told so.
+        if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
+            return None;
+        }
+        self.config.tally.failed(error.kind());
+        tracing::debug!(%error, "the round failed");
+        Some(fault(self.config.pe, round, error))
+    }
+}
+
+/// What the coordinator is told of an error.
+fn fault(pe: PeId, round: RoundId, error: &NodeError) -> FromPe {
+    FromPe::Fault {
+        round,
+        peer: error.peer(),
+        reason: error.to_string(),
+        bad_input: error.is_bad_input(pe),
+        output_stands: error.is_standing_output(),
+    }
 }
 
 /// Until the rounds can begin: measures and answers measurements. `None` if the
@@ -469,7 +379,8 @@ fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
     let Payload::Files { input, output, .. } = &assignment.payload else {
         return None;
     };
-    match assignment.operation.is_scatter() == (pe == PeId::ROOT) {
+    let takes = assignment.operation.taken_by(&assignment.tree, pe);
+    match takes.is_empty() {
         true => Some((input, std::env::temp_dir())),
         false => Some((output, output.clone())),
     }
@@ -481,7 +392,7 @@ async fn files_on(pe: PeId, assignment: &Assignment) -> u64 {
         return 0;
     };
     let place = place.to_owned();
-    payload::joined(spawn_blocking(move || file_system(&place)).await)
+    joined(spawn_blocking(move || file_system(&place)).await)
 }
 
 /// What files cost a PE; `None` where that cannot be found out.

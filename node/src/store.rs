@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use flitcast_proto::cost::MadeOf;
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
 use flitcast_proto::wire::control::{Assignment, Payload};
 use tokio::task::spawn_blocking;
 
+use crate::blocking::joined;
+use crate::config::NodeConfig;
 use crate::limits::OPENED_AHEAD;
 use crate::payload::{
     self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
 };
 use crate::pulse::Pulse;
-use crate::session::NodeConfig;
 
 /// The messages that a PE sends: how long each is, and, of files, what it is made of.
 #[derive(Debug, Default)]
@@ -54,7 +55,11 @@ impl Store {
                 // A message with bytes was measured, so it has content.
                 let content = contents.get(pe.index()).cloned().flatten();
                 let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
-                Source::Files(FileSource::open(content, message.bytes, flit_bytes))
+                Source::Files(Box::new(FileSource::open(
+                    content,
+                    message.bytes,
+                    flit_bytes,
+                )))
             }
         }
     }
@@ -85,13 +90,7 @@ impl Store {
         let pulse = pulse.clone();
         let (pe, nonce, undertaking) = (config.pe, config.cluster, assignment.undertaking);
         let pes = assignment.tree.len();
-        let scatters = assignment.operation.is_scatter() && pe == PeId::ROOT;
-        let gathers = !assignment.operation.is_scatter() && pe != PeId::ROOT;
-        let sent = match (scatters, gathers) {
-            (true, _) => 1..pes,
-            (_, true) => pe.index()..pe.index() + 1,
-            _ => 0..0,
-        };
+        let sent = assignment.operation.sent_by(&assignment.tree, pe);
         let (input, spread, output, replace) = match assignment.payload.clone() {
             Payload::Files {
                 input,
@@ -119,7 +118,7 @@ impl Store {
                         pulse,
                     },
                     Sent {
-                        bytes: by_index[sent].to_vec(),
+                        bytes: sent.iter().map(|id| by_index[id.index()]).collect(),
                         made_of: Vec::new(),
                     },
                 ));
@@ -127,18 +126,16 @@ impl Store {
         };
         let ids = assignment.tree.ids();
         let left_out: Vec<bool> = ids.map(|pe| assignment.leaves_out(pe)).collect();
-        let told = pulse.clone();
+        let (told, reads) = (pulse.clone(), !sent.is_empty());
         let read = spawn_blocking(move || {
-            let mut contents = if scatters {
-                payload::scatter_input(&input, spread, pes)?
-            } else {
-                let mut contents = vec![None; pes];
-                if gathers {
-                    contents[pe.index()] =
-                        payload::gather_input(&input, pe).map_err(|fault| vec![fault])?;
-                }
-                contents
+            let mut contents = match (pe, reads) {
+                (PeId::ROOT, true) => payload::scatter_input(&input, spread, pes)?,
+                _ => vec![None; pes],
             };
+            if pe != PeId::ROOT && reads {
+                let own = payload::gather_input(&input, pe);
+                contents[pe.index()] = own.map_err(|fault| vec![fault])?;
+            }
             // Not even measured: who delivered them may have taken them away since.
             for (content, left_out) in contents.iter_mut().zip(left_out) {
                 content.take_if(|_| left_out);
@@ -146,8 +143,8 @@ impl Store {
             let measured = payload::measure_all(&contents, || told.worked())?;
             Ok::<_, Vec<PayloadError>>((contents, measured))
         });
-        let (contents, measured) = payload::joined(read.await)?;
-        let measured = &measured[sent];
+        let (contents, measured) = joined(read.await)?;
+        let measured = || sent.iter().map(|id| &measured[id.index()]);
         let contents = Some(contents);
         Ok((
             Store {
@@ -159,8 +156,8 @@ impl Store {
                 pulse,
             },
             Sent {
-                bytes: measured.iter().map(|message| message.bytes).collect(),
-                made_of: measured.iter().map(|message| message.made_of).collect(),
+                bytes: measured().map(|message| message.bytes).collect(),
+                made_of: measured().map(|message| message.made_of).collect(),
             },
         ))
     }
@@ -194,6 +191,13 @@ impl Outbox<'_> {
         {
             let source = self.store.source(message, self.flit_bytes);
             self.opened.push_back((message, source));
+        }
+    }
+
+    /// Waits until the first bytes of those that are opened are here.
+    pub async fn opened(&mut self) {
+        for (_, source) in &mut self.opened {
+            source.opened().await;
         }
     }
 

@@ -1,4 +1,4 @@
-//! Names of things: PEs, rounds, points in time.
+//! Names of things: PEs, rounds, messages, points in time.
 
 use std::fmt;
 
@@ -29,6 +29,34 @@ pub struct RoundId(pub u64);
 impl fmt::Display for RoundId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+/// The number of a message in its round. A scatter and a gather name M_i after its PE: i.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub u64);
+
+impl MessageId {
+    /// The message's place in arrays that hold one element per message.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The PE that the message is named after, in a scatter or a gather.
+    pub fn pe(self) -> PeId {
+        PeId(self.0 as u32)
+    }
+}
+
+impl From<PeId> for MessageId {
+    fn from(pe: PeId) -> MessageId {
+        MessageId(pe.0.into())
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "M_{}", self.0)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The protocol of Flitcast: all that PEs must agree on.
 //!
 //! Three rooms, one behind the other: [`tree`] says who is connected to whom,
-//! [`schedule`] who sends which message when, and [`pe`] is the state machine
-//! that plays one PE by it. [`wire`] is what the machines' words look like on a
+//! [`schedule`] who sends which message when, and [`ops`] has the state machines
+//! that play one PE by it. [`items`] is what crosses edges. [`wire`] is what the machines' words look like on a
 //! connection, [`sim`] runs the machines in lock step under the papers' rules,
 //! and [`predict`] runs them on the links and hosts that [`cost`] describes. [`network`] finds the trees that
 //! span any other network.
@@ -16,10 +16,13 @@ pub mod baseline;
 pub mod calibration;
 pub mod cost;
 mod ids;
+pub mod items;
+mod limits;
 mod names;
 pub mod network;
-pub mod pe;
+pub mod ops;
 pub mod predict;
+pub mod round;
 pub mod schedule;
 pub mod seeded;
 pub mod shape;
@@ -29,5 +32,5 @@ pub mod trace;
 pub mod tree;
 pub mod wire;
 
-pub use ids::{PeId, RoundId, Time};
+pub use ids::{MessageId, PeId, RoundId, Time};
 pub use tree::Tree;

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::Time;
 use crate::cost::Link;
-use crate::wire::{MAX_FLIT_BYTES, MAX_FLIT_PREFIX};
+use crate::limits::{MAX_FLIT_BYTES, MAX_FLIT_PREFIX};
 
 /// How far a sender may run ahead of the wire, as it may with the queue of a network
 /// card: longer than a process takes to wake up, so that the wire is never idle

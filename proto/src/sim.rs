@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::pe::{Brief, Control, Message, Operation, Pe, Route, Transmit, Violation};
-use crate::schedule::certification::Sync;
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::ops::{Brief, Operation, Pe, Word};
 use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
 use crate::{PeId, Time, Tree};
@@ -177,7 +177,12 @@ struct Simulation {
 impl Simulation {
     /// Whether control items of any number may be sent and received in a step.
     fn is_multi_port(&self) -> bool {
-        self.operation == Some(Operation::Certification(Sync::Parallel))
+        self.operation.is_some_and(Operation::has_control_ports)
+    }
+
+    /// On which word sources may begin.
+    fn begins_on(&self) -> Word {
+        self.operation.map_or(Word::Trigger, Operation::begins_on)
     }
 
     /// The next step in which something can happen.
@@ -236,7 +241,7 @@ impl Simulation {
     ) -> Result<(), Fault> {
         let step = self.step;
         let multi_port = self.is_multi_port();
-        let gathers = !self.operation.is_some_and(Operation::is_scatter);
+        let waits_for_word = self.begins_on() != Word::Trigger;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
         let station = &mut self.stations[at];
@@ -280,7 +285,7 @@ impl Simulation {
                     }
                 }
                 Some(Transmit::Message { to, message }) => {
-                    if gathers && station.ordered.is_none_or(|ordered| ordered >= step) {
+                    if waits_for_word && station.ordered.is_none_or(|ordered| ordered >= step) {
                         return Err(Fault::Early { step, pe: from });
                     }
                     station.outgoing = Some((to, message, 1));
@@ -321,7 +326,7 @@ impl Simulation {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
-        let route = match station.incoming {
+        let route = match station.incoming.take() {
             None if index == 1 => {
                 let refused = |violation| Fault::Violation {
                     step,
@@ -333,8 +338,8 @@ impl Simulation {
             Some((under_way, expected, route)) if under_way == message && expected == index => {
                 route
             }
-            _ => {
-                let expected = station.incoming.map_or(1, |(_, expected, _)| expected);
+            other => {
+                let expected = other.map_or(1, |(_, expected, _)| expected);
                 return Err(Fault::Torn {
                     step,
                     pe: to,
@@ -344,14 +349,15 @@ impl Simulation {
                 });
             }
         };
-        if let Route::Relay { to } = route {
+        // Nobody passes a message on to several neighbours in a step.
+        if let Some(&to) = route.relay.first() {
             station.held = Some((to, message, index));
         }
-        station.incoming = Some((message, index + 1, route));
-        if index == message.bytes {
-            station.incoming = None;
+        if index < message.bytes {
+            station.incoming = Some((message, index + 1, route));
+        } else {
             station.pe.handle_received();
-            if route == Route::Deliver {
+            if route.deliver {
                 station.pe.handle_delivered();
                 self.run.arrival_steps[message.pe().index()] = step;
             }
@@ -362,11 +368,12 @@ impl Simulation {
 
     fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), Fault> {
         let step = self.step;
+        let begins_on = self.begins_on();
         let station = &mut self.stations[to.index()];
         let is_word_to_send = match item {
             Control::Wakeup { .. } | Control::Order { .. } => true,
             // The schedules never send on a token, what users know does.
-            Control::Token => self.operation == Some(Operation::CombiningGather),
+            Control::Token => begins_on == Word::Token,
             Control::Certificate(_) | Control::Receipt => false,
         };
         if is_word_to_send {

@@ -2,7 +2,7 @@
 //! The node records them on request, the prediction makes them, pictures show both.
 
 use crate::PeId;
-use crate::pe::{Control, Message};
+use crate::items::{Control, Message};
 
 /// A port that was busy with one item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::PeId;
-use crate::pe::{Control, Message};
+use crate::items::{Control, Message};
 
 /// Something that crossed an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use flitcast_node::blank_report;
 use flitcast_proto::PeId;
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::wire::admission::Admission;
@@ -338,7 +337,7 @@ impl Impostor {
                     let report = Report {
                         complete: true,
                         peak_resident_bytes: 1 << 20,
-                        ..blank_report(round, Vec::new())
+                        ..Report::blank(round, Vec::new())
                     };
                     self.say(&FromPe::Report(report));
                 }

@@ -384,7 +384,7 @@ fn samples_are_not_overwritten() {
 fn ctrl_c_ends_all() {
     let line = "bench gather --tree kary:2:4 --size 400GiB -vv";
     let mut running = start(line.split_whitespace());
-    running.wait_for(&["P0| ", "route=Deliver"]);
+    running.wait_for(&["P0| ", "take message"]);
     running.signal(Signal::INT);
     let finished = running.finish();
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
@@ -422,7 +422,7 @@ fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
 fn a_failing_algorithm_is_named() {
     let line = "bench gather --tree path:3 --size 400GiB --format json -vv";
     let mut running = start(line.split_whitespace());
-    running.wait_for(&["P0| ", "route=Deliver"]);
+    running.wait_for(&["P0| ", "take message"]);
     running.pe(2).signal(Signal::KILL);
     let finished = running.finish();
     assert_eq!(finished.code, Some(1));

@@ -1,8 +1,8 @@
 //! Scattering against brute force: every tree of up to 6 PEs, lengths from
 //! {0, 1, 2, 5}, every order of the nonnull messages.
 
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::plan::plan;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::plan::plan;
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::every;

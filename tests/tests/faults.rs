@@ -136,7 +136,7 @@ fn scatter_on_a_binary_tree() -> Running {
         [
             format!("P{pe}| "),
             format!("of=P{pe} "),
-            "Deliver".to_owned(),
+            "take message".to_owned(),
         ]
     };
     let words: Vec<_> = (1..=6).map(seen).collect();
@@ -193,7 +193,7 @@ fn p0_dies_in_a_scatter() {
 
 #[test]
 fn a_relay_dies_with_everything_behind_it_under_way() {
-    let words: &[&[&str]] = &[&["P3| ", "of=P3 ", "Deliver"]];
+    let words: &[&[&str]] = &[&["P3| ", "of=P3 ", "take message"]];
     let running = endless(&["scatter"], "path:4", &[SHORT, 0, ENDLESS], words);
     let told = Told::of_killing(running, 2);
     assert_eq!(told.delivered(), [0; 0]);
@@ -207,7 +207,7 @@ fn a_relay_dies_with_everything_behind_it_under_way() {
 /// On a path, P0 gets P1's message, then P2's, then P3's.
 #[track_caller]
 fn gather_on_a_path(algorithm: &[&str]) -> Running {
-    let words: &[&[&str]] = &[&["P0| ", "of=P3 ", "Deliver"]];
+    let words: &[&[&str]] = &[&["P0| ", "of=P3 ", "take message"]];
     let operation = [&["gather"], algorithm].concat();
     endless(&operation, "path:4", &[SHORT, SHORT, ENDLESS], words)
 }
@@ -260,7 +260,7 @@ fn any_pe_dies_in_a_gather_by_certificates() {
         ("pipelined", 5),
     ] {
         let operation = ["gather", "--algorithm", "certification", "--sync", sync];
-        let words: &[&[&str]] = &[&["P0| ", "route=Deliver"]];
+        let words: &[&[&str]] = &[&["P0| ", "take message"]];
         let running = endless(&operation, "kary:2:6", &[ENDLESS; 5], words);
         let told = Told::of_killing(running, pe);
         assert_eq!(told.delivered(), [0; 0]);

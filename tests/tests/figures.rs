@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim::{self, Run};
@@ -77,7 +77,7 @@ fn figure_4_transmission_certification() {
     let last_certificate = run.crossings.iter().rev().find(|Crossing { item, .. }| {
         matches!(
             item,
-            Item::Control(flitcast_proto::pe::Control::Certificate(_))
+            Item::Control(flitcast_proto::items::Control::Certificate(_))
         )
     });
     assert_eq!(last_certificate.unwrap().step, 10);

@@ -200,7 +200,7 @@ impl Endless {
             dir.path().display()
         );
         let mut running = start(lab.arguments(&line));
-        running.wait_for(&["P1| ", "of=P1 ", "Deliver"]);
+        running.wait_for(&["P1| ", "of=P1 ", "take message"]);
         let endless = Endless { lab, dir, running };
         eventually("P2 has its message", || {
             endless.output().join("p2").is_dir().then_some(())

@@ -188,14 +188,15 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
     assert!(printed.contains(told), "{printed}");
 }
 
-/// Edges of one machine are alike: it takes three of them to know a hundred.
+/// Edges of one machine are alike: it takes three of them to know a hundred, and fewer where those
+/// take long.
 #[test]
 fn of_a_hundred_edges_on_one_machine_three_are_measured() {
     let report = report("scatter --tree kary:3:101 --size 100B");
     report.assert_all_arrived();
     let edges = report.list("/edges");
     let whole = edges.iter().filter(|edge| edge["rate_of"].is_null());
-    assert_eq!(whole.count(), 3);
+    assert!((1..=3).contains(&whole.count()));
 }
 
 /// A tree that is printed as a tree file keeps its links.

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
 use flitcast_proto::wire::flit::put_prefix;
 use flitcast_proto::wire::seal::SEAL_BYTES;
 use flitcast_proto::{PeId, RoundId};

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use flitcast_proto::cost::Model;
-use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::sim::{self, Run};
 use flitcast_proto::{PeId, Tree};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Message, Operation, Pe, Route, Violation};
+use flitcast_proto::items::{Message, Route, Violation};
+use flitcast_proto::ops::{Brief, Operation, Pe};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::{PeId, Time, Tree};
 
@@ -35,13 +36,13 @@ fn gathered(source: u32) -> Message {
 fn a_relay_takes_a_message_once() {
     let mut relay = on_a_path(Operation::Scatter, PeId(1));
     let (from, to, message) = (PeId(0), PeId(2), scattered(3));
-    assert_eq!(relay.handle_head(from, message), Ok(Route::Relay { to }));
+    assert_eq!(relay.handle_head(from, message), Ok(Route::relay(to)));
     relay.handle_received();
     relay.handle_sent();
     let again = Err(Violation::Repeated { from, message });
     assert_eq!(relay.handle_head(from, message), again);
     let other = relay.handle_head(from, scattered(2));
-    assert_eq!(other, Ok(Route::Relay { to }), "the others still come");
+    assert_eq!(other, Ok(Route::relay(to)), "the others still come");
 }
 
 /// P0 would count it for a message that never came, and call the round complete.
@@ -54,7 +55,7 @@ fn the_destination_takes_a_message_once() {
             root.handle_sent();
         }
         let (from, message) = (PeId(1), gathered(2));
-        assert_eq!(root.handle_head(from, message), Ok(Route::Deliver));
+        assert_eq!(root.handle_head(from, message), Ok(Route::deliver()));
         root.handle_received();
         root.handle_delivered();
         let again = Err(Violation::Repeated { from, message });

@@ -3,7 +3,7 @@
 //! their own. The simulator itself fails on any collision, torn message, early
 //! send or stall.
 
-use flitcast_proto::pe::Operation;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::{scatter, shoulder_tap};
 use flitcast_proto::sim::{self, Run};

@@ -140,7 +140,7 @@ pub enum Command {
 
 /// How a command that conducts rounds is seen from outside.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct Observed {
     /// Its name.
     pub name: &'static str,
     /// Where it tells what it counts.
@@ -149,7 +149,7 @@ pub struct Seen {
 
 impl Command {
     /// How it is seen from outside, if it conducts rounds.
-    pub fn seen(&self) -> Seen {
+    pub fn observed(&self) -> Observed {
         let (name, metrics) = match self {
             Command::Scatter(args) => ("scatter", args.round.transfer.metrics),
             Command::Gather(args) => ("gather", args.round.transfer.metrics),
@@ -159,6 +159,6 @@ impl Command {
             Command::Calibrate(args) => ("calibrate", args.metrics),
             _ => ("", None),
         };
-        Seen { name, metrics }
+        Observed { name, metrics }
     }
 }

@@ -24,7 +24,7 @@ use crate::observe::metrics::Metrics;
 use crate::render::ending::{FAILED, REFUSED, print_with, refuse, told};
 use crate::retry::Undertaking;
 use crate::text::printable::printable;
-use args::{Cli, Command, LogFormat, Seen};
+use args::{Cli, Command, LogFormat, Observed};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
@@ -33,7 +33,7 @@ pub fn main() -> ExitCode {
         return refuse(&[fault]);
     }
     let logs = log_args(&cli);
-    let seen = cli.command.seen();
+    let seen = cli.command.observed();
     let result = match cli.command {
         Command::Node(args) => node::play(args),
         Command::SelfHash => node::self_hash(),
@@ -126,7 +126,7 @@ fn looked_at(args: CheckArgs) -> anyhow::Result<ExitCode> {
 fn understood<E: std::fmt::Display>(
     undertaking: Result<Undertaking, Vec<E>>,
     logs: LogArgs,
-    seen: Seen,
+    seen: Observed,
 ) -> anyhow::Result<ExitCode> {
     match undertaking {
         Ok(undertaking) => observed(seen, transfer::run_and_report(undertaking, &logs)),
@@ -135,7 +135,7 @@ fn understood<E: std::fmt::Display>(
 }
 
 /// `flitcast map`.
-fn mapped(args: MapArgs, logs: &LogArgs, seen: Seen) -> anyhow::Result<ExitCode> {
+fn mapped(args: MapArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitCode> {
     match Map::understand(args) {
         Ok(map) => observed(seen, map::run(&map, logs)),
         Err(faults) => Ok(refuse(&faults)),
@@ -145,7 +145,7 @@ fn mapped(args: MapArgs, logs: &LogArgs, seen: Seen) -> anyhow::Result<ExitCode>
 /// Conducts, seen by `flitcast watch` and by who scrapes metrics meanwhile, and by who reads
 /// its traces afterwards.
 fn observed(
-    seen: Seen,
+    seen: Observed,
     what: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {
     let metrics = match Metrics::listen(seen.metrics) {
@@ -168,7 +168,7 @@ fn observed(
 }
 
 /// `flitcast bench`.
-fn time(args: BenchArgs, logs: &LogArgs, seen: Seen) -> anyhow::Result<ExitCode> {
+fn time(args: BenchArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitCode> {
     match Bench::new(args) {
         Ok(bench) => observed(seen, bench::time_and_report(bench, logs)),
         Err(faults) => Ok(refuse(&faults)),

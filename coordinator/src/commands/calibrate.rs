@@ -19,7 +19,7 @@ use anyhow::Context as _;
 use flitcast_proto::calibration::fit::MeasuredLink;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Host, Model};
-use flitcast_proto::pe::Operation;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
@@ -27,9 +27,9 @@ use futures_util::FutureExt as _;
 
 use crate::files::profile::{Fit, Profile, Relay, parents};
 use crate::job::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
-use crate::job::request::{Request, gather_operation, links};
+use crate::job::request::{Messages, Request, Site, gather_operation};
 use crate::launch::cluster::LogArgs;
-use crate::options::args::OutputFormat;
+use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
 use crate::options::names::pacing_name;
 use crate::options::pictures::Pictures;
@@ -37,8 +37,8 @@ use crate::options::workload::Lengths;
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
-use crate::site::reach::Reach;
 use crate::site::topology::Topology;
+use crate::ways::way::Way;
 use host_fit::{Observation, fit_host};
 use workloads::{PACED, WORKLOADS};
 
@@ -79,7 +79,7 @@ pub struct Calibration {
     seconds: f64,
     guard: Guard,
     /// How the result is printed.
-    pub format: OutputFormat,
+    pub format: Format,
 }
 
 /// What a calibration came to.
@@ -150,7 +150,7 @@ impl Calibration {
             Ended::Interrupted => return Ok(Ended::Interrupted),
         };
         let mut profile = self.profile(measured, &request);
-        let tree = request.tree.clone();
+        let tree = request.site.tree.clone();
         let mut ran = Vec::new();
         let mut observations = Vec::new();
         let mut left_out = Vec::new();
@@ -161,10 +161,7 @@ impl Calibration {
         let all = runs(gather);
         let mut left = all.len() as u32;
         for (lengths, operation, pacing) in all {
-            let mut name = format!(
-                "{} {lengths}",
-                crate::options::names::operation_name(operation)
-            );
+            let mut name = format!("{} {lengths}", operation.name());
             if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
                 name.push_str(&format!(", {pacing}"));
             }
@@ -230,36 +227,25 @@ impl Calibration {
         lengths: Vec<u64>,
         profile: Option<Profile>,
     ) -> Request {
-        let (algorithm, sync) = crate::options::names::algorithm_name(operation);
+        let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
         Request {
-            tree_name: self.topology.name.clone(),
-            nodes: self.topology.nodes.clone(),
-            tree: Arc::new(self.topology.tree.clone()),
-            placement: self.topology.places(),
-            guard: self.guard.clone(),
-            links: links(&self.topology, self.link),
-            cluster: None,
-            reach: Reach::of(&self.topology),
-            bytes: std::iter::once(0).chain(lengths.iter().copied()).collect(),
-            left_out: Vec::new(),
-            undertaking: 0,
-            recorded: false,
-            later_output: None,
+            site: Site::of(self.topology.clone(), self.link, self.guard.clone()),
+            way: Way {
+                operation,
+                baseline: None,
+                pacing: operation.gives_orders().then_some(pacing),
+                flit_bytes: self.flit_bytes,
+            },
+            choice: None,
+            messages: Messages::new(Payload::Synthetic { lengths }, bytes),
             retries: 0,
             again: true,
             commands: false,
-            operation,
-            pacing: operation.gives_orders().then_some(pacing),
-            pictures: Pictures::default(),
-            choice: None,
             timeouts: self.topology.settings.timeouts,
-            algorithm,
-            sync,
-            payload: Payload::Synthetic { lengths },
-            flit_bytes: self.flit_bytes,
             rounds: 1,
             profile: profile.map(Arc::new),
             format: self.format,
+            pictures: Pictures::default(),
         }
     }
 
@@ -272,7 +258,7 @@ impl Calibration {
             measured: now.to_string(),
             tree_name: self.topology.name.clone(),
             parents: parents(&self.topology.tree),
-            links: request.links_name(),
+            links: request.site.links_name(),
             encrypted: self.guard.is_encrypted(),
             pacing: Pacing::default(),
             flit_bytes: self.flit_bytes,
@@ -391,13 +377,18 @@ fn best_pacing(observations: &[Observation]) -> Pacing {
 
 /// How many rounds fit into a time; 0 if not the least number.
 fn rounds_in(time: Duration, request: &Request) -> u64 {
-    let (Payload::Synthetic { lengths }, Some(profile)) = (&request.payload, &request.profile)
+    let (Payload::Synthetic { lengths }, Some(profile)) =
+        (&request.messages.payload, &request.profile)
     else {
         return 0;
     };
     let bytes: Vec<u64> = std::iter::once(0).chain(lengths.iter().copied()).collect();
-    let pacing = request.pacing.unwrap_or_default();
-    let (tree, operation, flit_bytes) = (&request.tree, request.operation, request.flit_bytes);
+    let pacing = request.way.pacing.unwrap_or_default();
+    let (tree, operation, flit_bytes) = (
+        &request.site.tree,
+        request.way.operation,
+        request.way.flit_bytes,
+    );
     let foreseen = foresee(
         tree,
         operation,
@@ -425,8 +416,8 @@ fn observation(request: &Request, outcome: &Outcome) -> Observation {
         (spread.median - spread.min) as f64 / spread.median.max(1) as f64
     });
     Observation {
-        operation: request.operation,
-        pacing: request.pacing.unwrap_or_default(),
+        operation: request.way.operation,
+        pacing: request.way.pacing.unwrap_or_default(),
         bytes: outcome.rounds.bytes.clone(),
         briefs: outcome.rounds.briefs.clone(),
         arrivals_ns: arrivals.collect(),

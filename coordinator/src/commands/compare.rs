@@ -4,18 +4,20 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
 use flitcast_proto::Tree;
-use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
-use flitcast_proto::pe::Operation;
+use flitcast_proto::baseline::{Baseline, Flow, adaptive_tree, binomial_tree, flow};
+use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::ops::{Direction, Operation};
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter;
+use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;
 
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::TopologyError;
 use crate::ways::baseline::WINDOW;
@@ -51,17 +53,8 @@ pub struct CompareRoundArgs {
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
     /// How the comparison is printed on stdout.
-    #[arg(long, value_enum, default_value_t = CompareFormat::Table)]
-    pub format: CompareFormat,
-}
-
-/// How a comparison is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CompareFormat {
-    /// For eyes.
-    Table,
-    /// For programs.
-    Json,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
 }
 
 /// Something that is wrong with the command line of a comparison.
@@ -83,23 +76,39 @@ pub enum CompareError {
     },
 }
 
+/// What came of it.
+#[derive(Serialize)]
+struct Comparison {
+    operation: &'static str,
+    /// No way takes less.
+    lower_bound_steps: u64,
+    results: Vec<Row>,
+    /// Why the best one is the best.
+    why: Option<String>,
+}
+
 /// One algorithm on one tree.
+#[derive(Serialize)]
 struct Row {
     tree: String,
-    algorithm: &'static str,
+    algorithm: String,
     time_steps: u64,
+    /// Its time by the least that there can be.
+    over_lower_bound: f64,
     control_steps: u64,
     largest_buffer_flits: u64,
-    /// Its PEs start on their own, without word from P0.
-    unasked: bool,
+    /// Otherwise its PEs start on their own, without word from P0.
+    waits_for_root: bool,
+    best: bool,
 }
 
 /// Compares and prints; all that is wrong with the command line, if something is.
 pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CompareError>> {
-    let (scatters, args) = match args.operation {
-        CompareOperation::Scatter(args) => (true, args),
-        CompareOperation::Gather(args) => (false, args),
+    let (asked, args) = match args.operation {
+        CompareOperation::Scatter(args) => (Operation::Scatter, args),
+        CompareOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
     };
+    let direction = asked.direction();
     let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
     let (topologies, lengths) = match (args.tree.topologies(&both), lengths_in_flits(&args.lengths))
     {
@@ -131,10 +140,10 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     let complete = network.starts_with("complete:");
     let mut rows: Vec<Row> = Vec::new();
     for (name, tree) in &trees {
-        rows.extend(scheduled(name, tree, &flits, scatters));
-        rows.extend(linear(name, tree, &flits, scatters));
+        rows.extend(scheduled(asked.name(), name, tree, &flits));
+        rows.extend(linear(name, tree, &flits, direction));
         if !complete {
-            rows.extend(combining(name, [tree, tree], &flits, scatters));
+            rows.extend(combining(name, [tree, tree], &flits, direction));
         }
     }
     if complete {
@@ -143,7 +152,7 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
             &format!("{network}, its own"),
             own,
             &flits,
-            scatters,
+            direction,
         ));
     }
     // By time reversal no gather beats the best scatter: the same flits cross the same
@@ -152,64 +161,64 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
         .iter()
         .map(|(_, tree)| scatter::optimal_steps(tree, &flits));
     let bound = bounds.min().unwrap_or(0);
+    let comparison = Comparison::of(rows, bound, asked.name());
     let printed = match args.format {
-        CompareFormat::Table => table(&rows, bound, scatters, pes, total),
-        CompareFormat::Json => json(&rows, bound, scatters),
+        Format::Json => format!("{:#}\n", json!(comparison)),
+        _ => table(&comparison, pes, total),
     };
     Ok(out.write_all(printed.as_bytes()))
 }
 
 /// The schedules on a tree.
-fn scheduled(name: &str, tree: &Arc<Tree>, flits: &[u64], scatters: bool) -> Vec<Row> {
-    let planned = |algorithm, plan: Plan| Row {
-        tree: name.to_owned(),
-        algorithm,
-        time_steps: plan.time_steps,
-        control_steps: plan.control.len() as u64,
+fn scheduled(operation: &str, name: &str, tree: &Arc<Tree>, flits: &[u64]) -> Vec<Row> {
+    let planned = |algorithm: String, plan: Plan| {
         // A relay holds the flit that it sends on in the next step.
-        largest_buffer_flits: plan.messages.iter().any(|m| tree.depth(m.pe) > 1).into(),
-        unasked: false,
+        let relays = plan.messages.iter().any(|m| tree.depth(m.pe) > 1);
+        let flow = Flow {
+            time_steps: plan.time_steps,
+            control_steps: plan.control.len() as u64,
+            largest_buffer_flits: relays.into(),
+        };
+        Row::new(name, algorithm, flow)
     };
-    if scatters {
-        let farthest = scatter::farthest_first(tree, flits);
-        let mut nearest = farthest.clone();
-        nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
-        let by_order = |order: &[_]| plan_scatter(tree, flits, order);
-        return vec![
-            planned("farthest-destination-first", by_order(&farthest)),
-            planned("nearest-first", by_order(&nearest)),
-        ];
-    }
-    let gather = |operation| plan(tree, operation, flits);
     let mut rows = Vec::new();
-    if tree.is_path() {
-        rows.push(planned("shoulder-tap", gather(Operation::ShoulderTap)));
-    }
-    for (algorithm, sync) in [
-        ("certification, serial", Sync::Serial),
-        ("certification, pipelined", Sync::Pipelined),
-    ] {
-        rows.push(planned(algorithm, gather(Operation::Certification(sync))));
+    let offered = Operation::named(operation).filter(|one| !one.ways().is_empty());
+    for operation in offered.filter(|one| one.has_plan() && one.fits().holds(tree)) {
+        if operation == Operation::Scatter {
+            let farthest = scatter::farthest_first(tree, flits);
+            let mut nearest = farthest.clone();
+            nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
+            for (name, order) in [
+                ("farthest-destination-first", farthest),
+                ("nearest-first", nearest),
+            ] {
+                rows.push(planned(name.to_owned(), plan_scatter(tree, flits, &order)));
+            }
+            continue;
+        }
+        let algorithm = [Some(operation.algorithm()), operation.sync()];
+        let algorithm: Vec<&str> = algorithm.into_iter().flatten().collect();
+        rows.push(planned(algorithm.join(", "), plan(tree, operation, flits)));
     }
     rows
 }
 
 /// The linear baselines along a tree.
-fn linear(name: &str, tree: &Tree, flits: &[u64], scatters: bool) -> Vec<Row> {
+fn linear(name: &str, tree: &Tree, flits: &[u64], direction: Direction) -> Vec<Row> {
     let window = ("linear, window of 4", Baseline::Window(WINDOW));
     // A scatter has no requests to keep in a window.
-    let windowed = (!scatters).then_some(window);
+    let windowed = (direction == Direction::Up).then_some(window);
     let baselines = [("linear", Baseline::Linear)].into_iter().chain(windowed);
     baselines
-        .map(|(algorithm, baseline)| carried(name, algorithm, baseline, tree, flits, scatters))
+        .map(|(algorithm, baseline)| carried(name, algorithm, baseline, tree, flits, direction))
         .collect()
 }
 
 /// The combining baselines, along a tree each.
-fn combining(name: &str, trees: [&Tree; 2], flits: &[u64], scatters: bool) -> [Row; 2] {
+fn combining(name: &str, trees: [&Tree; 2], flits: &[u64], direction: Direction) -> [Row; 2] {
     let row = |algorithm, baseline, tree| Row {
-        unasked: !scatters,
-        ..carried(name, algorithm, baseline, tree, flits, scatters)
+        waits_for_root: direction == Direction::Down,
+        ..carried(name, algorithm, baseline, tree, flits, direction)
     };
     [
         row("binomial, combining", Baseline::Binomial, trees[0]),
@@ -223,20 +232,46 @@ fn carried(
     baseline: Baseline,
     tree: &Tree,
     flits: &[u64],
-    scatters: bool,
+    direction: Direction,
 ) -> Row {
-    let transfers = match scatters {
-        true => baseline.scatter(tree, flits),
-        false => baseline.gather(tree, flits),
+    let transfers = match direction {
+        Direction::Down => baseline.scatter(tree, flits),
+        Direction::Up => baseline.gather(tree, flits),
     };
-    let flow = flow(tree, &transfers);
-    Row {
-        tree: name.to_owned(),
-        algorithm,
-        time_steps: flow.time_steps,
-        control_steps: flow.control_steps,
-        largest_buffer_flits: flow.largest_buffer_flits,
-        unasked: false,
+    Row::new(name, algorithm.to_owned(), flow(tree, &transfers))
+}
+
+impl Row {
+    /// One of which it is not known yet how it compares.
+    fn new(tree: &str, algorithm: String, flow: Flow) -> Row {
+        Row {
+            tree: tree.to_owned(),
+            algorithm,
+            time_steps: flow.time_steps,
+            over_lower_bound: 1.0,
+            control_steps: flow.control_steps,
+            largest_buffer_flits: flow.largest_buffer_flits,
+            waits_for_root: true,
+            best: false,
+        }
+    }
+}
+
+impl Comparison {
+    fn of(mut rows: Vec<Row>, bound: u64, operation: &'static str) -> Comparison {
+        for row in rows.iter_mut().filter(|_| bound > 0) {
+            row.over_lower_bound = row.time_steps as f64 / bound as f64;
+        }
+        let best = best(&rows);
+        if let Some(place) = best {
+            rows[place].best = true;
+        }
+        Comparison {
+            operation,
+            lower_bound_steps: bound,
+            why: best.map(|place| why(&rows, place, bound)),
+            results: rows,
+        }
     }
 }
 
@@ -246,16 +281,7 @@ fn best(rows: &[Row]) -> Option<usize> {
     (0..rows.len()).min_by_key(|&place| key(&rows[place]))
 }
 
-fn over(steps: u64, bound: u64) -> f64 {
-    if bound == 0 {
-        1.0
-    } else {
-        steps as f64 / bound as f64
-    }
-}
-
-fn table(rows: &[Row], bound: u64, scatters: bool, pes: usize, total: u64) -> String {
-    let best = best(rows);
+fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header([
@@ -267,28 +293,28 @@ fn table(rows: &[Row], bound: u64, scatters: bool, pes: usize, total: u64) -> St
         "control",
         "largest buffer",
     ]);
-    for (place, row) in rows.iter().enumerate() {
-        let mark = if Some(place) == best { "*" } else { "" };
-        let unasked = if row.unasked { " (unasked)" } else { "" };
+    let rows = &comparison.results;
+    for row in rows {
+        let unasked = if row.waits_for_root { "" } else { " (unasked)" };
         table.add_row([
-            mark.to_owned(),
+            if row.best { "*" } else { "" }.to_owned(),
             row.tree.clone(),
             format!("{}{unasked}", row.algorithm),
             row.time_steps.to_string(),
-            format!("{:.3}", over(row.time_steps, bound)),
+            format!("{:.3}", row.over_lower_bound),
             row.control_steps.to_string(),
             row.largest_buffer_flits.to_string(),
         ]);
     }
-    let operation = if scatters { "scatter" } else { "gather" };
     let mut out = format!(
-        "{operation} of {total} flits over {pes} PEs; no way takes less than {bound} steps\n\n"
+        "{} of {total} flits over {pes} PEs; no way takes less than {} steps\n\n",
+        comparison.operation, comparison.lower_bound_steps,
     );
     out.push_str(&crate::text::figures::lines(table, 3));
-    if let Some(place) = best {
-        out.push_str(&format!("\n  * {}\n", why(rows, place, bound)));
+    if let Some(why) = &comparison.why {
+        out.push_str(&format!("\n  * {why}\n"));
     }
-    if rows.iter().any(|row| row.unasked) {
+    if rows.iter().any(|row| !row.waits_for_root) {
         out.push_str(
             "  unasked: every PE starts on its own, before P0 has said that it is ready\n",
         );
@@ -327,27 +353,4 @@ fn why(rows: &[Row], place: usize, bound: u64) -> String {
         format!("no slower than {}", next.algorithm)
     };
     format!("{name}: {} steps{bound_met}; {reason}", row.time_steps)
-}
-
-fn json(rows: &[Row], bound: u64, scatters: bool) -> String {
-    let best = best(rows);
-    let results = rows.iter().enumerate().map(|(place, row)| {
-        json!({
-            "tree": row.tree,
-            "algorithm": row.algorithm,
-            "time_steps": row.time_steps,
-            "over_lower_bound": over(row.time_steps, bound),
-            "control_steps": row.control_steps,
-            "largest_buffer_flits": row.largest_buffer_flits,
-            "waits_for_root": !row.unasked,
-            "best": Some(place) == best,
-        })
-    });
-    let result = json!({
-        "operation": if scatters { "scatter" } else { "gather" },
-        "lower_bound_steps": bound,
-        "results": results.collect::<Vec<_>>(),
-        "why": best.map(|place| why(rows, place, bound)),
-    });
-    format!("{result:#}\n")
 }

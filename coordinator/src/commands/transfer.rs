@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use crate::launch::cluster::LogArgs;
-use crate::options::args::OutputFormat;
+use crate::options::format::Format;
 use crate::render::ending::{FAILED, report_end};
 use crate::render::{pictures, report};
 use crate::retry::{self, Undertaking};
@@ -28,12 +28,12 @@ pub async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow:
     report_end(ended, request.format, &story, |outcome| {
         let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
-            OutputFormat::Table => report::table(request, outcome) + &story.lines(),
-            OutputFormat::Json => report::json(request, outcome, &story),
+            Format::Json => report::json(request, outcome, &story),
+            _ => report::table(request, outcome) + &story.lines(),
         };
         let code = match drawn {
             Ok(files) => {
-                if request.format == OutputFormat::Table {
+                if request.format == Format::Table {
                     printed.push_str(&report::pictures_line(&files));
                 }
                 match story.undelivered.is_empty() {

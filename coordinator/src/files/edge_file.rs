@@ -13,59 +13,25 @@
 //! are reported at once, each with its line. Whether the network is connected is not
 //! asked here.
 
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flitcast_proto::network::{MAX_EDGES, Network, NetworkFault};
 use flitcast_proto::tree::MAX_PES;
 
-/// The longest file that is read: 16 bytes for each of [`MAX_EDGES`] edges, which is
-/// what a line with two numbers of seven digits has.
-const MAX_FILE_BYTES: u64 = 16 * MAX_EDGES as u64;
+use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 
-/// How many faults are printed: in a file that is something else, every line is one.
-const LISTED: usize = 100;
+const FILE: FileKind = FileKind {
+    name: "file of edges",
+    // 16 bytes for each edge, which is what a line with two numbers of seven digits has.
+    max_bytes: 16 * MAX_EDGES as u64,
+};
 
 /// Why a file of edges gives no network.
-#[derive(Debug, thiserror::Error)]
-pub enum EdgeFileError {
-    /// The system does not give it to us, or it is not text.
-    #[error("cannot read the file of edges {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// Not a file of edges, in all likelihood.
-    #[error("the file of edges {} has more than {MAX_FILE_BYTES} bytes", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Its lines are good; all together are not.
-    #[error("{}: {fault}", path.display())]
-    Network {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        fault: NetworkFault,
-    },
-    /// It can be read, and is wrong.
-    #[error("{}", Listed { path, faults })]
-    Faults {
-        /// The file.
-        path: PathBuf,
-        /// All that is wrong, by line, counted from 1.
-        faults: Vec<(usize, Fault)>,
-    },
-}
+pub type EdgeFileError = FileError<EdgeFileFault>;
 
-/// What is wrong in one line.
+/// What is wrong in one line, or with all of them together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum EdgeFileFault {
     /// Not two words.
     #[error("an edge is two nodes, like `0 1`, not `{found}`")]
     NotTwo {
@@ -87,6 +53,9 @@ pub enum Fault {
     /// No line says anything.
     #[error("no edges: give each a line, like `0 1` (a single PE is --tree path:1)")]
     NoEdges,
+    /// Each line is good; all together are not.
+    #[error("{0}")]
+    Network(NetworkFault),
 }
 
 /// Reads the network in the file at `path`.
@@ -95,56 +64,37 @@ pub enum Fault {
 ///
 /// That the file cannot be read, or all that is wrong in it.
 pub fn load(path: &Path) -> Result<Network, EdgeFileError> {
-    let path = path.to_owned();
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) => return Err(EdgeFileError::Unreadable { path, error }),
-    };
-    let mut text = String::new();
-    if let Err(error) = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text) {
-        return Err(EdgeFileError::Unreadable { path, error });
-    }
-    if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(EdgeFileError::TooLong { path });
-    }
-    let edges = match parse(&text) {
-        Ok(edges) => edges,
-        Err(faults) => return Err(EdgeFileError::Faults { path, faults }),
-    };
-    let last = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
-    let network = Network::from_edges(last as usize + 1, edges);
-    network.map_err(|fault| EdgeFileError::Network { path, fault })
+    user_file::load(FILE, path, |text| {
+        let edges = parse(text)?;
+        let last = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
+        let network = Network::from_edges(last as usize + 1, edges);
+        network.map_err(|fault| {
+            let fault = EdgeFileFault::Network(fault);
+            vec![SpotFault { spot: None, fault }]
+        })
+    })
 }
 
 /// Each edge's two nodes.
-type Edges = Vec<(u32, u32)>;
+type Pairs = Vec<(u32, u32)>;
 
 /// The edges in `text`, at least one, or at least one fault.
-pub(crate) fn parse(text: &str) -> Result<Edges, Vec<(usize, Fault)>> {
+pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault<EdgeFileFault>>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let said = line.split('#').next().unwrap_or_default().trim();
+    for (line, text) in (1..).zip(text.lines()) {
+        let said = text.split('#').next().unwrap_or_default().trim();
         if said.is_empty() {
             continue;
         }
-        let mut words = said.split_whitespace();
-        let (Some(a), Some(b), None) = (words.next(), words.next(), words.next()) else {
-            let found = beginning(said);
-            faults.push((number, Fault::NotTwo { found }));
-            continue;
-        };
-        match (node(a), node(b)) {
-            (Ok(a), Ok(b)) if a == b => faults.push((number, Fault::Loop { node: a })),
-            (Ok(a), Ok(b)) => edges.push((a, b)),
-            (a, b) => {
-                let wrong = a.err().into_iter().chain(b.err());
-                faults.extend(wrong.map(|fault| (number, fault)));
-            }
+        match edge(said) {
+            Ok(edge) => edges.push(edge),
+            Err(found) => faults.extend(found.into_iter().map(|fault| on_line(line, fault))),
         }
     }
     if edges.is_empty() && faults.is_empty() {
-        faults.push((text.lines().count().max(1), Fault::NoEdges));
+        let last = text.lines().count().max(1);
+        faults.push(on_line(last, EdgeFileFault::NoEdges));
     }
     match faults.is_empty() {
         true => Ok(edges),
@@ -152,14 +102,33 @@ pub(crate) fn parse(text: &str) -> Result<Edges, Vec<(usize, Fault)>> {
     }
 }
 
-fn node(word: &str) -> Result<u32, Fault> {
+fn on_line(line: usize, fault: EdgeFileFault) -> SpotFault<EdgeFileFault> {
+    let spot = Some(Spot { line, column: 0 });
+    SpotFault { spot, fault }
+}
+
+/// The edge that a line says, without its comment.
+fn edge(said: &str) -> Result<(u32, u32), Vec<EdgeFileFault>> {
+    let mut words = said.split_whitespace();
+    let (Some(a), Some(b), None) = (words.next(), words.next(), words.next()) else {
+        let found = beginning(said);
+        return Err(vec![EdgeFileFault::NotTwo { found }]);
+    };
+    match (node(a), node(b)) {
+        (Ok(a), Ok(b)) if a == b => Err(vec![EdgeFileFault::Loop { node: a }]),
+        (Ok(a), Ok(b)) => Ok((a, b)),
+        (a, b) => Err(a.err().into_iter().chain(b.err()).collect()),
+    }
+}
+
+fn node(word: &str) -> Result<u32, EdgeFileFault> {
     // `parse` alone would also take `+5`.
     let digits = word.bytes().all(|b| b.is_ascii_digit());
     let number = word
         .parse()
         .ok()
         .filter(|&n: &u32| digits && (n as usize) < MAX_PES);
-    number.ok_or_else(|| Fault::NoNode {
+    number.ok_or_else(|| EdgeFileFault::NoNode {
         found: beginning(word),
     })
 }
@@ -167,25 +136,6 @@ fn node(word: &str) -> Result<u32, Fault> {
 /// Enough of it to find it by.
 fn beginning(text: &str) -> String {
     text.chars().take(24).collect()
-}
-
-/// One fault a line, each as compilers print it: `net.txt:7: ...`.
-struct Listed<'a> {
-    path: &'a Path,
-    faults: &'a [(usize, Fault)],
-}
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (line, fault)) in self.faults.iter().take(LISTED).enumerate() {
-            let break_before = if i == 0 { "" } else { "\n" };
-            write!(f, "{break_before}{}:{line}: {fault}", self.path.display())?;
-        }
-        match self.faults.len().saturating_sub(LISTED) {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more faults"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -234,8 +184,8 @@ mod tests {
     #[test]
     fn a_file_that_is_something_else_is_not_printed_whole() {
         let lines = message(&"x\n".repeat(1000));
-        assert_eq!(lines.len(), LISTED + 1);
-        assert_eq!(lines[LISTED], "and 900 more faults");
+        assert_eq!(lines.len(), 101);
+        assert_eq!(lines[100], "and 900 more faults");
     }
 
     #[test]
@@ -254,7 +204,7 @@ mod tests {
             "{error}"
         );
 
-        file.as_file().set_len(MAX_FILE_BYTES + 1).unwrap();
+        file.as_file().set_len(FILE.max_bytes + 1).unwrap();
         let error = load(file.path()).unwrap_err().to_string();
         assert!(
             error.contains(&path) && error.contains("more than"),

@@ -5,3 +5,4 @@ pub mod profile;
 pub mod runtime_dir;
 pub mod toml_file;
 pub mod tree_file;
+pub mod user_file;

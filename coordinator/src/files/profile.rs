@@ -8,7 +8,6 @@
 
 mod fault;
 mod read;
-mod reader;
 mod write;
 
 use std::path::Path;
@@ -20,9 +19,9 @@ use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
-pub use fault::Fault;
+pub use fault::ProfileFault;
 
-use crate::files::toml_file::{self, FileError, FileKind, SpotFault};
+use crate::files::user_file::{self, FileError, FileKind, SpotFault};
 
 /// The version of the file's format.
 pub const VERSION: u32 = 1;
@@ -34,7 +33,7 @@ const FILE: FileKind = FileKind {
 };
 
 /// Why a file gives no profile.
-pub type ProfileError = FileError<Fault>;
+pub type ProfileError = FileError<ProfileFault>;
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,11 +98,11 @@ impl Profile {
     ///
     /// That the file cannot be read, or all that is wrong in it.
     pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, ProfileError> {
-        toml_file::load(FILE, path, |text| Profile::parse(text, tree))
+        user_file::load(FILE, path, |text| Profile::parse(text, tree))
     }
 
     /// Reads the profile in `text`; otherwise, at least one fault, in the order of the file.
-    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault<Fault>>> {
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault<ProfileFault>>> {
         read::profile(text, tree)
     }
 

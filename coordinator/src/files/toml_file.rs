@@ -1,82 +1,19 @@
-//! What the TOML files that people write have in common: they are read up to a bound,
-//! and all that is wrong in one is reported at once, each fault with its line and column. No
-//! file's keys live here.
+//! What the TOML files that people write have in common: how they are read, and what can be
+//! wrong with any of them. No file's keys live here.
 
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+mod table;
+
+use std::cell::RefCell;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use table::{Field, Table};
+
+use super::user_file::{Spot, SpotFault};
+
 /// A value and where it stands.
 pub type Value<'t> = Spanned<DeValue<'t>>;
-
-/// What a file is called in messages, and the longest that is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileKind {
-    /// "tree file".
-    pub name: &'static str,
-    /// In bytes.
-    pub max_bytes: u64,
-}
-
-/// Why a file says nothing; `F` is what can be wrong in one place of it.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError<F: fmt::Display> {
-    /// The system does not give it to us, or it is not text.
-    #[error("cannot read the {} {}: {error}", kind.name, path.display())]
-    Unreadable {
-        /// What it should be.
-        kind: FileKind,
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// Not such a file, in all likelihood.
-    #[error("the {} {} has more than {} bytes", kind.name, path.display(), kind.max_bytes)]
-    TooLong {
-        /// What it should be.
-        kind: FileKind,
-        /// The file.
-        path: PathBuf,
-    },
-    /// It can be read, and is wrong.
-    #[error("{}", Listed { path, faults })]
-    Faults {
-        /// The file.
-        path: PathBuf,
-        /// All that is wrong, in the order of the file.
-        faults: Vec<SpotFault<F>>,
-    },
-}
-
-/// Where something begins in a file; both are counted from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
-    /// The line.
-    pub line: usize,
-    /// In characters, as editors count them.
-    pub column: usize,
-}
-
-/// As compilers print it: `7:12`.
-impl fmt::Display for Spot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
-}
-
-/// A fault and where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpotFault<F> {
-    /// `None` if it is the file as a whole.
-    pub spot: Option<Spot>,
-    /// What is wrong there.
-    pub fault: F,
-}
 
 /// What can be wrong with any file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +21,30 @@ pub enum Misread {
     /// Not TOML; a key that is given twice is reported as this, too.
     #[error("{0}")]
     Syntax(String),
+    /// Nothing says what the rest means.
+    #[error("there is no version: this is no {kind}")]
+    NoVersion {
+        /// What it should be.
+        kind: &'static str,
+    },
+    /// The rest means something else.
+    #[error("version {found}: this flitcast reads version {reads}{advice}")]
+    OtherVersion {
+        /// As the file writes it.
+        found: String,
+        /// The version that can be read.
+        reads: u32,
+        /// What to do about it, if there is more to say.
+        advice: &'static str,
+    },
+    /// A key that has to be there.
+    #[error("`{key}` is missing{}", if table.is_empty() { String::new() } else { format!(" in {table}") })]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// The table that it belongs to; empty for the file as a whole.
+        table: String,
+    },
     /// A key that means nothing.
     #[error("unknown key `{key}`; known here: {known}")]
     UnknownKey {
@@ -104,27 +65,6 @@ pub enum Misread {
     },
 }
 
-/// Reads the file at `path` with `parse`.
-///
-/// # Errors
-///
-/// That it cannot be read, or all that is wrong in it.
-pub fn load<T, F: fmt::Display>(
-    kind: FileKind,
-    path: &Path,
-    parse: impl FnOnce(&str) -> Result<T, Vec<SpotFault<F>>>,
-) -> Result<T, FileError<F>> {
-    let path = path.to_owned();
-    let mut text = String::new();
-    let read =
-        File::open(&path).and_then(|file| file.take(kind.max_bytes + 1).read_to_string(&mut text));
-    match read {
-        Err(error) => Err(FileError::Unreadable { kind, path, error }),
-        Ok(bytes) if bytes as u64 > kind.max_bytes => Err(FileError::TooLong { kind, path }),
-        Ok(_) => parse(&text).map_err(|faults| FileError::Faults { path, faults }),
-    }
-}
-
 /// What `read` makes of the document in `text`; otherwise at least one fault, in
 /// the order of the file. `read` returns `None` only after it has reported one.
 pub fn parse<T, F: From<Misread>>(
@@ -142,11 +82,12 @@ pub fn parse<T, F: From<Misread>>(
         true => read(&mut reader, document.get_ref()),
         false => None,
     };
+    let mut faults = reader.faults.into_inner();
     match said {
-        Some(said) if reader.faults.is_empty() => Ok(said),
+        Some(said) if faults.is_empty() => Ok(said),
         _ => {
-            reader.faults.sort_by_key(|fault| fault.spot);
-            Err(reader.faults)
+            faults.sort_by_key(|fault| fault.spot);
+            Err(faults)
         }
     }
 }
@@ -166,7 +107,7 @@ pub struct Reader<'t, F> {
     line_starts: Vec<usize>,
     /// Characters that begin before each block of [`BLOCK`] bytes.
     characters: Vec<usize>,
-    faults: Vec<SpotFault<F>>,
+    faults: RefCell<Vec<SpotFault<F>>>,
 }
 
 impl<'t, F: From<Misread>> Reader<'t, F> {
@@ -181,7 +122,7 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
             text,
             line_starts: std::iter::once(0).chain(after_breaks).collect(),
             characters: std::iter::once(0).chain(ends).collect(),
-            faults: Vec::new(),
+            faults: RefCell::default(),
         }
     }
 
@@ -202,14 +143,14 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
     }
 
     /// Reports a fault.
-    pub fn fault(&mut self, spot: impl Into<Option<Spot>>, fault: F) {
+    pub fn fault(&self, spot: impl Into<Option<Spot>>, fault: F) {
         let spot = spot.into();
-        self.faults.push(SpotFault { spot, fault });
+        self.faults.borrow_mut().push(SpotFault { spot, fault });
     }
 
     /// How many there are so far.
     pub fn fault_count(&self) -> usize {
-        self.faults.len()
+        self.faults.borrow().len()
     }
 
     /// A value as the file writes it, for messages.
@@ -221,7 +162,7 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
 
     /// Reports a value that is not what is expected there.
     pub fn wrong_type(
-        &mut self,
+        &self,
         key: impl Into<String>,
         expected: impl Into<String>,
         value: &Value<'_>,
@@ -235,7 +176,7 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
     }
 
     /// Reports a key that is none of the `known` ones.
-    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, known: impl Into<String>) {
+    pub fn unknown_key(&self, key: &Spanned<impl AsRef<str>>, known: impl Into<String>) {
         let misread = Misread::UnknownKey {
             key: key.get_ref().as_ref().to_owned(),
             known: known.into(),
@@ -248,24 +189,4 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
 pub fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007f")
-}
-
-/// One fault a line, each as compilers print it: `tree.toml:7:1: P3: ...`.
-struct Listed<'a, F> {
-    path: &'a Path,
-    faults: &'a [SpotFault<F>],
-}
-
-impl<F: fmt::Display> fmt::Display for Listed<'_, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, SpotFault { spot, fault }) in self.faults.iter().enumerate() {
-            let break_before = if i == 0 { "" } else { "\n" };
-            write!(f, "{break_before}{}:", self.path.display())?;
-            if let Some(spot) = spot {
-                write!(f, "{spot}:")?;
-            }
-            write!(f, " {fault}")?;
-        }
-        Ok(())
-    }
 }

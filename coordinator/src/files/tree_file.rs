@@ -27,9 +27,10 @@ use toml::de::{DeInteger, DeTable};
 
 use crate::options::link_spec::Links;
 
-pub use fault::Fault;
+pub use fault::TreeFileFault;
 
-use crate::files::toml_file::{self, FileError, FileKind, Reader, Spot, SpotFault, Value};
+use crate::files::toml_file::{self, Reader, Value};
+use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 
 const FILE: FileKind = FileKind {
     name: "tree file",
@@ -39,7 +40,7 @@ const FILE: FileKind = FileKind {
 };
 
 /// Why a tree file gives no tree.
-pub type TreeFileError = FileError<Fault>;
+pub type TreeFileError = FileError<TreeFileFault>;
 
 /// What a tree file says.
 #[derive(Clone, Debug)]
@@ -56,11 +57,11 @@ pub struct TreeFile {
 ///
 /// That the file cannot be read, or all that is wrong in it.
 pub fn load(path: &Path) -> Result<TreeFile, TreeFileError> {
-    toml_file::load(FILE, path, parse)
+    user_file::load(FILE, path, parse)
 }
 
 /// Reads the tree in `text`; otherwise, at least one fault, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault<Fault>>> {
+pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault<TreeFileFault>>> {
     toml_file::parse(text, |reader, document| {
         let (nodes, links) = reader.document(document);
         let tree = reader.tree(&nodes?)?;
@@ -98,7 +99,7 @@ enum Misnamed {
 /// By id. The ids may have gaps where that was reported.
 type Nodes = BTreeMap<u32, Node>;
 
-impl Reader<'_, Fault> {
+impl Reader<'_, TreeFileFault> {
     /// The index of a PE, or a fault about `what`.
     fn index(&mut self, what: &str, value: &Value<'_>) -> Option<u32> {
         let in_range = |integer: &DeInteger<'_>| {
@@ -109,7 +110,7 @@ impl Reader<'_, Fault> {
         if index.is_none() {
             let what = what.to_owned();
             let found = self.found(value);
-            self.fault(self.spot_of(value), Fault::NoIndex { what, found });
+            self.fault(self.spot_of(value), TreeFileFault::NoIndex { what, found });
         }
         index
     }
@@ -131,7 +132,7 @@ impl Reader<'_, Fault> {
             match key.get_ref().as_ref() {
                 "root" => {
                     if self.index("root", value).is_some_and(|root| root != 0) {
-                        self.fault(self.spot_of(value), Fault::RootNotP0);
+                        self.fault(self.spot_of(value), TreeFileFault::RootNotP0);
                     }
                 }
                 "pe" => tables = Some(value),
@@ -144,11 +145,11 @@ impl Reader<'_, Fault> {
             (Some(tables), None) => self.pe_tables(tables),
             (None, Some((_, list))) => self.parent_list(list),
             (Some(_), Some((key, _))) => {
-                self.fault(self.spot_of(key), Fault::TwoForms);
+                self.fault(self.spot_of(key), TreeFileFault::TwoForms);
                 None
             }
             (None, None) => {
-                self.fault(None, Fault::NoPes);
+                self.fault(None, TreeFileFault::NoPes);
                 None
             }
         };
@@ -183,7 +184,7 @@ impl Reader<'_, Fault> {
             return None;
         };
         if tables.is_empty() {
-            self.fault(self.spot_of(value), Fault::NoPes);
+            self.fault(self.spot_of(value), TreeFileFault::NoPes);
             return None;
         }
         self.bounded(tables.len(), value)?;
@@ -226,7 +227,7 @@ impl Reader<'_, Fault> {
     /// Refuses more PEs than allowed, before anything is made of them.
     fn bounded(&mut self, count: usize, value: &Value<'_>) -> Option<()> {
         if count > MAX_PES {
-            self.fault(self.spot_of(value), Fault::TooManyPes { count });
+            self.fault(self.spot_of(value), TreeFileFault::TooManyPes { count });
             return None;
         }
         Some(())
@@ -243,13 +244,13 @@ impl Reader<'_, Fault> {
         for &(spot, misnamed) in misnamed {
             let unused = unused.clone();
             let fault = match misnamed {
-                Misnamed::NoId => Fault::NoId { unused },
-                Misnamed::Twice(id, first_line) => Fault::DuplicateId {
+                Misnamed::NoId => TreeFileFault::NoId { unused },
+                Misnamed::Twice(id, first_line) => TreeFileFault::DuplicateId {
                     pe: PeId(id),
                     first_line,
                     unused,
                 },
-                Misnamed::TooHigh(id) => Fault::IdTooHigh {
+                Misnamed::TooHigh(id) => TreeFileFault::IdTooHigh {
                     pe: PeId(id),
                     count,
                     unused,
@@ -293,7 +294,7 @@ impl Reader<'_, Fault> {
             };
             self.fault(
                 spot,
-                Fault::Tree(fault::as_in_file(tree_fault, &ids, parent)),
+                TreeFileFault::Tree(fault::as_in_file(tree_fault, &ids, parent)),
             );
         }
         None

@@ -9,15 +9,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use flitcast_proto::cost::Edge;
-use flitcast_proto::pe::Violation;
+use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
+use serde::Serialize;
 
 use crate::job::host_costs;
 use crate::job::model::{foresee, model_of};
-use crate::job::request::{Request, links};
+use crate::job::request::{Request, Site};
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
-use crate::options::names::algorithm_name;
 use crate::site::topology::Topology;
+use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::ways::candidates::Candidate;
 
@@ -31,19 +32,19 @@ pub const FLITS: [u32; 3] = [16 << 10, 64 << 10, 256 << 10];
 const ALIKE: f64 = 1.02;
 
 /// What was chosen, and what it was chosen from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Choice {
     /// How many ways were predicted.
     pub ways: usize,
     /// What was chosen.
-    pub chosen: Way,
+    pub chosen: Forecast,
     /// The next best on another tree or by another algorithm, if there was one.
-    pub runner_up: Option<Way>,
+    pub runner_up: Option<Forecast>,
 }
 
-/// One way, and what a round of it is predicted to take.
-#[derive(Clone, Debug)]
-pub struct Way {
+/// What a round is predicted to take, done in one way on one tree.
+#[derive(Clone, Debug, Serialize)]
+pub struct Forecast {
     /// The algorithm's name.
     pub algorithm: &'static str,
     /// The tree's.
@@ -51,10 +52,11 @@ pub struct Way {
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// Nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Forecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flit = Bytes(self.flit_bytes.into());
         write!(f, "{} on {}, flits of {flit}", self.algorithm, self.tree)
@@ -104,8 +106,8 @@ pub struct Offer<'a> {
 /// # Errors
 ///
 /// What a state machine refused: a bug of the schedule.
-pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> {
-    let mut ways: Vec<(Way, Request)> = Vec::new();
+pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
+    let mut ways: Vec<(Forecast, Request)> = Vec::new();
     for topology in &offer.topologies {
         let request = on(&request, topology, offer.link);
         for candidate in &offer.candidates {
@@ -118,16 +120,11 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> 
                 continue;
             }
             for &flit_bytes in offer.flits {
-                let (algorithm, sync) = algorithm_name(candidate.operation);
                 let request = Request {
-                    operation: candidate.operation,
-                    pacing: candidate.pacing,
-                    algorithm,
-                    sync,
-                    flit_bytes,
+                    way: candidate.way(flit_bytes),
                     ..request.clone()
                 };
-                let way = Way {
+                let way = Forecast {
                     algorithm: candidate.name,
                     tree: topology.name.clone(),
                     flit_bytes,
@@ -143,8 +140,8 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> 
         return Ok(request);
     };
     let alike = (least as f64 * ALIKE) as u64;
-    let costs = |(way, request): &(Way, Request)| {
-        let tree = &request.tree;
+    let costs = |(way, request): &(Forecast, Request)| {
+        let tree = &request.site.tree;
         let depth = tree.pes().map(|pe| tree.depth(pe)).max();
         (depth, Reverse(way.flit_bytes))
     };
@@ -153,7 +150,7 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> 
     let (chosen, best) = ways.remove(place.map_or(0, |(place, _)| place));
     let mut ways = ways.into_iter();
     // Another flit size of the same way is no other way.
-    let differs = |way: &Way| (way.algorithm, &way.tree) != (chosen.algorithm, &chosen.tree);
+    let differs = |way: &Forecast| (way.algorithm, &way.tree) != (chosen.algorithm, &chosen.tree);
     let runner_up = ways.by_ref().map(|(way, _)| way).find(differs);
     Ok(Request {
         choice: Some(Choice {
@@ -169,7 +166,7 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, Violation> 
 /// switches that drop what comes too fast: the profile does, since all pacings were run
 /// for it, and where nobody has tried, turns are safe.
 fn is_safe(request: &Request, pacing: Pacing) -> bool {
-    match (&request.profile, request.placement.is_spread()) {
+    match (&request.profile, request.site.placement.is_spread()) {
         (Some(profile), _) => pacing == profile.pacing,
         (None, true) => pacing == Pacing::Turns,
         (None, false) => true,
@@ -181,29 +178,37 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
     let tree = &topology.tree;
     let profile = request.profile.as_ref();
     let profile = profile.map(|profile| Arc::new(profile.for_tree(tree, &topology.name)));
+    let site = Site {
+        reach: request.site.reach.clone(),
+        cluster: request.site.cluster.clone(),
+        ..Site::of(topology.clone(), link, request.site.guard.clone())
+    };
     Request {
-        tree_name: topology.name.clone(),
-        nodes: topology.nodes.clone(),
-        placement: topology.places(),
-        links: links(topology, link),
-        tree: Arc::new(tree.clone()),
+        site,
         profile,
         ..request.clone()
     }
 }
 
-fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, Violation> {
+fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, RoundFault> {
     let model = match &request.profile {
         Some(profile) => profile.model(),
         None => {
-            let asked = request.links.iter();
+            let asked = request.site.links.iter();
             let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
             let host = host_costs::of(request).host;
             model_of(asked.map(edge).collect(), host, request)
         }
     };
-    let pacing = request.pacing.unwrap_or_default();
-    let (tree, operation) = (&request.tree, request.operation);
-    let foreseen = foresee(tree, operation, pacing, bytes, request.flit_bytes, &model);
+    let pacing = request.way.pacing.unwrap_or_default();
+    let (tree, operation) = (&request.site.tree, request.way.operation);
+    let foreseen = foresee(
+        tree,
+        operation,
+        pacing,
+        bytes,
+        request.way.flit_bytes,
+        &model,
+    );
     Ok(foreseen?.1.round_ns())
 }

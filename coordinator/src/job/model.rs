@@ -6,8 +6,9 @@ use std::sync::Arc;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Edge, Host, Model, Ports};
-use flitcast_proto::pe::{Brief, Operation, Violation};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::{Prediction, predict};
+use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
 use flitcast_proto::wire::seal::SEAL_BYTES;
@@ -72,8 +73,8 @@ pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
 /// card of a host that has one address; processes of one machine share nothing but its
 /// cores.
 pub fn ports(request: &Request) -> Ports {
-    let one_card = request.placement.is_spread() && request.placement.has_any_edge();
-    match request.is_shaped() || one_card {
+    let one_card = request.site.placement.is_spread() && request.site.placement.has_any_edge();
+    match request.site.is_shaped() || one_card {
         true => Ports::Single,
         false => Ports::PerEdge,
     }
@@ -105,7 +106,7 @@ pub fn measured_model(edges: &[MeasuredEdge], host: Host, request: &Request) -> 
 
 /// A model of a request's cluster, if these are its wires and its hosts cost so much.
 pub fn model_of(edges: Vec<Edge>, host: Host, request: &Request) -> Model {
-    let shaped = request.is_shaped();
+    let shaped = request.site.is_shaped();
     model(edges, host, ports(request), BUFFER_BYTES, shaped)
 }
 
@@ -132,7 +133,7 @@ pub fn foresee(
     bytes: &[u64],
     flit_bytes: u32,
     model: &Model,
-) -> Result<(Vec<Brief>, Prediction), Violation> {
+) -> Result<(Vec<Brief>, Prediction), RoundFault> {
     let timing = Timing::of(model, flit_bytes, pacing);
     let briefs = Brief::all(tree, operation, bytes, &timing);
     let prediction = predict(tree, &briefs, model)?;

@@ -5,6 +5,7 @@
 mod fault;
 mod links;
 mod messages;
+mod site;
 mod ways;
 
 use std::path::PathBuf;
@@ -12,20 +13,20 @@ use std::sync::Arc;
 
 use flitcast_node::descriptors;
 use flitcast_node::limits::Timeouts;
-use flitcast_proto::pe::Operation;
+use flitcast_proto::Tree;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
-use flitcast_proto::wire::control::Payload;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
-use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::job::choose::{Choice, FLITS, Offer, choose};
 use crate::options::args::{
-    GatherAlgorithm, GatherArgs, OutputFormat, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs,
-    SyncArg,
+    GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
 };
-use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::format::Format;
+use crate::options::link_spec::LinkSpec;
+use crate::options::names::typed;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::pictures::Pictures;
 use crate::options::retries::{self, RetryFault};
@@ -33,72 +34,43 @@ use crate::options::timeouts;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
-use crate::site::reach::Reach;
 use crate::site::topology::Topology;
 use crate::text::units::parse_bytes;
 use crate::ways::baseline::Baseline;
 use crate::ways::candidates;
-use messages::Asked;
+use crate::ways::way::{Way, operation_by};
+use messages::AskedMessages;
 use ways::{Ways, choosing, ours};
 
 pub use fault::{Outdated, RequestError, guard_fault};
 pub use links::{link_over, links};
-pub use messages::{measure_input, output_fault};
+pub use messages::{Messages, measure_input, output_fault};
+pub use site::Site;
 
 use links::links_name;
 
 /// Long enough that software costs little, short enough to fill a pipe soon.
 const DEFAULT_FLIT_SIZE: &str = "64KiB";
+/// The gather that works on any tree.
+const GATHER: Operation = Operation::Certification(Sync::Pipelined);
 
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The tree as it was named, or the network and how it is spanned.
-    pub tree_name: String,
-    /// Of a network: the node that each PE stands on.
-    pub nodes: Option<Vec<u32>>,
-    /// The tree.
-    pub tree: Arc<Tree>,
-    /// Where the PEs run.
-    pub placement: Placement,
-    /// The file that says so, if one does.
-    pub cluster: Option<PathBuf>,
-    /// Who can be whose neighbour.
-    pub reach: Reach,
-    /// What the rounds do.
-    pub operation: Operation,
-    /// The algorithm's name, and for certification how it synchronises.
-    pub algorithm: &'static str,
-    /// How certification synchronises.
-    pub sync: Option<&'static str>,
+    /// On which PEs.
+    pub site: Site,
+    /// By which way.
+    pub way: Way,
     /// If the way to do it was chosen: from what.
     pub choice: Option<Choice>,
-    /// How orders are obeyed; `None`: whatever is best.
-    pub pacing: Option<Pacing>,
-    /// What the messages are made of.
-    pub payload: Payload,
-    /// Bytes of M_i, by PE index, as far as it is known here.
-    pub bytes: Vec<u64>,
-    /// Whose messages are not sent, since they were delivered before; in increasing order.
-    pub left_out: Vec<PeId>,
-    /// Names the undertaking that this is a part of; 0 before it has begun.
-    pub undertaking: u64,
-    /// Whether a record of that is on the disk.
-    pub recorded: bool,
-    /// Of a scatter: where a gather will deliver that follows, and must find nothing.
-    pub later_output: Option<PathBuf>,
+    /// What is moved.
+    pub messages: Messages,
     /// How often it goes on without a PE that fails.
     pub retries: u32,
     /// Whether another cluster may follow this one: to retry, or to measure more.
     pub again: bool,
     /// Whether the PEs are to run commands, in this cluster or one that follows.
     pub commands: bool,
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
-    /// What the links to their parents are to be like, by PE index; `None`: as they are.
-    pub links: Vec<Option<EdgeSpec>>,
-    /// How connections are guarded.
-    pub guard: Guard,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// How many rounds.
@@ -106,7 +78,7 @@ pub struct Request {
     /// What is known of the cluster beforehand.
     pub profile: Option<Arc<Profile>>,
     /// How the result is printed.
-    pub format: OutputFormat,
+    pub format: Format,
     /// Pictures of it.
     pub pictures: Pictures,
 }
@@ -114,12 +86,15 @@ pub struct Request {
 impl Request {
     /// Understands `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
-        let baseline = Baseline::of_scatter(args.algorithm);
-        let operation = |_: &Topology| Ok(baseline.map_or(Operation::Scatter, Baseline::scatter));
+        let name = Operation::Scatter.name();
+        let algorithm = typed(&args.algorithm);
+        let baseline = Baseline::named(&algorithm);
+        let asked = operation_by(name, &algorithm).unwrap_or(Operation::Scatter);
+        let operation = |topology: &Topology| fitting(asked, &topology.tree, &topology.name);
         let (round, spread) = (args.round, args.spread);
         let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
         let ways = choosing.then(|| Ways {
-            candidates: ours(candidates::scatters()),
+            candidates: ours(candidates::all(name)),
             any_pacing: false,
             any_flit: args.algorithm == ScatterAlgorithm::Auto,
         });
@@ -139,7 +114,7 @@ impl Request {
             PacingArg::Turns => Pacing::Turns,
             PacingArg::Eager => Pacing::Eager,
         });
-        let baseline = algorithm.and_then(Baseline::of_gather);
+        let baseline = algorithm.and_then(|one| Baseline::named(&typed(&one)));
         // A baseline asks who can reach whom; only a star says that of a network.
         let spanning = match baseline {
             Some(_) => SpanningArg::Bfs,
@@ -147,22 +122,23 @@ impl Request {
         };
         let auto = algorithm == Some(GatherAlgorithm::Auto);
         let ways = choosing(&round, auto).then(|| Ways {
-            candidates: ours(candidates::gathers()),
+            candidates: ours(candidates::all(GATHER.name())),
             any_pacing: pacing.is_some(),
             any_flit: auto,
         });
         let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
         let chosen = ways.is_some();
-        let request = Request::new(round, false, spanning, baseline, ways, |topology| {
-            match (baseline, pacing) {
-                (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
-                _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
-            }
-        })?;
-        Ok(match chosen {
-            true => request,
-            false => Request { pacing, ..request },
-        })
+        let mut request =
+            Request::new(round, false, spanning, baseline, ways, |topology| {
+                match (baseline, pacing) {
+                    (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
+                    _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
+                }
+            })?;
+        if !chosen {
+            request.way.pacing = pacing;
+        }
+        Ok(request)
     }
 
     fn new(
@@ -214,7 +190,7 @@ impl Request {
         let timeouts = timeouts
             .map_err(|found| faults.extend(found.into_iter().map(RequestError::from)))
             .ok();
-        let asked = Asked::of(&args, spread)
+        let asked = AskedMessages::of(&args, spread)
             .map_err(|all| faults.extend(all))
             .ok();
         // Of PEs that run elsewhere, the files do, too.
@@ -337,31 +313,24 @@ impl Request {
                 Some(pictures),
                 Some(retries),
             ) if faults.is_empty() => {
-                let (algorithm, sync) = crate::options::names::algorithm_name(operation);
-                let request = Request {
-                    choice: None,
-                    links: links(&topology, link),
-                    reach: Reach::of(&topology),
+                let site = Site {
                     cluster: args.transfer.tree.cluster,
-                    bytes: bytes.clone(),
-                    left_out: Vec::new(),
-                    undertaking: 0,
-                    recorded: false,
-                    later_output: None,
+                    placement,
+                    ..Site::of(topology, link, guard)
+                };
+                let request = Request {
+                    site,
+                    way: Way {
+                        operation,
+                        baseline,
+                        pacing: None,
+                        flit_bytes,
+                    },
+                    choice: None,
+                    messages: Messages::new(payload, bytes.clone()),
                     retries,
                     again: retries > 0,
                     commands: false,
-                    algorithm: baseline.map_or(algorithm, Baseline::name),
-                    sync,
-                    tree_name: topology.name,
-                    nodes: topology.nodes,
-                    placement,
-                    guard,
-                    tree: Arc::new(topology.tree),
-                    operation,
-                    pacing: None,
-                    payload,
-                    flit_bytes,
                     timeouts,
                     rounds: args.rounds,
                     profile: profile.map(Arc::new),
@@ -400,7 +369,7 @@ impl Request {
     /// How orders are obeyed where nobody has measured: in turns over a network, which
     /// may have a switch that drops what comes too fast.
     pub fn usual_pacing(&self) -> Pacing {
-        match self.placement.is_spread() {
+        match self.site.placement.is_spread() {
             true => Pacing::Turns,
             false => Pacing::Scheduled,
         }
@@ -468,22 +437,30 @@ pub fn gather_operation(
         _ if sync.is_some() => return Err(RequestError::SyncWithoutCertification),
         _ => {}
     }
-    if let Some(baseline) = Baseline::of_gather(algorithm) {
-        return Ok(baseline.gather());
+    let typed = typed(&algorithm);
+    let operation = match sync {
+        Some(SyncArg::Serial) => Operation::Certification(Sync::Serial),
+        Some(SyncArg::Pipelined) => GATHER,
+        None if algorithm == GatherAlgorithm::Certification => GATHER,
+        None => operation_by(GATHER.name(), &typed).unwrap_or(GATHER),
+    };
+    match Baseline::named(&typed) {
+        // It is asked itself, whether it works.
+        Some(_) => Ok(operation),
+        None => fitting(operation, tree, name),
     }
-    match algorithm {
-        GatherAlgorithm::ShoulderTap => {
-            let algorithm = crate::options::names::algorithm_name(Operation::ShoulderTap).0;
-            match candidates::check_path(tree, name) {
-                Ok(()) => Ok(Operation::ShoulderTap),
-                Err(why) => Err(RequestError::Unfit { algorithm, why }),
-            }
-        }
-        _ => Ok(Operation::Certification(match sync {
-            Some(SyncArg::Serial) => Sync::Serial,
-            Some(SyncArg::Pipelined) | None => Sync::Pipelined,
-        })),
-    }
+}
+
+/// An operation, where it works on the tree.
+fn fitting(
+    operation: Operation,
+    tree: &Tree,
+    name: &impl std::fmt::Display,
+) -> Result<Operation, RequestError> {
+    let algorithm = operation.algorithm();
+    let works = candidates::check_fits(operation, tree, name);
+    works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+    Ok(operation)
 }
 
 /// The payload of a flit, from what was typed.

@@ -33,7 +33,7 @@ use crate::options::pes::{DESCRIPTORS_PER_SSH, needed_descriptors};
 
 pub use error::{Death, LaunchError};
 pub use exit::Exit;
-pub use launching::Crew;
+pub use launching::LaunchPlan;
 pub use process::command;
 
 /// For a process that was told to stop to be gone; then it is killed.
@@ -188,12 +188,9 @@ impl Cluster {
         }
     }
 
-    /// What is heard next, from whomever; `None` at the deadline.
-    pub async fn hear(&mut self, deadline: Option<Instant>) -> Option<(PeId, Heard)> {
-        let heard = match deadline {
-            Some(deadline) => timeout_at(deadline, self.events.recv()).await.ok()?,
-            None => self.events.recv().await,
-        };
+    /// What is heard next, from whomever; `None` at the deadline, and when nobody is left.
+    pub async fn hear(&mut self, deadline: Instant) -> Option<(PeId, Heard)> {
+        let heard = timeout_at(deadline, self.events.recv()).await.ok()?;
         if let Some((pe, heard)) = &heard
             && let Some(member) = self.members.get_mut(pe)
         {
@@ -237,7 +234,7 @@ impl Cluster {
         let leaving = async {
             self.say_to_all(&ToPe::Stop { over }).await;
             while self.members.values().any(Member::is_waited_for) {
-                if self.hear(Some(deadline)).await.is_none() {
+                if self.hear(deadline).await.is_none() {
                     break;
                 }
             }

@@ -17,6 +17,6 @@ mod spread;
 pub use binary::own_hash;
 pub use call::lines;
 pub use fault::{SSH_FAILED, SshFault};
-pub use hosts::{Begun, Hosts, Task};
+pub use hosts::{Begun, Hosts, RemoteCommand};
 pub use serve::serve;
 pub use spread::Spread;

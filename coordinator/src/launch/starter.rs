@@ -7,8 +7,8 @@
 //! list that all tasks are given, since a repaired round lacks some.
 
 mod compose;
-mod errand;
-mod step;
+mod external_command;
+mod slurm_step;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::TreeArgs;
@@ -163,8 +164,8 @@ pub struct RoundArgs {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
     /// What is drawn of it.
     #[command(flatten)]
     pub pictures: PictureArgs,
@@ -196,15 +197,6 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
-}
-
-/// How the result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// For eyes.
-    Table,
-    /// For programs.
-    Json,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
 }

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod flits;
+pub mod format;
 pub mod guard;
 pub mod link_spec;
 pub mod names;

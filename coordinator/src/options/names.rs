@@ -1,30 +1,20 @@
-//! What operations, algorithms and pacings are called: on the command line, in files and in
+//! What pacings and the values of options are called: on the command line, in files and in
 //! results.
 
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::certification::Sync;
+use clap::ValueEnum;
 use flitcast_proto::schedule::pace::Pacing;
 
-/// "scatter" or "gather".
-pub fn operation_name(operation: Operation) -> &'static str {
-    if operation.is_scatter() {
-        "scatter"
-    } else {
-        "gather"
-    }
+/// A value of an option, as it is typed.
+pub fn typed(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// The algorithm, and for certification how it synchronises.
-pub fn algorithm_name(operation: Operation) -> (&'static str, Option<&'static str>) {
-    match operation {
-        Operation::Scatter => ("fdf", None),
-        Operation::ShoulderTap => ("shoulder-tap", None),
-        Operation::Certification(Sync::Serial) => ("certification", Some("serial")),
-        Operation::Certification(Sync::Pipelined) => ("certification", Some("pipelined")),
-        Operation::Certification(Sync::Parallel) => ("certification", Some("parallel")),
-        Operation::LinearGather { .. } => ("linear", None),
-        Operation::CombiningGather | Operation::CombiningScatter => ("combining", None),
-    }
+/// The pacing of this name.
+pub fn pacing_named(name: &str) -> Option<Pacing> {
+    let all = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
+    all.into_iter()
+        .find(|pacing| pacing_name(Some(*pacing)) == Some(name))
 }
 
 /// How orders were obeyed, where there were any.

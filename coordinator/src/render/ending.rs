@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::options::args::OutputFormat;
+use crate::options::format::Format;
 use crate::render::report;
 use crate::retry::Story;
 use crate::rounds::outcome::Failure;
@@ -40,7 +40,7 @@ pub const EXIT_STATUS: &[(&str, &str)] = &[
 /// nothing.
 pub fn report_end<T>(
     ended: Ended<Box<T>>,
-    format: OutputFormat,
+    format: Format,
     story: &Story,
     print: impl FnOnce(&T) -> (String, ExitCode),
 ) -> anyhow::Result<ExitCode> {
@@ -62,8 +62,8 @@ pub fn report_end<T>(
         Ended::Failed(failure) => {
             eprintln!("error: {}", printable(&failure));
             let printed = match format {
-                OutputFormat::Table => String::new(),
-                OutputFormat::Json => report::failure_json(&failure, None, story),
+                Format::Json => report::failure_json(&failure, None, story),
+                _ => String::new(),
             };
             (printed, failed(&failure))
         }

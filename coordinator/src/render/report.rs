@@ -8,10 +8,9 @@ use flitcast_proto::cost::Link;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
-use crate::job::choose::Way;
 use crate::job::host_costs::{HostCosts, Source};
 use crate::job::request::Request;
-use crate::options::names::{operation_name, pacing_name};
+use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
 use crate::retry::Story;
 use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
@@ -25,7 +24,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     table.load_style(presets::NOTHING);
     let rounds = request.rounds > 1;
     let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
-    if request.nodes.is_some() {
+    if request.site.nodes.is_some() {
         header.insert(1, "node");
     }
     if rounds {
@@ -36,7 +35,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     for pe in &outcome.pes {
         table.add_row(row(request, pe, rounds));
     }
-    let names = if request.nodes.is_some() { 1 } else { 2 };
+    let names = if request.site.nodes.is_some() { 1 } else { 2 };
     let mut out = heading(request, outcome);
     if let Some(choice) = &request.choice {
         out.push_str(&format!("  chosen: {choice}\n\n"));
@@ -47,33 +46,33 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
-    let (algorithm, sync) = (request.algorithm, request.sync);
+    let (algorithm, sync) = (request.way.algorithm(), request.way.sync());
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
     let pacing = pacing_name(outcome.rounds.pacing);
     let pacing = pacing
         .map(|pacing| format!(", {pacing}"))
         .unwrap_or_default();
-    let links = request.links_name();
+    let links = request.site.links_name();
     let links = links.map(|links| format!("; {links}")).unwrap_or_default();
     format!(
         "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
-        operation_name(request.operation),
-        request.tree_name,
-        counted(request.tree.count() as u64, "PE", "PEs"),
+        request.way.operation.name(),
+        request.site.name,
+        counted(request.site.tree.count() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
-        Bytes(request.flit_bytes.into()),
+        Bytes(request.way.flit_bytes.into()),
     )
 }
 
 fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
     let spread = |pick: fn(Spread) -> u64| nanos(pe.measured.map(pick));
-    let parent = request.tree.parent(pe.pe);
+    let parent = request.site.tree.parent(pe.pe);
     let mut row = vec![
         pe.pe.to_string(),
         parent.map_or("-".to_owned(), |parent| parent.to_string()),
-        request.tree.depth(pe.pe).to_string(),
+        request.site.tree.depth(pe.pe).to_string(),
         if parent.is_some() {
             Bytes(pe.bytes).to_string()
         } else {
@@ -82,8 +81,8 @@ fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
         nanos(pe.predicted_ns),
         spread(|s| s.median),
     ];
-    if let Some(nodes) = &request.nodes {
-        let name = request.placement.places[pe.pe.index()].name.clone();
+    if let Some(nodes) = &request.site.nodes {
+        let name = request.site.placement.places[pe.pe.index()].name.clone();
         row.insert(1, name.unwrap_or_else(|| nodes[pe.pe.index()].to_string()));
     }
     if rounds {
@@ -179,7 +178,7 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
     out.push_str(&format!(
         "  before it    {} up in {}, edges {}\n",
-        counted(request.tree.count() as u64, "process", "processes"),
+        counted(request.site.tree.count() as u64, "process", "processes"),
         Nanos(outcome.launching.as_nanos() as u64),
         match probing {
             Some(time) => format!("measured in {}", Nanos(time)),
@@ -188,7 +187,7 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     ));
     let alike = || outcome.rounds.measured.alike.iter().flatten();
     if let Some(first) = alike().next() {
-        let edges = request.tree.count() - 1;
+        let edges = request.site.tree.count() - 1;
         out.push_str(&format!(
             "               {} of {edges} edges whole; {}\n",
             edges - alike().count(),
@@ -207,7 +206,7 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         let line = costs_line(files.source, "of its files");
         out.push_str(&format!("               {line}\n"));
     }
-    if let Some(told) = request.guard.told() {
+    if let Some(told) = request.site.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
     if outcome.clock_uncertainty_ns > 0 {
@@ -216,7 +215,7 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             Nanos(outcome.clock_uncertainty_ns)
         ));
     }
-    out.push_str(&match &request.payload {
+    out.push_str(&match &request.messages.payload {
         Payload::Files { output, .. } => {
             format!(
                 "  verified     every digest matched; files are in {}\n",
@@ -255,15 +254,6 @@ pub fn pictures_line(files: &[&Path]) -> String {
     }
 }
 
-pub fn way(way: &Way) -> Value {
-    json!({
-        "algorithm": way.algorithm,
-        "tree": way.tree,
-        "flit_bytes": way.flit_bytes,
-        "predicted_us": micros(way.predicted_ns),
-    })
-}
-
 fn spread(spread: Option<Spread>) -> Value {
     spread.map_or(
         Value::Null,
@@ -280,8 +270,8 @@ pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
 
 /// One JSON object.
 pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
-    let tree = &request.tree;
-    let (algorithm, sync) = (request.algorithm, request.sync);
+    let tree = &request.site.tree;
+    let (algorithm, sync) = (request.way.algorithm(), request.way.sync());
     // By PE index, so null for who is absent, too.
     let parents: Vec<_> = tree
         .ids()
@@ -304,7 +294,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         let edge = outcome.rounds.measured.edges[pe.index()].values();
         let parent = tree.parent(pe).map(|parent| parent.0);
         let alike = outcome.rounds.measured.alike[pe.index()];
-        let shaped = request.links[pe.index()].map(|asked| asked.edge());
+        let shaped = request.site.links[pe.index()].map(|asked| asked.edge());
         let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
         json!({
             "parent": parent,
@@ -320,20 +310,16 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
     let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
     json!({
-        "operation": operation_name(request.operation),
+        "operation": request.way.operation.name(),
         "algorithm": algorithm,
         "sync": sync,
         "pacing": pacing_name(outcome.rounds.pacing),
-        "tree": request.tree_name,
+        "tree": request.site.name,
         "parents": parents,
-        "nodes": request.nodes,
-        "choice": request.choice.as_ref().map(|choice| json!({
-            "ways": choice.ways,
-            "chosen": way(&choice.chosen),
-            "runner_up": choice.runner_up.as_ref().map(way),
-        })),
-        "flit_bytes": request.flit_bytes,
-        "security": request.guard.name(),
+        "nodes": request.site.nodes,
+        "choice": request.choice,
+        "flit_bytes": request.way.flit_bytes,
+        "security": request.site.guard.name(),
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
@@ -400,7 +386,10 @@ fn costs(outcome: &Outcome) -> Value {
 /// A failure as one JSON object, with what was done about it; of one algorithm among
 /// others, its name as well.
 pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -> String {
-    let lacking = failure.lacking.iter().map(|lacking| {
+    let aftermath = &failure.aftermath;
+    let at = failure.at.as_ref();
+    let below = at.iter().flat_map(|at| &at.below);
+    let lacking = aftermath.lacking.iter().map(|lacking| {
         json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
     });
     let others = failure.others.iter();
@@ -409,15 +398,15 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -
         "error": {
             "message": failure.cause,
             "phase": failure.phase.name(),
-            "pe": failure.pe.map(|pe| pe.0),
-            "address": failure.address,
-            "pid": failure.pid,
-            "host": failure.host,
-            "parent": failure.parent.map(|parent| parent.0),
+            "pe": at.map(|at| at.pe.0),
+            "address": at.and_then(|at| at.address.as_ref()),
+            "pid": at.and_then(|at| at.pid),
+            "host": at.and_then(|at| at.host.as_ref()),
+            "parent": at.and_then(|at| at.parent).map(|parent| parent.0),
             "security": failure.guard.name(),
-            "below": failure.below.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+            "below": below.map(|pe| pe.0).collect::<Vec<_>>(),
             "round": failure.round.map(|round| round.0),
-            "delivered": failure.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+            "delivered": aftermath.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
             "left_without": lacking.collect::<Vec<_>>(),
             "others": others.collect::<Vec<_>>(),
         }

@@ -59,6 +59,17 @@ fn drawing(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Parents ahead of their children, each with all below it.
+pub fn in_tree_order(tree: &Tree) -> Vec<PeId> {
+    let mut order = Vec::new();
+    let mut next = vec![PeId::ROOT];
+    while let Some(pe) = next.pop() {
+        order.push(pe);
+        next.extend(tree.children(pe).iter().rev());
+    }
+    order
+}
+
 /// Each PE, in the order of the drawing, and what is drawn before it.
 pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)> {
     let mut drawn = Vec::new();
@@ -80,7 +91,7 @@ pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)
 }
 
 fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
-    let figures = Figures::of(&topology.tree);
+    let figures = TreeFigures::of(&topology.tree);
     let pes = topology.tree.len();
     let leaves = match figures.leaves() {
         1 => "1 leaf".to_owned(),
@@ -117,7 +128,7 @@ fn counted(pes: usize) -> String {
 }
 
 /// What a tree's shape costs.
-pub struct Figures {
+pub struct TreeFigures {
     /// Edges between P0 and the farthest PE.
     pub depth: u32,
     /// How many PEs have 0, 1, 2, ... children.
@@ -126,9 +137,9 @@ pub struct Figures {
     pub broadcast_steps: u64,
 }
 
-impl Figures {
+impl TreeFigures {
     /// Of a tree.
-    pub fn of(tree: &Tree) -> Figures {
+    pub fn of(tree: &Tree) -> TreeFigures {
         let mut pes_by_children = vec![0];
         for pe in tree.pes() {
             let children = tree.children(pe).len();
@@ -137,7 +148,7 @@ impl Figures {
             }
             pes_by_children[children] += 1;
         }
-        Figures {
+        TreeFigures {
             depth: tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
             pes_by_children,
             broadcast_steps: tree.token_broadcast().steps(),

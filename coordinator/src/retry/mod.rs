@@ -2,13 +2,15 @@
 //! again on the tree repaired around it, with what is missing only. `--retry` does it at
 //! once, `flitcast resume` later; both are one loop, here.
 //!
-//! What is known between two runs lives in `undertaking`, how it is kept in a file in
+//! What is known between two runs, and what follows from that, is `progress`; `undertaking` makes
+//! the next request of it, and looks at what lies on the disk. How it is kept in a file is told in
 //! `record`, how a request is made of such a file in `resumed`, what the user is told of it in
 //! `story`. Nothing here starts a process.
 //!
 //! Nobody is moved while a cluster runs: a new one starts in some 10 ms, and has no connection,
 //! word or staged file of a round that failed.
 
+mod progress;
 mod record;
 mod resumed;
 mod story;
@@ -19,10 +21,11 @@ use flitcast_proto::PeId;
 
 use crate::job::request::Request;
 use crate::launch::cluster::LogArgs;
-use crate::rounds::outcome::{Failure, Outcome};
+use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Conducted, Ended, Interrupts};
 use crate::text::printable::printable;
 
+pub use progress::{Next, Progress};
 pub use record::{Record, parse as parse_record};
 pub use story::Story;
 pub use undertaking::Undertaking;
@@ -73,9 +76,9 @@ pub async fn run(
             Ended::Failed(failure) => {
                 undertaking.learn(failure);
                 if let Some(retry) = story.retries.last_mut() {
-                    retry.learn_found(&failure.found);
+                    retry.learn_found(&failure.aftermath.found);
                 }
-                match goes_on(&undertaking, failure, left) {
+                match undertaking.goes_on(failure, left) {
                     Ok(()) => {
                         left -= 1;
                         continue;
@@ -91,32 +94,5 @@ pub async fn run(
             story,
             delivered: undertaking.delivered(),
         });
-    }
-}
-
-/// Whether there is another run; if not, why not, where a retry was asked for.
-fn goes_on(undertaking: &Undertaking, failure: &Failure, left: u32) -> Result<(), Option<String>> {
-    if undertaking.retries() == 0 {
-        return Err(None);
-    }
-    if failure.culprits.contains(&PeId::ROOT) {
-        return Err(Some(
-            "P0 is the root: nothing can be repaired without it".to_owned(),
-        ));
-    }
-    if failure.culprits.is_empty() {
-        return Err(Some(
-            "it is no PE's failure: leaving one out would not help".to_owned(),
-        ));
-    }
-    if undertaking.sendable().is_empty() {
-        return Err(Some("there is nothing left to send".to_owned()));
-    }
-    match left {
-        0 => Err(Some(format!(
-            "it has been retried as often as --retry {} says",
-            undertaking.retries()
-        ))),
-        _ => Ok(()),
     }
 }

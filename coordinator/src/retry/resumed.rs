@@ -9,7 +9,7 @@ use flitcast_proto::wire::control::Payload;
 
 use super::Record;
 use crate::job::request::{
-    Outdated, Request, RequestError, check_size, measure_input, output_fault,
+    Messages, Outdated, Request, RequestError, Site, check_size, measure_input, output_fault,
 };
 use crate::options::args::ResumeArgs;
 use crate::options::guard::GuardArgs;
@@ -20,7 +20,7 @@ use crate::options::timeouts;
 use crate::site::cluster_file::{self, Edges, Settings};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
-use crate::site::reach::{Reach, Spanned};
+use crate::site::reach::Spanned;
 use crate::site::slurm::{self, Slurm};
 use crate::site::topology::{Topology, TopologyError, build_network};
 
@@ -99,35 +99,30 @@ pub fn request(
     if !faults.is_empty() {
         return Err(faults);
     }
-    Ok(Request {
-        reach: Reach::of(&topology),
+    let site = Site {
         cluster: record.cluster.clone(),
-        tree_name: topology.name,
-        nodes: topology.nodes,
-        tree: Arc::new(topology.tree),
-        placement,
-        guard,
-        operation: record.operation,
-        algorithm: record.algorithm,
-        sync: record.sync,
+        links: record.links.clone(),
+        ..Site::of(topology, None, guard)
+    };
+    let payload = Payload::Files {
+        input: record.input.clone(),
+        spread: record.spread,
+        output: record.output.clone(),
+        replace: record.replace || args.force,
+    };
+    Ok(Request {
+        site,
+        way: record.way,
         choice: None,
-        pacing: record.pacing,
-        payload: Payload::Files {
-            input: record.input.clone(),
-            spread: record.spread,
-            output: record.output.clone(),
-            replace: record.replace || args.force,
+        messages: Messages {
+            left_out: delivered.to_vec(),
+            undertaking: record.undertaking,
+            recorded: true,
+            ..Messages::new(payload, known)
         },
-        bytes: known,
-        left_out: delivered.to_vec(),
-        undertaking: record.undertaking,
-        recorded: true,
-        later_output: None,
         retries,
         again: retries > 0,
         commands: false,
-        flit_bytes: record.flit_bytes,
-        links: record.links.clone(),
         timeouts,
         rounds: 1,
         profile: None,
@@ -138,7 +133,7 @@ pub fn request(
 
 /// Where the PEs run, by the cluster file, which must have the same tree still, or a
 /// network with its edges.
-fn placement(record: &Record) -> Result<Option<Found>, RequestError> {
+fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     let Some(path) = &record.cluster else {
         return Ok(None);
     };
@@ -188,7 +183,7 @@ fn placement(record: &Record) -> Result<Option<Found>, RequestError> {
 }
 
 /// Places, and the network if the file has one.
-type Found = (Placement, Option<Arc<Spanned>>);
+type FoundPlacement = (Placement, Option<Arc<Spanned>>);
 
 /// What became of a network that the tree spanned, if it does so no more.
 fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> {

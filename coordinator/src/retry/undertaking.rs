@@ -1,26 +1,24 @@
 //! What is known of a request that may need several runs: who is dead, what was
 //! delivered, and the request that follows from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flitcast_node::payload::{PayloadError, Receipt, Standing, destination};
 use flitcast_proto::PeId;
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::ops::Direction;
 use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
 
-use super::goes_on;
+use super::progress::{Next, Progress};
 use super::record::{self, Record, RecordError};
 use super::resumed;
 use super::story::{Fate, Retry, Story, Undelivered};
-use crate::job::request::{Request, RequestError};
+use crate::job::request::{Request, RequestError, Site};
 use crate::options::args::ResumeArgs;
-use crate::options::names::algorithm_name;
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::rounds::run::{Conducted, Ended};
 use crate::site::guard::random_id;
@@ -77,11 +75,9 @@ pub enum ResumeError {
 /// A request, and how far it has come.
 #[derive(Clone, Debug)]
 pub struct Undertaking {
-    /// On the whole tree.
+    /// On the whole tree; its lengths are those that were known when it began.
     whole: Request,
-    /// Who is left out, and why.
-    dead: BTreeMap<PeId, String>,
-    delivered: BTreeSet<PeId>,
+    progress: Progress,
     /// The record, if there is one.
     record: Option<PathBuf>,
     /// Whether a round has failed.
@@ -108,9 +104,8 @@ impl Undertaking {
     /// A request that begins.
     pub fn new(whole: Request) -> Undertaking {
         Undertaking {
+            progress: Progress::new(whole.site.tree.clone(), whole.messages.bytes.clone()),
             whole,
-            dead: BTreeMap::new(),
-            delivered: BTreeSet::new(),
             record: None,
             began: false,
             runs: 0,
@@ -121,8 +116,8 @@ impl Undertaking {
 
     /// Gives it a name of its own, unless it has one.
     pub fn begin(&mut self) -> io::Result<()> {
-        if self.whole.undertaking == 0 {
-            self.whole.undertaking = random_id()?;
+        if self.whole.messages.undertaking == 0 {
+            self.whole.messages.undertaking = random_id()?;
         }
         Ok(())
     }
@@ -135,7 +130,9 @@ impl Undertaking {
 
     /// One that leaves these out from the start, each for its reason.
     pub fn without(mut self, dead: BTreeMap<PeId, String>) -> Undertaking {
-        self.dead.extend(dead);
+        for (pe, why) in dead {
+            self.progress.learn_dead(pe, why);
+        }
         self
     }
 
@@ -155,26 +152,28 @@ impl Undertaking {
         let Ok(whole) = request else {
             return Err(faults);
         };
-        let local = !whole.placement.is_spread();
+        let local = !whole.site.placement.is_spread();
         let mut undertaking = Undertaking {
-            dead: if args.revive { BTreeMap::new() } else { dead },
-            delivered,
             record: Some(args.record),
             resumed: true,
             ..Undertaking::new(whole)
         };
+        if !args.revive {
+            undertaking = undertaking.without(dead);
+        }
+        undertaking.progress.learn_delivered(delivered);
         undertaking.learn_receipts();
         let whole = &undertaking.whole;
-        let replaces = matches!(whole.payload, Payload::Files { replace: true, .. });
-        for pe in whole.tree.pes().skip(1) {
-            let (was, is) = (record.bytes[pe.index()], whole.bytes[pe.index()]);
+        let replaces = matches!(whole.messages.payload, Payload::Files { replace: true, .. });
+        for pe in whole.site.tree.pes().skip(1) {
+            let (was, is) = (record.bytes[pe.index()], whole.messages.bytes[pe.index()]);
             let input = record.input.clone();
             if record.spread && was != is {
                 faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
                 break;
             }
             // Of others, nobody here can tell.
-            if !local || was == 0 || undertaking.delivered.contains(&pe) {
+            if !local || was == 0 || undertaking.progress.delivered().contains(&pe) {
                 continue;
             }
             if is == 0 {
@@ -188,13 +187,12 @@ impl Undertaking {
         }
         if !local {
             // By the record these are missing; elsewhere nobody here can tell.
-            let bytes = &mut undertaking.whole.bytes;
-            for (known, recorded) in bytes.iter_mut().zip(&record.bytes) {
-                *known = (*known).max(*recorded);
-            }
+            let known = undertaking.whole.messages.bytes.iter().zip(&record.bytes);
+            let bytes: Vec<u64> = known.map(|(known, of)| *known.max(of)).collect();
+            undertaking.progress.learn_bytes(&bytes);
         }
-        let missing = undertaking.missing();
-        if faults.is_empty() && !missing.is_empty() && undertaking.sendable().is_empty() {
+        let missing = undertaking.progress.missing();
+        if faults.is_empty() && !missing.is_empty() && undertaking.next().sendable.is_empty() {
             faults.push(ResumeError::NothingToSend(missing));
         }
         match faults.is_empty() {
@@ -210,12 +208,12 @@ impl Undertaking {
 
     /// Where the messages made of files arrive.
     fn output(&self) -> Option<&Path> {
-        self.whole.payload.output()
+        self.whole.messages.payload.output()
     }
 
     /// What stands where a message is to arrive, as far as that can be seen from here.
     fn standing(&self, pe: PeId) -> Option<Standing> {
-        let receipt = Receipt::of(self.output()?, pe, self.whole.undertaking);
+        let receipt = Receipt::of(self.output()?, pe, self.whole.messages.undertaking);
         receipt.look().ok()
     }
 
@@ -224,115 +222,102 @@ impl Undertaking {
     /// run tells.
     pub fn learn_receipts(&mut self) {
         let is_there = |pe: &PeId| self.standing(*pe) == Some(Standing::Delivered);
-        let there: Vec<PeId> = self.missing().into_iter().filter(is_there).collect();
-        self.delivered.extend(there);
+        let missing = self.progress.missing().into_iter();
+        let there: Vec<PeId> = missing.filter(is_there).collect();
+        self.progress.learn_delivered(there);
     }
 
     /// Takes note of a run that failed.
     pub fn learn(&mut self, failure: &Failure) {
         self.runs += 1;
-        for (i, &bytes) in failure.bytes.iter().enumerate() {
-            if bytes > 0 {
-                self.whole.bytes[i] = bytes;
-            }
-        }
-        self.delivered.extend(&failure.delivered);
-        self.delivered.extend(&failure.found);
+        let culprits = failure.culprits.iter();
+        let culprits = culprits.map(|pe| (*pe, failure.why(*pe)));
+        self.progress.learn(&failure.aftermath, culprits);
         self.learn_receipts();
-        for &pe in failure.culprits.iter().filter(|pe| **pe != PeId::ROOT) {
-            self.dead.insert(pe, failure.why(pe));
-        }
         self.began |= failure.round.is_some();
     }
 
     /// Takes note of a run that ended well.
     pub fn learn_done(&mut self, outcome: &Outcome) {
-        self.delivered.extend(&outcome.rounds.found);
+        let rounds = &outcome.rounds;
+        self.progress.learn_bytes(&rounds.bytes);
         let nonnull = outcome.pes.iter().filter(|pe| pe.bytes > 0);
-        self.delivered.extend(nonnull.map(|pe| pe.pe));
-        for pe in &outcome.pes {
-            if pe.bytes > 0 {
-                self.whole.bytes[pe.pe.index()] = pe.bytes;
-            }
-        }
+        let delivered = nonnull.map(|pe| pe.pe);
+        let found = rounds.found.iter().copied();
+        self.progress.learn_delivered(delivered.chain(found));
     }
 
     /// Whose messages were delivered, in increasing order, and how long each is.
     pub fn delivered(&self) -> Vec<(PeId, u64)> {
-        let bytes = |&pe: &PeId| (pe, self.whole.bytes[pe.index()]);
-        self.delivered.iter().map(bytes).collect()
+        let bytes = |&pe: &PeId| (pe, self.progress.bytes()[pe.index()]);
+        self.progress.delivered().iter().map(bytes).collect()
     }
 
-    /// Whose messages are missing, be they dead or not.
-    fn missing(&self) -> Vec<PeId> {
-        let nonnull = |pe: &PeId| self.whole.bytes[pe.index()] > 0;
-        let pes = self.whole.tree.pes().skip(1).filter(nonnull);
-        pes.filter(|pe| !self.delivered.contains(pe)).collect()
+    /// Whether one PE can be another's parent.
+    fn can_reach(&self, orphan: PeId, ancestor: PeId) -> bool {
+        let Site { reach, nodes, .. } = &self.whole.site;
+        reach.leads(nodes.as_deref(), orphan, ancestor)
     }
 
-    /// Of those, whose could be sent now.
-    pub fn sendable(&self) -> Vec<PeId> {
-        let tree = self.repair().tree;
-        let mut missing = self.missing();
-        missing.retain(|pe| tree.contains(*pe));
-        missing
+    fn next(&self) -> Next {
+        let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
+        self.progress.next(self.whole.way.operation, can_reach)
     }
 
-    fn repair(&self) -> Repair {
-        let dead: Vec<PeId> = self.dead.keys().copied().collect();
-        let Request {
-            tree, reach, nodes, ..
-        } = &self.whole;
-        tree.without(&dead, |orphan, ancestor| {
-            reach.leads(nodes.as_deref(), orphan, ancestor)
-        })
+    /// Whether there is another run after one that has failed, of which so many are left; if not,
+    /// why not, where a retry was asked for.
+    pub fn goes_on(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
+        let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
+        let runs = [left, self.retries()];
+        self.progress.goes_on(&failure.culprits, runs, can_reach)
     }
 
     /// The next run: on the tree repaired around the dead, with what is missing.
     pub fn attempt(&self) -> Attempt {
+        let whole = &self.whole;
+        let mut request = whole.clone();
+        request.messages.bytes = self.progress.bytes().to_vec();
         let is_first = self.runs == 0 && !self.resumed;
-        if is_first && self.dead.is_empty() {
+        if is_first && self.progress.dead().is_empty() {
             return Attempt {
-                request: self.whole.clone(),
+                request,
                 retry: None,
             };
         }
-        let whole = &self.whole;
+        let next = self.next();
         let Repair {
             tree,
             moves,
             stranded,
-        } = self.repair();
-        let mut request = whole.clone();
+        } = next.repair;
         let gone: Vec<PeId> = tree.absent().collect();
         for pe in &gone {
-            request.links[pe.index()] = None;
+            request.site.links[pe.index()] = None;
         }
         let is_whole = gone.is_empty();
         let mut algorithm = None;
         if !is_whole {
-            request.tree_name = format!("{} without {}", whole.tree_name, names(&gone));
+            request.site.name = format!("{} without {}", whole.site.name, names(&gone));
             request.choice = None;
             let measured = request.profile.take();
-            request.pacing = whole.pacing.or(measured.map(|profile| profile.pacing));
-            if whole.operation == Operation::ShoulderTap && !tree.is_path() {
-                request.operation = Operation::Certification(Sync::Pipelined);
-                (request.algorithm, request.sync) = algorithm_name(request.operation);
-                algorithm = Some(request.algorithm);
-            }
-            request.tree = Arc::new(tree);
+            request.way.pacing = whole.way.pacing.or(measured.map(|profile| profile.pacing));
+            request.site.tree = Arc::new(tree);
         }
-        request.left_out = self.delivered.iter().copied().collect();
-        let messages = whole.bytes.iter().filter(|bytes| **bytes > 0).count();
+        if next.operation != whole.way.operation {
+            request.way.operation = next.operation;
+            algorithm = Some(request.way.algorithm());
+        }
+        request.messages.left_out = next.left_out;
+        let bytes = self.progress.bytes().iter();
         let retry = Retry {
             resumed: self.runs == 0,
-            left_out: self.dead.clone().into_iter().collect(),
+            left_out: self.progress.dead().clone().into_iter().collect(),
             moves,
             stranded,
-            missing: self.missing(),
-            sent: self.sendable(),
+            missing: next.missing,
+            sent: next.sendable,
             found: Vec::new(),
-            messages,
+            messages: bytes.filter(|bytes| **bytes > 0).count(),
             algorithm,
             without_profile: !is_whole && whole.profile.is_some(),
         };
@@ -351,7 +336,7 @@ impl Undertaking {
             Some(Ok(outcome)) => after.learn_done(outcome),
             Some(Err(failure)) => {
                 after.learn(failure);
-                if goes_on(&after, failure, left).is_ok() {
+                if after.goes_on(failure, left).is_ok() {
                     return false;
                 }
             }
@@ -374,12 +359,12 @@ impl Undertaking {
         let failed_now = u32::from(matches!(end, Some(Some(_))));
         let has_begun = self.began || self.record.is_some() || self.runs > failed_now;
         let is_kept = self.keeps_record && self.output().is_some();
-        is_kept && has_begun && self.counts(end) && !self.missing().is_empty()
+        is_kept && has_begun && self.counts(end) && !self.progress.missing().is_empty()
     }
 
     /// What is left, and the record of it.
     pub fn conclude<T>(&mut self, ended: &Ended<T>, story: &mut Story) {
-        let repair = self.repair();
+        let repair = self.next().repair;
         let left = |pe: PeId| self.undelivered(pe, &repair.stranded);
         let end = match ended {
             Ended::Failed(failure) => Some(Some(&**failure)),
@@ -388,7 +373,7 @@ impl Undertaking {
         };
         let counts = self.counts(end);
         if counts {
-            story.undelivered = self.missing().into_iter().map(left).collect();
+            story.undelivered = self.progress.missing().into_iter().map(left).collect();
         }
         if self.leaves_record(end) {
             match self.write_record() {
@@ -415,31 +400,34 @@ impl Undertaking {
         let Some(output) = self.output() else {
             return Ok(());
         };
-        let pes = self.whole.tree.pes().skip(1);
-        let is_known = !is_recorded || !self.whole.placement.is_elsewhere();
-        let mut spent = pes.filter(|pe| is_known || self.delivered.contains(pe));
-        spent.try_for_each(|pe| Receipt::of(output, pe, self.whole.undertaking).remove())
+        let pes = self.whole.site.tree.pes().skip(1);
+        let is_known = !is_recorded || !self.whole.site.placement.is_elsewhere();
+        let mut spent = pes.filter(|pe| is_known || self.progress.delivered().contains(pe));
+        spent.try_for_each(|pe| Receipt::of(output, pe, self.whole.messages.undertaking).remove())
     }
 
     fn undelivered(&self, pe: PeId, stranded: &[PeId]) -> Undelivered {
-        let (kept, at_root) = match &self.whole.payload {
+        let (kept, at_root) = match &self.whole.messages.payload {
             Payload::Synthetic { .. } => (None, true),
             Payload::Files { input, spread, .. } => match spread {
                 true => (Some(input.clone()), true),
                 false => (
                     Some(destination(input, pe)),
-                    self.whole.operation.is_scatter(),
+                    self.whole.way.operation.direction() == Direction::Down,
                 ),
             },
         };
-        let fate = match (self.dead.contains_key(&pe), stranded.contains(&pe)) {
+        let fate = match (
+            self.progress.dead().contains_key(&pe),
+            stranded.contains(&pe),
+        ) {
             (true, _) => Fate::Dead,
             (_, true) => Fate::Stranded,
             _ => Fate::Missing,
         };
         Undelivered {
             pe,
-            bytes: self.whole.bytes[pe.index()],
+            bytes: self.progress.bytes()[pe.index()],
             fate,
             kept,
             at_root,
@@ -451,16 +439,19 @@ impl Undertaking {
         let path = match (&self.record, self.output()) {
             (Some(path), _) => path.clone(),
             (None, Some(output)) => {
-                let id = self.whole.undertaking;
+                let id = self.whole.messages.undertaking;
                 output.join(format!(".flitcast-round-{id:016x}.toml"))
             }
             (None, None) => return Err("there is nothing to record".to_owned()),
         };
-        let text = Record::of(&self.whole, &self.dead, &self.delivered)
+        let mut whole = self.whole.clone();
+        whole.messages.bytes = self.progress.bytes().to_vec();
+        let (dead, delivered) = (self.progress.dead(), self.progress.delivered());
+        let text = Record::of(&whole, dead, delivered)
             .map(|record| record.text())
             .map_err(|why| format!("no record is kept: {why}"))?;
         // Of PEs that run elsewhere the output is there, and this may be the first of it here.
-        if let (true, Some(folder)) = (self.whole.placement.is_elsewhere(), path.parent()) {
+        if let (true, Some(folder)) = (self.whole.site.placement.is_elsewhere(), path.parent()) {
             std::fs::create_dir_all(folder)
                 .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         }

@@ -7,7 +7,7 @@ use flitcast_proto::cost::{FileCosts, Host, Model};
 use flitcast_proto::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
-use crate::job::host_costs::files::{Kept, MostlyFor};
+use crate::job::host_costs::files::{CachedFiles, MostlyFor};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::model_of;
 use crate::job::request::Request;
@@ -43,7 +43,7 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
 pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<Vec<f64>> {
     let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
     let model = model_of(edges, *host, request);
-    let prediction = predict(&request.tree, &outcome.rounds.briefs, &model);
+    let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
     host_costs::foreseen(&prediction.ok()?.arrivals_ns)
 }
 
@@ -52,15 +52,15 @@ pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<V
 pub fn learn(request: &Request, outcome: &Outcome) {
     learn_files(request, outcome);
     let tells = host_costs::is_here(request)
-        && matches!(request.payload, Payload::Synthetic { .. })
-        && !request.is_shaped()
+        && matches!(request.messages.payload, Payload::Synthetic { .. })
+        && !request.site.is_shaped()
         && request.profile.is_none()
         && flits_on_edges(request, outcome) <= MOST_FLITS;
     let Some(lesson) = lesson(outcome).filter(|_| tells) else {
         return;
     };
     let predict = |host: &Host, _: usize| would_take(request, outcome, host);
-    host_costs::learn(lesson, request.guard.is_encrypted(), &predict);
+    host_costs::learn(lesson, request.site.guard.is_encrypted(), &predict);
 }
 
 /// Learns from rounds with files what writing takes where they all went: from the whole time
@@ -83,7 +83,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
             files: Some(files),
             ..wires_alone.clone()
         };
-        let prediction = predict(&request.tree, &rounds.briefs, &model).ok()?;
+        let prediction = predict(&request.site.tree, &rounds.briefs, &model).ok()?;
         Some(prediction.round_ns() + prediction.commit_ns())
     };
     let no_entries = would_take(|costs| {
@@ -102,16 +102,16 @@ fn learn_files(request: &Request, outcome: &Outcome) {
         true => (MostlyFor::Entries, no_entries),
         false => (MostlyFor::Bytes, no_bytes),
     };
-    if let Some(kept) = Kept::load(written).filter(|_| 2 * rest_ns < predicted_ns) {
+    if let Some(kept) = CachedFiles::load(written).filter(|_| 2 * rest_ns < predicted_ns) {
         kept.after(mostly_for, predicted_ns, measured_ns).store();
     }
 }
 
 /// Over all messages: their flits, times the edges that they cross.
 fn flits_on_edges(request: &Request, outcome: &Outcome) -> u64 {
-    let flit_bytes = u64::from(request.flit_bytes);
+    let flit_bytes = u64::from(request.way.flit_bytes);
     let flits = outcome.pes.iter().map(|pe| {
-        let edges = request.tree.depth(pe.pe);
+        let edges = request.site.tree.depth(pe.pe);
         pe.bytes.div_ceil(flit_bytes) * u64::from(edges)
     });
     flits.sum()

@@ -2,8 +2,8 @@
 //! came to.
 
 pub mod conduct;
+pub mod conductor;
 pub mod learning;
 pub mod outcome;
 pub mod recording;
 pub mod run;
-pub mod watch;

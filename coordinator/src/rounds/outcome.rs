@@ -13,7 +13,7 @@ use crate::rounds::conduct::Rounds;
 
 #[cfg(test)]
 pub use failure::WHY_CHARS;
-pub use failure::{Failure, Lacking};
+pub use failure::{Aftermath, Failure, Lacking, Whereabouts};
 
 /// The spread of one figure over the rounds, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,8 +290,8 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_node::blank_report;
     use flitcast_proto::RoundId;
+    use flitcast_proto::wire::control::Report;
 
     use super::*;
 
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(since(started, 1_000_700_000, behind), 700_000);
         assert_eq!(since(started, 10_999_999_000, ahead), 0);
 
-        let mut reports = vec![blank_report(RoundId(1), Vec::new()); 2];
+        let mut reports = vec![Report::blank(RoundId(1), Vec::new()); 2];
         reports[0].started_ns = started;
         let clocks = [ClockOffset::SHARED, behind];
         assert_eq!(round_ns(&reports, &clocks), None);

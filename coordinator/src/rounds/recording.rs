@@ -90,10 +90,10 @@ impl MeasuredRound {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_node::blank_report;
     use flitcast_proto::PeId;
     use flitcast_proto::spans::{Port, SpanItem};
     use flitcast_proto::wire::control::Arrival;
+    use flitcast_proto::wire::control::Report;
 
     use super::*;
 
@@ -119,7 +119,7 @@ mod tests {
             complete: true,
             started_ns,
             spans: vec![span; 10],
-            ..blank_report(RoundId(round), arrivals)
+            ..Report::blank(RoundId(round), arrivals)
         };
         vec![report(100, Vec::new()), report(0, vec![arrival])]
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::job::host_costs;
 use crate::job::model::Measurement;
 use crate::job::request::Request;
-use crate::launch::cluster::{Cluster, Crew, LogArgs};
+use crate::launch::cluster::{Cluster, LaunchPlan, LogArgs};
 use crate::observe::console::Console;
 use crate::observe::event::{self, Event, tell};
 use crate::rounds::conduct::{self, conduct};
@@ -82,7 +82,7 @@ pub async fn run(
     if let Ended::Done(outcome) = &ended {
         learning::learn(request, outcome);
     }
-    if let (Some(file), Some(_)) = (&request.cluster, &request.placement.kept) {
+    if let (Some(file), Some(_)) = (&request.site.cluster, &request.site.placement.kept) {
         kept::note(file, &noted(request, &ended));
     }
     Ok(ended)
@@ -101,19 +101,20 @@ pub async fn rounds(
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
     let done = async |cluster: &mut Cluster, console: &Console, launching| {
         let rounds = conduct(cluster, request, console).await?;
-        Ok(Box::new(Outcome::new(launching, &request.tree, rounds)))
+        Ok(Box::new(Outcome::new(
+            launching,
+            &request.site.tree,
+            rounds,
+        )))
     };
-    let pes: Vec<PeId> = request.tree.pes().collect();
+    let pes: Vec<PeId> = request.site.tree.pes().collect();
     on_a_cluster(request, &pes, logs, interrupts, done, is_over).await
 }
 
 /// `scatter by fdf`.
 fn what(request: &Request) -> String {
-    let operation = match request.operation.is_scatter() {
-        true => "scatter",
-        false => "gather",
-    };
-    format!("{operation} by {}", request.algorithm)
+    let operation = request.way.operation.name();
+    format!("{operation} by {}", request.way.algorithm())
 }
 
 /// What is remembered of a run on a cluster that is up.
@@ -148,7 +149,7 @@ pub async fn measure(
     let done = async |cluster: &mut Cluster, console: &Console, _| {
         conduct::measure(cluster, request, console, budget).await
     };
-    let pes: Vec<PeId> = request.tree.pes().collect();
+    let pes: Vec<PeId> = request.site.tree.pes().collect();
     on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await
 }
 
@@ -166,28 +167,28 @@ pub async fn on_a_cluster<T>(
     done: impl AsyncFnOnce(&mut Cluster, &Console, Duration) -> Result<T, Failure>,
     is_over: impl FnOnce(Conducted<'_, T>) -> bool,
 ) -> anyhow::Result<Ended<T>> {
-    let _used = match (&request.cluster, &request.placement.kept) {
+    let _used = match (&request.site.cluster, &request.site.placement.kept) {
         (Some(file), Some(_)) => kept::take(file, &what(request))?,
         _ => None,
     };
     let console = Console::new();
     let began = Instant::now();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
-    let crew = Crew {
+    let plan = LaunchPlan {
         program: &program,
         pes,
-        tree: &request.tree,
-        placement: &request.placement,
-        guard: &request.guard,
+        tree: &request.site.tree,
+        placement: &request.site.placement,
+        guard: &request.site.guard,
         again: request.again,
-        whole: true,
+        require_all: true,
         commands: request.commands,
         logs,
         timeouts: &request.timeouts,
     };
     let _run = event::Run::launching(request);
     let given_up = CancellationToken::new();
-    let mut launch = std::pin::pin!(Cluster::launch(crew, &console, &given_up));
+    let mut launch = std::pin::pin!(Cluster::launch(plan, &console, &given_up));
     let launched = tokio::select! {
         launched = &mut launch => launched,
         () = interrupts.next() => {
@@ -232,9 +233,10 @@ pub async fn on_a_cluster<T>(
         .stop(is_over(conducted.as_ref()), interrupts.next())
         .await;
     // On hosts of their own, the PEs' files are not here.
-    if let (Payload::Files { output, .. }, false) =
-        (&request.payload, request.placement.is_elsewhere())
-    {
+    if let (Payload::Files { output, .. }, false) = (
+        &request.messages.payload,
+        request.site.placement.is_elsewhere(),
+    ) {
         // What a killed PE left half written.
         payload::sweep(output, id).context("cannot remove what was half written")?;
     }

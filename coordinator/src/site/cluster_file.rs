@@ -50,11 +50,12 @@ use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::{PeId, Tree};
 use toml::de::DeTable;
 
-pub use fault::{Fault, across_hosts};
+pub use fault::{ClusterFileFault, across_hosts};
 pub use settings::{Credentials, Settings};
 pub use ssh::Named;
 
-use crate::files::toml_file::{self, FileError, FileKind, Reader, Spot, SpotFault, Value};
+use crate::files::toml_file::{self, Reader, Value};
+use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
 use crate::site::starter::Starter;
@@ -75,7 +76,7 @@ const KEYS: &str = "name, coordinator, launch, network, security, timeouts, link
 const PE_KEYS: &str = "name, address, parent, parent_address, run, ssh, link";
 
 /// Why a cluster file gives no cluster.
-pub type ClusterFileError = FileError<Fault>;
+pub type ClusterFileError = FileError<ClusterFileFault>;
 
 /// What a cluster file says.
 #[derive(Clone, Debug)]
@@ -108,7 +109,7 @@ pub enum Edges {
 ///
 /// That the file cannot be read, or all that is wrong in it.
 pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
-    let mut cluster = toml_file::load(FILE, path, parse)?;
+    let mut cluster = user_file::load(FILE, path, parse)?;
     let beside = path.parent().unwrap_or(Path::new(""));
     if let Some(said) = &mut cluster.settings.credentials {
         said.folder = beside.join(&said.folder);
@@ -131,7 +132,7 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
 }
 
 /// Reads the cluster in `text`; otherwise, at least one fault, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<Fault>>> {
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<ClusterFileFault>>> {
     toml_file::parse(text, |reader, document| reader.cluster(document))
 }
 
@@ -144,7 +145,7 @@ struct At<T> {
 /// A `[[pe]]`, as far as it can be read. What is there and cannot be read was
 /// reported, and is `Some` with nothing in it.
 #[derive(Default)]
-struct Entry {
+struct PeEntry {
     spot: Spot,
     name: Option<String>,
     address: Option<Option<IpAddr>>,
@@ -157,14 +158,14 @@ struct Entry {
     run_spot: Option<Spot>,
 }
 
-impl Entry {
+impl PeEntry {
     /// For messages.
     fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| "?".to_owned())
     }
 }
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     fn cluster(&mut self, document: &DeTable<'_>) -> Option<ClusterFile> {
         let (mut name, mut pes, mut network, mut launch) = (None, None, None, None);
         let mut settings = Settings::default();
@@ -190,13 +191,13 @@ impl Reader<'_, Fault> {
         if let Some(tree) = tree {
             let others = [("pe", pes), ("network", network)];
             for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
-                self.fault(self.spot_of(tree), Fault::TwoTrees { key });
+                self.fault(self.spot_of(tree), ClusterFileFault::TwoTrees { key });
             }
             let link = link.map(|at| at.spot);
             return self.joined(tree, launch, coordinator.as_ref(), link, (name, settings));
         }
         let Some(pes) = pes else {
-            self.fault(None, Fault::NoPes);
+            self.fault(None, ClusterFileFault::NoPes);
             return None;
         };
         let entries = self.entries(pes)?;
@@ -222,22 +223,22 @@ impl Reader<'_, Fault> {
     }
 
     /// `[[pe]]`, at least one.
-    fn entries(&mut self, value: &Value<'_>) -> Option<Vec<Entry>> {
+    fn entries(&mut self, value: &Value<'_>) -> Option<Vec<PeEntry>> {
         let Some(tables) = value.get_ref().as_array() else {
             self.wrong_type("pe", "[[pe]] tables, in double brackets", value);
             return None;
         };
         if tables.is_empty() {
-            self.fault(self.spot_of(value), Fault::NoPes);
+            self.fault(self.spot_of(value), ClusterFileFault::NoPes);
             return None;
         }
         Some(tables.iter().map(|value| self.entry(value)).collect())
     }
 
-    fn entry(&mut self, value: &Value<'_>) -> Entry {
-        let mut entry = Entry {
+    fn entry(&mut self, value: &Value<'_>) -> PeEntry {
+        let mut entry = PeEntry {
             spot: self.spot_of(value),
-            ..Entry::default()
+            ..PeEntry::default()
         };
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type("pe", "a table with name and address", value);
@@ -270,16 +271,16 @@ impl Reader<'_, Fault> {
             }
         }
         if !named {
-            self.fault(entry.spot, Fault::NoName);
+            self.fault(entry.spot, ClusterFileFault::NoName);
         }
         if entry.address.is_none() {
             let name = entry.name();
-            self.fault(entry.spot, Fault::NoAddress { name });
+            self.fault(entry.spot, ClusterFileFault::NoAddress { name });
         }
         if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
             let name = entry.name();
             let key = "parent_address";
-            self.fault(*spot, Fault::EdgeWithoutParent { name, key });
+            self.fault(*spot, ClusterFileFault::EdgeWithoutParent { name, key });
         }
         entry
     }
@@ -327,7 +328,7 @@ impl Reader<'_, Fault> {
     }
 
     /// Who is called what.
-    fn ids<'e>(&mut self, entries: &'e [Entry]) -> HashMap<&'e str, PeId> {
+    fn ids<'e>(&mut self, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
         let mut ids = HashMap::new();
         for (id, entry) in (0..).map(PeId).zip(entries) {
             let Some(name) = entry.name.as_deref() else {
@@ -336,13 +337,16 @@ impl Reader<'_, Fault> {
             if let Some(PeId(first)) = ids.insert(name, id) {
                 let first_line = entries[first as usize].spot.line;
                 let name = name.to_owned();
-                self.fault(entry.spot, Fault::DuplicateName { name, first_line });
+                self.fault(
+                    entry.spot,
+                    ClusterFileFault::DuplicateName { name, first_line },
+                );
             }
         }
         ids
     }
 
-    fn tree(&mut self, entries: &[Entry]) -> Option<Tree> {
+    fn tree(&mut self, entries: &[PeEntry]) -> Option<Tree> {
         let ids = self.ids(entries);
         // Stands for a parent that was reported already.
         const NOBODY: PeId = PeId(u32::MAX);
@@ -353,7 +357,7 @@ impl Reader<'_, Fault> {
             };
             Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {
                 let (name, parent) = (entry.name(), parent.clone());
-                self.fault(*spot, Fault::UnknownParent { name, parent });
+                self.fault(*spot, ClusterFileFault::UnknownParent { name, parent });
                 NOBODY
             }))
         });
@@ -373,8 +377,8 @@ impl Reader<'_, Fault> {
                 at_parent.unwrap_or(entry.spot)
             });
             if !matches!(fault, TreeFault::UnknownParent { .. }) {
-                let name = entry.map(Entry::name).unwrap_or_default();
-                self.fault(spot, Fault::Tree { name, fault });
+                let name = entry.map(PeEntry::name).unwrap_or_default();
+                self.fault(spot, ClusterFileFault::Tree { name, fault });
             }
         }
         None
@@ -383,13 +387,13 @@ impl Reader<'_, Fault> {
     /// Where all PEs run, once there is nothing to report any more.
     fn placement(
         &self,
-        entries: &[Entry],
+        entries: &[PeEntry],
         edges: Option<&Edges>,
         launched: Option<(IpAddr, Launch)>,
     ) -> Option<Placement> {
         let edges = edges?;
         let (coordinator, launch) = launched?;
-        let place = |entry: &Entry| {
+        let place = |entry: &PeEntry| {
             let address = entry.address??;
             let parent_address = match &entry.parent_address {
                 Some(at) => Some(at.said?),

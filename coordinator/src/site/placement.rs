@@ -18,7 +18,7 @@ pub struct Placement {
     /// Who starts them.
     pub launch: Launch,
     /// If `flitcast up` keeps them, and so they join.
-    pub kept: Option<Kept>,
+    pub kept: Option<KeptPlaces>,
     /// By PE index.
     pub places: Vec<Place>,
 }
@@ -43,7 +43,7 @@ pub enum Launch {
 
 /// What is known of PEs that `flitcast up` keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptPlaces {
     /// How they are guarded.
     pub guard: Guard,
     /// Whether their files lie on hosts of their own.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Starter {
     /// Slurm: they are the tasks of one step.
-    Slurm(Step),
+    Slurm(SlurmStep),
     /// Compose: they are services.
     Compose(Compose),
 }
@@ -24,7 +24,7 @@ impl Starter {
 
 /// How the step is run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct SlurmStep {
     /// Words for srun, like `--partition=short`.
     pub options: Vec<String>,
 }

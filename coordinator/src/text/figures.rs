@@ -1,6 +1,7 @@
 //! Figures as results show them: in a table for eyes, or in JSON for programs.
 
 use comfy_table::{CellAlignment, Table};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// A table as text: its first `names` columns to the left, the others, which are
@@ -16,6 +17,15 @@ pub fn lines(mut table: Table, names: usize) -> String {
     lines
         .map(|line| format!("  {}\n", line.trim_end()))
         .collect()
+}
+
+/// As [`micros`], for a field of something that is printed whole.
+///
+/// # Errors
+///
+/// What the serializer says.
+pub fn as_micros<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    micros(*ns).serialize(serializer)
 }
 
 /// Nanoseconds as microseconds, as JSON has all times.

@@ -2,10 +2,9 @@
 //! tree of its own over PEs that can all reach each other.
 
 use flitcast_proto::baseline::{adaptive_tree, binomial_tree};
-use flitcast_proto::pe::Operation;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::{PeId, Tree};
 
-use crate::options::args::{GatherAlgorithm, ScatterAlgorithm};
 use crate::site::topology::Topology;
 use crate::ways::candidates::Unfit;
 
@@ -26,27 +25,18 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// The baseline that a scatter asks for, if it is one.
-    pub fn of_scatter(algorithm: ScatterAlgorithm) -> Option<Baseline> {
-        match algorithm {
-            ScatterAlgorithm::Fdf | ScatterAlgorithm::Auto => None,
-            ScatterAlgorithm::Linear => Some(Baseline::Linear),
-            ScatterAlgorithm::Binomial => Some(Baseline::Binomial),
-            ScatterAlgorithm::Adaptive => Some(Baseline::Adaptive),
-        }
-    }
+    /// All of them.
+    pub const ALL: [Baseline; 4] = [
+        Baseline::Linear,
+        Baseline::Window,
+        Baseline::Binomial,
+        Baseline::Adaptive,
+    ];
 
-    /// The baseline that a gather asks for, if it is one.
-    pub fn of_gather(algorithm: GatherAlgorithm) -> Option<Baseline> {
-        match algorithm {
-            GatherAlgorithm::ShoulderTap
-            | GatherAlgorithm::Certification
-            | GatherAlgorithm::Auto => None,
-            GatherAlgorithm::Linear => Some(Baseline::Linear),
-            GatherAlgorithm::Window => Some(Baseline::Window),
-            GatherAlgorithm::Binomial => Some(Baseline::Binomial),
-            GatherAlgorithm::Adaptive => Some(Baseline::Adaptive),
-        }
+    /// The baseline of this name.
+    pub fn named(name: &str) -> Option<Baseline> {
+        let mut all = Baseline::ALL.into_iter();
+        all.find(|baseline| baseline.name() == name)
     }
 
     /// Its name on the command line and in reports.
@@ -59,24 +49,20 @@ impl Baseline {
         }
     }
 
-    /// What its PEs do in a scatter.
-    pub fn scatter(self) -> Operation {
-        match self {
+    /// What its PEs do in the operation of this name, if it does that.
+    pub fn operation(self, name: &str) -> Option<Operation> {
+        let operations: &[Operation] = match self {
             // On a star every order is farthest first, and this one is by index.
-            Baseline::Linear | Baseline::Window => Operation::Scatter,
-            Baseline::Binomial | Baseline::Adaptive => Operation::CombiningScatter,
-        }
-    }
-
-    /// What its PEs do in a gather.
-    pub fn gather(self) -> Operation {
-        match self {
-            Baseline::Linear => Operation::LinearGather { window: 1 },
-            Baseline::Window => Operation::LinearGather {
+            Baseline::Linear => &[Operation::Scatter, Operation::LinearGather { window: 1 }],
+            Baseline::Window => &[Operation::LinearGather {
                 window: WINDOW as u32,
-            },
-            Baseline::Binomial | Baseline::Adaptive => Operation::CombiningGather,
-        }
+            }],
+            Baseline::Binomial | Baseline::Adaptive => {
+                &[Operation::CombiningScatter, Operation::CombiningGather]
+            }
+        };
+        let mut operations = operations.iter().copied();
+        operations.find(|operation| operation.name() == name)
     }
 
     /// That every PE can be another's neighbour: the tree over them is a star, and no

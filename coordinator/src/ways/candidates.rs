@@ -2,14 +2,14 @@
 //! among them, and on which trees each of them works. How they are timed, or chosen, is
 //! not said here.
 
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::ops::{Fits, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
+use crate::ways::way::Way;
 
 /// A way to do an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Unfit {
 }
 
 /// That a tree is a path.
-pub fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), Unfit> {
+fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), Unfit> {
     match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
         None => Ok(()),
         Some(pe) => Err(Unfit::NoPath {
@@ -67,73 +67,62 @@ pub fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), Unfi
     }
 }
 
-/// All ways to scatter, ours first.
-pub fn scatters() -> Vec<Candidate> {
-    let baselines = [Baseline::Linear, Baseline::Binomial, Baseline::Adaptive];
-    let baselines = baselines.map(|baseline| Candidate {
-        name: baseline.name(),
-        operation: baseline.scatter(),
-        pacing: None,
-        baseline: Some(baseline),
-    });
-    [ours("fdf", Operation::Scatter, None)]
-        .into_iter()
-        .chain(baselines)
-        .collect()
-}
-
-/// All ways to gather, ours first.
-pub fn gathers() -> Vec<Candidate> {
-    let baselines = [
-        Baseline::Linear,
-        Baseline::Window,
-        Baseline::Binomial,
-        Baseline::Adaptive,
-    ];
-    let baselines = baselines.map(|baseline| Candidate {
-        name: baseline.name(),
-        operation: baseline.gather(),
-        pacing: None,
-        baseline: Some(baseline),
-    });
-    let serial = Operation::Certification(Sync::Serial);
-    let pipelined = Operation::Certification(Sync::Pipelined);
-    let tap = Operation::ShoulderTap;
-    let (turns, eager) = (Pacing::Turns, Pacing::Eager);
-    let gather = |name, operation, pacing| ours(name, operation, Some(pacing));
-    [
-        gather("certification-serial", serial, Pacing::Scheduled),
-        gather("certification-serial-turns", serial, turns),
-        gather("certification-serial-eager", serial, eager),
-        gather("certification-pipelined", pipelined, Pacing::Scheduled),
-        gather("certification-pipelined-turns", pipelined, turns),
-        gather("certification-pipelined-eager", pipelined, eager),
-        gather("shoulder-tap", tap, Pacing::Scheduled),
-        gather("shoulder-tap-turns", tap, turns),
-        gather("shoulder-tap-eager", tap, eager),
-    ]
-    .into_iter()
-    .chain(baselines)
-    .collect()
-}
-
-fn ours(name: &'static str, operation: Operation, pacing: Option<Pacing>) -> Candidate {
-    Candidate {
-        name,
-        operation,
-        pacing,
-        baseline: None,
+/// That an operation works on a tree.
+pub fn check_fits(
+    operation: Operation,
+    tree: &Tree,
+    name: &impl std::fmt::Display,
+) -> Result<(), Unfit> {
+    match operation.fits() {
+        Fits::Paths => check_path(tree, name),
+        Fits::Stars if !Fits::Stars.holds(tree) => Err(Unfit::NotComplete {
+            spec: name.to_string(),
+        }),
+        Fits::Trees | Fits::Stars => Ok(()),
     }
 }
 
+/// All ways to do the operation of this name: ours first, and of these those for any tree.
+pub fn all(name: &str) -> Vec<Candidate> {
+    let ours = Operation::named(name).flat_map(|operation| {
+        let ways = operation.ways().iter();
+        ways.map(move |&(name, pacing)| Candidate {
+            name,
+            operation,
+            pacing,
+            baseline: None,
+        })
+    });
+    let mut candidates: Vec<Candidate> = ours.collect();
+    candidates.sort_by_key(|candidate| candidate.operation.fits() != Fits::Trees);
+    candidates.extend(Baseline::ALL.into_iter().filter_map(|baseline| {
+        Some(Candidate {
+            name: baseline.name(),
+            operation: baseline.operation(name)?,
+            pacing: None,
+            baseline: Some(baseline),
+        })
+    }));
+    candidates
+}
+
 impl Candidate {
+    /// The way that it is, in flits of this size.
+    pub fn way(&self, flit_bytes: u32) -> Way {
+        Way {
+            operation: self.operation,
+            baseline: self.baseline,
+            pacing: self.pacing,
+            flit_bytes,
+        }
+    }
+
     /// That it works on this tree. A network's breadth-first tree says whether P0
     /// reaches everybody, as a baseline wants; of `--tree`, both are the same.
     pub fn check(&self, topology: &Topology, breadth_first: &Topology) -> Result<(), Unfit> {
-        match (self.baseline, self.operation) {
-            (Some(baseline), _) => baseline.check(breadth_first),
-            (None, Operation::ShoulderTap) => check_path(&topology.tree, &topology.name),
-            _ => Ok(()),
+        match self.baseline {
+            Some(baseline) => baseline.check(breadth_first),
+            None => check_fits(self.operation, &topology.tree, &topology.name),
         }
     }
 }

@@ -2,3 +2,4 @@
 
 pub mod baseline;
 pub mod candidates;
+pub mod way;

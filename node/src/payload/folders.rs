@@ -12,7 +12,9 @@ use std::path::Path;
 use rustix::fs::syncfs;
 
 use super::staging::sync_directory;
-use crate::task::WORK_PREFIX;
+
+/// How the name of a working folder of `flitcast map` begins. A PE touches no other.
+pub const WORK_PREFIX: &str = ".flitcast-map-";
 
 /// Makes a folder and those above it, and returns when their names are durable, up to that
 /// of one that was there.

@@ -32,7 +32,7 @@ mod unpack;
 
 pub use entry::{Entry, Refusal};
 pub use error::PayloadError;
-pub use folders::create_durable;
+pub use folders::{WORK_PREFIX, create_durable};
 pub use gauge::{file_system, measure_files};
 pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input};
 pub use pack::Packer;
@@ -40,7 +40,6 @@ pub use receipt::{Receipt, Standing};
 pub use removal::remove;
 pub use scan::{Content, Measured};
 pub use staging::{is_hidden_beside, sweep};
-pub(crate) use stream::joined;
 pub use stream::{FileSink, FileSource, Sink, Source, destination, output_fault};
 pub use synthetic::Synthetic;
 pub use unpack::Unpacker;

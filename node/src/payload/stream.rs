@@ -11,6 +11,7 @@ use super::entry::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
 use super::{Content, Packer, PayloadError, Unpacker, create_durable};
+use crate::blocking::joined;
 use crate::clock;
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::pulse::Pulse;
@@ -20,7 +21,7 @@ pub enum Source {
     /// Out of the pattern.
     Synthetic(Synthetic),
     /// From files.
-    Files(FileSource),
+    Files(Box<FileSource>),
 }
 
 impl Source {
@@ -32,10 +33,18 @@ impl Source {
             Source::Files(files) => files.next(len, waited_ns).await,
         }
     }
+
+    /// Waits until its first bytes are here.
+    pub async fn opened(&mut self) {
+        if let Source::Files(files) = self {
+            files.opened().await;
+        }
+    }
 }
 
 /// A block that is being read, and who reads it.
-type Reading = JoinHandle<Result<(Packer, Vec<u8>), PayloadError>>;
+type Reading = JoinHandle<Read>;
+type Read = Result<(Packer, Vec<u8>), PayloadError>;
 
 /// A message made of files, read one block ahead.
 pub struct FileSource {
@@ -43,6 +52,8 @@ pub struct FileSource {
     block: Vec<u8>,
     used: usize,
     reading: Reading,
+    /// The first block, if it was waited for before its turn.
+    first: Option<Read>,
     left: u64,
 }
 
@@ -60,13 +71,24 @@ impl FileSource {
             block: vec![0; block],
             used: block,
             reading,
+            first: None,
             left: bytes,
+        }
+    }
+
+    async fn opened(&mut self) {
+        if self.first.is_none() {
+            let read = (&mut self.reading).await;
+            self.first = Some(joined(read));
         }
     }
 
     async fn next(&mut self, len: usize, waited_ns: &mut u64) -> Result<&[u8], PayloadError> {
         if self.used == self.block.len() {
-            let (packer, full) = waited(&mut self.reading, waited_ns).await?;
+            let (packer, full) = match self.first.take() {
+                Some(first) => first?,
+                None => waited(&mut self.reading, waited_ns).await?,
+            };
             let spare = std::mem::replace(&mut self.block, full);
             self.used = 0;
             self.left = self.left.saturating_sub(self.block.len() as u64);
@@ -81,11 +103,7 @@ impl FileSource {
     }
 }
 
-fn read_block(
-    mut packer: Packer,
-    mut block: Vec<u8>,
-    last: bool,
-) -> Result<(Packer, Vec<u8>), PayloadError> {
+fn read_block(mut packer: Packer, mut block: Vec<u8>, last: bool) -> Read {
     let filled = packer.fill(&mut block)?;
     block.truncate(filled);
     if last {
@@ -199,15 +217,4 @@ async fn waited<T>(task: &mut JoinHandle<T>, waited_ns: &mut u64) -> T {
     let result = task.await;
     *waited_ns += clock::now().0 - began.0;
     joined(result)
-}
-
-/// What a blocking task returned. It is never cancelled; if it panicked, so do we.
-pub(crate) fn joined<T>(result: Result<T, tokio::task::JoinError>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => unreachable!("a blocking task was cancelled: {error}"),
-        },
-    }
 }

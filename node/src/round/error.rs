@@ -1,7 +1,8 @@
 //! Why a round cannot go on, as one PE sees it.
 
-use flitcast_proto::pe::{Message, Violation};
-use flitcast_proto::{PeId, RoundId};
+use flitcast_proto::PeId;
+use flitcast_proto::items::Message;
+use flitcast_proto::round::RoundFault;
 use thiserror::Error;
 
 use crate::link::LinkError;
@@ -13,9 +14,9 @@ pub enum RoundError {
     /// A neighbour is gone, or speaks nonsense.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A neighbour broke the protocol.
+    /// What came breaks the protocol, or is not what was sent.
     #[error(transparent)]
-    Violation(#[from] Violation),
+    Fault(#[from] RoundFault),
     /// Files cannot be read or written.
     #[error("{source} (the message of {})", message.pe())]
     Payload {
@@ -23,24 +24,6 @@ pub enum RoundError {
         message: Message,
         /// Why.
         source: PayloadError,
-    },
-    /// A message is not what its source sent.
-    #[error("the message of {} is damaged: {what}", message.pe())]
-    Damaged {
-        /// Which message.
-        message: Message,
-        /// How that shows.
-        what: String,
-    },
-    /// A frame that has no place in this round.
-    #[error("{from} sent {what} in round {round}")]
-    OutOfPlace {
-        /// The neighbour.
-        from: PeId,
-        /// What it sent.
-        what: String,
-        /// The round.
-        round: RoundId,
     },
     /// The clock failed.
     #[error("the alarm clock failed: {0}")]
@@ -52,9 +35,8 @@ impl RoundError {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             RoundError::Link(_) => "neighbour",
-            RoundError::Violation(_) | RoundError::OutOfPlace { .. } => "protocol",
+            RoundError::Fault(fault) => fault.kind(),
             RoundError::Payload { .. } => "payload",
-            RoundError::Damaged { .. } => "damaged",
             RoundError::Alarm(_) => "system",
         }
     }
@@ -63,8 +45,8 @@ impl RoundError {
     pub fn peer(&self) -> Option<PeId> {
         match self {
             RoundError::Link(error) => Some(error.peer()),
-            RoundError::OutOfPlace { from, .. } => Some(*from),
-            _ => None,
+            RoundError::Fault(fault) => fault.peer(),
+            RoundError::Payload { .. } | RoundError::Alarm(_) => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! asserted on any machine; how much later it comes cannot.
 
 use flitcast_proto::cost::Link as Wire;
-use flitcast_proto::pe::{Control, Message};
+use flitcast_proto::items::{Control, Message};
 use flitcast_proto::wire::seal::SEAL_BYTES;
 use flitcast_proto::wire::{LENGTH_BYTES, flit};
 use flitcast_proto::{PeId, RoundId, Time};
@@ -160,11 +160,11 @@ async fn both_ports_take_one_frame_at_a_time() {
 #[tokio::test]
 async fn frames_that_were_held_are_stamped_one_by_one() {
     let (mut above, mut below) = shaped(wire(0.0)).await;
-    let mut frames = Vec::new();
     for round in 0..5 {
-        token(round).put(&mut frames);
+        let mut frame = Vec::new();
+        token(round).put(&mut frame);
+        above.send_body(&frame[LENGTH_BYTES..]).await.unwrap();
     }
-    above.send_frames(&frames).await.unwrap();
     for round in 0..5 {
         assert_eq!(below.next_control().await.unwrap(), token(round));
     }

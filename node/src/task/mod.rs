@@ -31,15 +31,15 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::NodeConfig;
 use crate::coordinator::Coordinator;
+use crate::error::NodeError;
 use crate::limits::{DYING, ENDING_OF_COMMANDS, WORDS};
 use crate::payload::{self, PayloadError};
-use crate::session::{NodeConfig, NodeError};
 use folders::Folders;
 use lines::Lines;
 
-/// How the name of a working folder begins. A PE touches no other.
-pub const WORK_PREFIX: &str = ".flitcast-map-";
+pub use crate::payload::WORK_PREFIX;
 
 /// Of what supervisors say of a command's end, in bytes: a cause with a path or two.
 const LONGEST_END: u64 = 64 * 1024;
@@ -139,7 +139,7 @@ pub(crate) async fn run(
                 return match word? {
                     ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
                     other => Err(NodeError::Unexpected {
-                        said: crate::clipped(&other),
+                        said: crate::text::clipped(&other),
                         when: "while a command ran",
                     }),
                 };

@@ -4,7 +4,7 @@
 //! A baseline is a set of [`Transfer`]s that [`flow`] carries along the tree's edges
 //! with ports that are as single as ours, but with buffers as large as they need:
 //! that is what these algorithms take for granted. Nothing else here schedules
-//! anything. Real runs of them (`pe/linear.rs`, `pe/combining.rs`) take their trees from
+//! anything. Real runs of them (`ops/linear.rs`, `ops/combining.rs`) take their trees from
 //! here.
 
 mod flow;

@@ -2,11 +2,9 @@
 //! go on.
 
 use super::files::{Goal, Step};
-use super::station::Job;
 use super::{Event, World};
-use crate::PeId;
-use crate::pe::{Message, Violation};
-use crate::spans::{Port, Span, SpanItem};
+use crate::items::Message;
+use crate::{PeId, Time};
 
 /// A thread that works on files lets a PE have its core about so quickly: by Linux's scheduler
 /// who wakes up after a sleep runs first, when something makes it look.
@@ -26,14 +24,18 @@ impl World<'_> {
 
     /// Whether a PE can put away what it has taken; if not, the end of a chore will make it
     /// try again.
-    pub(super) fn is_taken(&mut self, now: u64, at: PeId, bytes: u64) -> bool {
-        let (Some(desks), Job::Receive { message, left, .. }) =
-            (&mut self.desks, self.stations[at.index()].job)
-        else {
+    pub(super) fn is_taken(
+        &mut self,
+        now: u64,
+        at: PeId,
+        message: Message,
+        [offset, bytes]: [u64; 2],
+    ) -> bool {
+        let Some(desks) = &mut self.desks else {
             return true;
         };
-        let ends_here = message.destination == at;
-        let is_taken = !ends_here || desks.take(at, message, bytes, left == bytes);
+        let is_last = offset + bytes == message.bytes;
+        let is_taken = desks.take(at, message, bytes, is_last);
         self.begin_chores(now);
         self.stations[at.index()].goes_on(now, is_taken)
     }
@@ -53,7 +55,7 @@ impl World<'_> {
 
     /// A thread goes on with its chore: it works for a while if it has a core, waits for a disk,
     /// or is done.
-    pub(super) fn step(&mut self, now: u64, index: usize) -> Result<(), Violation> {
+    pub(super) fn step(&mut self, now: u64, index: usize) {
         let thread = self.stations.len() + index;
         let chore = &mut self.chores[index];
         while matches!(chore.steps.front(), Some(Step::Core(work)) if *work < 1.0) {
@@ -67,36 +69,25 @@ impl World<'_> {
             if self.cores.take(now, thread) {
                 self.work_on(now, index);
             }
-            return Ok(());
+            return;
         }
         let next = chore.steps.pop_front();
         self.give_up_core(now, thread);
         let Some(desks) = &mut self.desks else {
-            return Ok(());
+            return;
         };
         if let Some(Step::Disk { disk, busy, wait }) = next {
             let done = desks.serve(now, disk, busy, wait);
             self.cause(done, Event::Step(index));
-            return Ok(());
+            return;
         }
-        desks.done(now, at, goal);
+        desks.done(at, goal);
         self.begin_chores(now);
         let station = &mut self.stations[at.index()];
-        if let Goal::Visible(of) = goal {
-            station.pe.handle_delivered();
-            station.spans.push(Span {
-                port: Port::Files,
-                peer: if of == at { PeId::ROOT } else { of },
-                item: SpanItem::Message(of),
-                begin_ns: self.arrivals_ns[of.index()].unwrap_or(now),
-                end_ns: now,
-            });
+        if let Goal::Visible(message) = goal {
+            station.round.handle_committed(Time(now), message);
         }
-        match station.action.is_some() && station.held_up.is_some() {
-            true => self.cause(now, Event::Done(at)),
-            false => self.cause(now, Event::Look(at)),
-        }
-        Ok(())
+        self.cause(now, Event::Look(at));
     }
 
     /// A thread that has a core works until its step is over, or others may be let on.

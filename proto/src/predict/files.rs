@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 
 use crate::PeId;
 use crate::cost::{FileCosts, Files};
-use crate::pe::{Brief, Message};
+use crate::items::Message;
+use crate::ops::Brief;
 
 /// The files of a block are made and synced in so many steps at most: more of them are so small
 /// that nobody sees them apart.
@@ -49,8 +50,8 @@ pub(super) enum Goal {
     Read(PeId),
     /// A block of M_i is written, and the next one can be.
     Written(PeId),
-    /// M_i is durable and visible.
-    Visible(PeId),
+    /// A message is durable and visible.
+    Visible(Message),
 }
 
 /// A message that is read.
@@ -99,8 +100,6 @@ pub(super) struct Desks<'a> {
     dirty: Vec<f64>,
     /// What is to be begun.
     pub begun: Vec<Chore>,
-    /// By PE index: when M_i became visible.
-    pub visible_ns: Vec<Option<u64>>,
 }
 
 impl<'a> Desks<'a> {
@@ -117,7 +116,6 @@ impl<'a> Desks<'a> {
             free: vec![0.0; files.disks.len()],
             dirty: vec![0.0; files.disks.len()],
             begun: Vec::new(),
-            visible_ns: vec![None; briefs.len()],
         };
         for desk in &mut desks.desks {
             while desk.opened.len() < files.opened_ahead
@@ -236,7 +234,7 @@ impl<'a> Desks<'a> {
             // The receipt, and the directory that shows the message.
             let sync = self.sync(disk, costs, 2.0, 0.0);
             let commit = vec![Step::Core(costs.commit_ns), sync];
-            self.write(at, Goal::Visible(message.pe()), commit);
+            self.write(at, Goal::Visible(message), commit);
             self.desks[at.index()].writing = None;
         }
         true
@@ -308,7 +306,7 @@ impl<'a> Desks<'a> {
     }
 
     /// A chore of `at` is done.
-    pub fn done(&mut self, now: u64, at: PeId, goal: Goal) {
+    pub fn done(&mut self, at: PeId, goal: Goal) {
         let block = self.block;
         let desk = &mut self.desks[at.index()];
         match goal {
@@ -319,17 +317,15 @@ impl<'a> Desks<'a> {
                 }
             }
             Goal::Written(of) => {
-                let is_next = |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m == of);
+                let is_next =
+                    |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m.pe() == of);
                 if let Some(next) = desk.behind.iter().position(is_next) {
                     self.begun.push(desk.behind.swap_remove(next));
                 } else if let Some(writing) = &mut desk.writing {
                     writing.busy = false;
                 }
             }
-            Goal::Visible(of) => {
-                desk.commits -= 1;
-                self.visible_ns[of.index()] = Some(now);
-            }
+            Goal::Visible(_) => desk.commits -= 1,
         }
     }
 }

@@ -1,9 +1,8 @@
-//! What a round will take on measured links and hosts: the PEs' own state machines,
-//! run in virtual time.
+//! What a round will take on measured links and hosts: the very rounds that nodes play, in
+//! virtual time.
 //!
-//! The driver here does what the node's does, one thing at a time: it takes a frame
-//! or hands one over, and each costs what [`Model`] says. Nothing is known of an
-//! algorithm: who sends what when, the machines say, as they do in a real round.
+//! Each action of a [`Round`] costs what [`Model`] says, and frames have sizes but no bytes.
+//! Nothing is known of an algorithm, nor of what becomes of a frame.
 
 mod chores;
 mod files;
@@ -14,13 +13,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use files::{Chore, Desks};
-use resources::{Content, Cores, Frame, Port, Thread, Wire};
-use station::{Action, Job, Next, Station};
+use resources::{Cores, Frame, Port, Thread, Wire};
+use station::{Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
-use crate::pe::{Brief, Control, Message, Pe, Route, Transmit, Violation};
-use crate::spans::{self, Span, SpanItem};
-use crate::{PeId, Time, Tree};
+use crate::items::Control;
+use crate::ops::Brief;
+use crate::round::{Action, Round, RoundFault, Sized};
+use crate::spans::Span;
+use crate::{PeId, RoundId, Time, Tree};
 
 /// The longest messages are moved in so many pieces, each a whole number of flits:
 /// more would cost time and tell nothing.
@@ -65,9 +66,12 @@ impl Prediction {
 ///
 /// # Errors
 ///
-/// What a state machine refused: a bug of the schedule, not of the caller's.
-pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Prediction, Violation> {
-    let gathers = briefs.iter().any(|brief| !brief.operation.is_scatter());
+/// What a round refused: a bug of the schedule, not of the caller's.
+pub fn predict(
+    tree: &Arc<Tree>,
+    briefs: &[Brief],
+    model: &Model,
+) -> Result<Prediction, RoundFault> {
     let longest = briefs.iter().flat_map(|brief| &brief.sends);
     let longest = longest.map(|message| message.bytes).max().unwrap_or(0);
     let flit = briefs
@@ -75,27 +79,25 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         .map_or(1, |brief| u64::from(brief.flit_bytes))
         .max(1);
     let flits_a_piece = longest.div_ceil(flit).div_ceil(PIECES).max(1);
+    let piece = flit.saturating_mul(flits_a_piece);
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
-        pe: Pe::new(tree.clone(), id, brief.clone()),
-        job: Job::Idle,
-        action: None,
+        round: Round::new(RoundId(1), tree.clone(), id, brief.clone())
+            .in_pieces(piece)
+            .record_spans(usize::MAX),
+        work: None,
         asleep: id != PeId::ROOT,
-        writes: false,
+        writes: None,
         began: 0,
         held_up: None,
         files_ns: 0,
         send: Port::default(),
         receive: Port::default(),
-        spans: Vec::new(),
     });
-    let piece = flit.saturating_mul(flits_a_piece);
     let files = model.files.as_ref();
     let mut world = World {
         stations: stations.collect(),
         tree,
         model,
-        gathers,
-        piece,
         flit,
         wires: tree.ids().map(|_| Default::default()).collect(),
         cores: Cores::new(model.host.shared_cores, tree.len()),
@@ -103,26 +105,17 @@ pub fn predict(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> Result<Pred
         chores: Vec::new(),
         events: BTreeMap::new(),
         caused: 0,
-        arrivals_ns: vec![None; tree.len()],
     };
-    world.stations[0].pe.handle_trigger(Time(0));
+    world.stations[0].round.handle_trigger(Time(0));
     world.look(0, PeId::ROOT)?;
     while let Some(((now, _), event)) = world.events.pop_first() {
         match event {
             Event::Look(at) => world.look(now, at)?,
             Event::Done(at) => world.done(now, at)?,
-            Event::Step(chore) => world.step(now, chore)?,
+            Event::Step(chore) => world.step(now, chore),
         }
     }
-    Ok(Prediction {
-        visible_ns: match world.desks {
-            Some(desks) => desks.visible_ns,
-            None => world.arrivals_ns.clone(),
-        },
-        files_ns: world.stations.iter().map(|s| s.files_ns).collect(),
-        arrivals_ns: world.arrivals_ns,
-        spans: world.stations.into_iter().map(|s| s.spans).collect(),
-    })
+    Ok(world.prediction())
 }
 
 enum Event {
@@ -138,9 +131,7 @@ struct World<'a> {
     stations: Vec<Station>,
     tree: &'a Tree,
     model: &'a Model,
-    gathers: bool,
-    /// Payload bytes that are moved at once, and of a flit.
-    piece: u64,
+    /// Payload bytes of a flit.
     flit: u64,
     /// By PE: down from its parent, up to it.
     wires: Vec<[Wire; 2]>,
@@ -151,7 +142,6 @@ struct World<'a> {
     /// By time, and at the same time in the order in which they were caused.
     events: BTreeMap<(u64, u64), Event>,
     caused: u64,
-    arrivals_ns: Vec<Option<u64>>,
 }
 
 impl World<'_> {
@@ -171,15 +161,37 @@ impl World<'_> {
         }
     }
 
+    /// What has come of it.
+    fn prediction(self) -> Prediction {
+        let pes = self.stations.len();
+        let mut prediction = Prediction {
+            arrivals_ns: vec![None; pes],
+            visible_ns: vec![None; pes],
+            files_ns: Vec::with_capacity(pes),
+            spans: Vec::with_capacity(pes),
+        };
+        for mut station in self.stations {
+            let arrivals = station.round.arrivals().iter();
+            for arrival in arrivals.filter(|it| it.bytes_received == it.bytes_total) {
+                let of = arrival.source.max(arrival.destination).index();
+                prediction.arrivals_ns[of] = Some(arrival.at_ns);
+                prediction.visible_ns[of] = arrival.delivered.then_some(arrival.delivered_ns);
+            }
+            prediction.files_ns.push(station.files_ns);
+            prediction.spans.push(station.round.take_spans());
+        }
+        prediction
+    }
+
     /// Lets a PE begin what it can do now.
-    fn look(&mut self, now: u64, at: PeId) -> Result<(), Violation> {
-        if self.stations[at.index()].action.is_some() {
+    fn look(&mut self, now: u64, at: PeId) -> Result<(), RoundFault> {
+        if self.stations[at.index()].work.is_some() {
             return Ok(());
         }
         match self.next(now, at)? {
-            Next::Act(action) => {
+            Next::Act(work) => {
                 let station = &mut self.stations[at.index()];
-                station.action = Some(action);
+                station.work = Some(work);
                 station.began = now;
                 if self.cores.is_over(now, at.index()) {
                     self.give_up_core(now, at.index());
@@ -195,6 +207,7 @@ impl World<'_> {
                     self.cause(until, Event::Look(at));
                 }
             }
+            Next::Stays => self.give_up_core(now, at.index()),
         }
         Ok(())
     }
@@ -209,154 +222,87 @@ impl World<'_> {
         }
     }
 
-    /// A PE that has a core begins its action.
+    /// A PE that has a core begins its work.
     fn start(&mut self, now: u64, at: PeId) {
-        let Some(action) = self.stations[at.index()].action else {
+        let Some(work) = &self.stations[at.index()].work else {
             return;
         };
-        let work = self.work(at, &action);
+        let work = self.core_ns(at, work);
         let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
         let wake = if wakes { self.model.host.wake_ns } else { 0.0 };
         let done = now.saturating_add(wake.round() as u64);
         self.cause(done.saturating_add(work), Event::Done(at));
     }
 
-    fn next(&mut self, now: u64, at: PeId) -> Result<Next, Violation> {
+    /// Asks the round what to do; what takes no time is done at once.
+    fn next(&mut self, now: u64, at: PeId) -> Result<Next, RoundFault> {
         loop {
             let station = &mut self.stations[at.index()];
-            // In turns, orders go between two flits, as soon as they are due.
-            let moves = matches!(station.job, Job::Send { .. } | Job::Receive { .. });
-            if self.gathers
-                && moves
-                && !station.writes
-                && let Some((to, item)) = station.pe.poll_interjection(Time(now))
-            {
-                let interjected = true;
-                return Ok(Next::Act(Action::ControlOut {
-                    to,
-                    item,
-                    interjected,
-                }));
-            }
-            let station = &mut self.stations[at.index()];
-            let next = match station.job {
-                Job::Idle => match self.begin(now, at)? {
-                    Some(next) => next,
-                    None => continue,
-                },
-                Job::Control { to, item } => {
-                    // A few bytes: they queue for the port, and nobody waits for that.
-                    let interjected = false;
-                    Next::Act(Action::ControlOut {
-                        to,
-                        item,
-                        interjected,
-                    })
-                }
-                Job::Send {
-                    to, message, left, ..
-                } => {
-                    if !self.is_read(now, at, message, message.bytes - left) {
-                        return Ok(Next::Sleep(None));
-                    }
-                    let bytes = left.min(self.piece);
-                    let action = Action::FlitOut { to, message, bytes };
-                    self.hand_over(now, at, to, self.flit_frames_bytes(bytes), action)
-                }
-                Job::Receive {
-                    message,
-                    route: Route::Relay { to },
-                    in_hand: Some(bytes),
-                    ..
-                } => {
-                    let action = Action::FlitOut { to, message, bytes };
-                    self.hand_over(now, at, to, self.flit_frames_bytes(bytes), action)
-                }
-                Job::Receive { from, .. } => match self.front(from, at) {
-                    Some(arrived) if arrived <= now => match self.pop(now, from, at) {
-                        Some(Content::Flit(_, bytes)) => Next::Act(Action::FlitIn { bytes }),
-                        _ => unreachable!("a message's flits stay together"),
-                    },
-                    arrives => {
-                        let pe = &self.stations[at.index()].pe;
-                        let timeout = pe.interjection_timeout().map(|Time(due)| due);
-                        let timeout = timeout.filter(|&due| due > now);
-                        Next::Sleep(arrives.into_iter().chain(timeout).min())
-                    }
-                },
+            let action = match station.writes.take() {
+                Some(written) => written,
+                None => station.round.poll(Time(now)),
             };
-            return Ok(next);
+            match action {
+                // A few bytes: they queue for the port, and nobody waits for that.
+                Action::SendControl { .. } => return Ok(Next::Act(Work::Out(action))),
+                Action::SendFlit {
+                    message, offset, ..
+                } if !self.is_read(now, at, message, offset) => return Ok(Next::Sleep(None)),
+                Action::SendFlit { to, bytes, .. }
+                | Action::SendHeld { to, bytes, .. }
+                | Action::Forward { to, bytes, .. } => {
+                    let on_the_wire = self.flit_frames_bytes(bytes);
+                    return Ok(self.hand_over(now, at, to, on_the_wire, action));
+                }
+                Action::Store {
+                    message,
+                    offset,
+                    payload,
+                    ..
+                } if !self.is_taken(now, at, message, [offset, payload.len() as u64]) => {
+                    return Ok(Next::Stays);
+                }
+                Action::Commit { message } if self.desks.is_none() => {
+                    let round = &mut self.stations[at.index()].round;
+                    round.handle_delivered(Time(now), message);
+                }
+                Action::Wait { until } => return Ok(self.listen(now, at, until)),
+                Action::Finished => return Ok(Next::Sleep(None)),
+                Action::Store { .. }
+                | Action::Commit { .. }
+                | Action::Hold { .. }
+                | Action::Turn { .. }
+                | Action::Drop { .. } => {}
+            }
+            self.stations[at.index()].round.handle_done(Time(now))?;
         }
     }
 
-    /// Between jobs: what to send, else whose frame to take. `None` when a job has
-    /// begun.
-    fn begin(&mut self, now: u64, at: PeId) -> Result<Option<Next>, Violation> {
-        let station = &mut self.stations[at.index()];
-        match station.pe.poll_transmit(Time(now)) {
-            Some(Transmit::Control { to, item }) => {
-                station.job = Job::Control { to, item };
-                return Ok(None);
-            }
-            Some(Transmit::Message { to, message }) => {
-                let (left, since) = (message.bytes, now);
-                station.job = Job::Send {
-                    to,
-                    message,
-                    left,
-                    since,
-                };
-                return Ok(None);
-            }
-            None => {}
-        }
-        let timeout = station.pe.poll_timeout().map(|Time(due)| due);
-        let mut soonest = timeout.filter(|&due| due > now);
+    /// Takes the frame of a neighbour that the round listens to, or waits for one.
+    fn listen(&mut self, now: u64, at: PeId, until: Option<Time>) -> Next {
+        let until = until.map(|Time(due)| due);
+        let mut soonest = until.filter(|&due| due > now);
+        let only = self.stations[at.index()].round.awaits_rest_from();
         let tree = self.tree;
-        let neighbours = tree
-            .parent(at)
-            .into_iter()
-            .chain(tree.children(at).iter().copied());
-        for from in neighbours {
-            if !self.stations[at.index()].pe.listens_to(from) {
+        let all = tree.parent(at).into_iter();
+        let all = all.chain(tree.children(at).iter().copied());
+        let all = all.filter(|_| only.is_none());
+        for from in only.into_iter().chain(all) {
+            if !self.stations[at.index()].round.listens_to(from) {
                 continue;
             }
             let Some(arrived) = self.front(from, at) else {
                 continue;
             };
-            if arrived > now {
-                soonest = Some(soonest.map_or(arrived, |soonest| soonest.min(arrived)));
-                continue;
-            }
-            let content = self
-                .wire(from, at)
-                .0
-                .frames
-                .front()
-                .map(|frame| frame.content);
-            match content {
-                Some(Content::Control(item)) => {
-                    self.pop(now, from, at);
-                    return Ok(Some(Next::Act(Action::ControlIn { from, item })));
+            if arrived <= now {
+                match self.pop(now, from, at) {
+                    Some(content) => return Next::Act(Work::In(from, content)),
+                    None => continue,
                 }
-                Some(Content::Flit(message, _)) => {
-                    let station = &mut self.stations[at.index()];
-                    let route = station.pe.handle_head(from, message)?;
-                    station.job = Job::Receive {
-                        from,
-                        message,
-                        left: message.bytes,
-                        route,
-                        in_hand: None,
-                        since: now,
-                        relayed: None,
-                    };
-                    return Ok(None);
-                }
-                None => {}
             }
+            soonest = Some(soonest.map_or(arrived, |soonest| soonest.min(arrived)));
         }
-        Ok(Some(Next::Sleep(soonest)))
+        Next::Sleep(soonest)
     }
 
     /// When the frame at the front of a wire is whole at the receiver that looks at it.
@@ -367,22 +313,22 @@ impl World<'_> {
         let port = if shared { port } else { wire.receive };
         let frame = wire.frames.front()?;
         let arrived = match frame.content {
-            Content::Flit(..) => port.arrival(frame.departed, frame.bytes, &link),
+            Sized::Flits { .. } => port.arrival(frame.departed, frame.bytes, &link),
             // A few bytes slip in between two packets of a flit.
-            Content::Control(_) => frame.departed + link.latency_ns,
+            Sized::Control(_) => frame.departed + link.latency_ns,
         };
         Some(arrived.round() as u64)
     }
 
     /// The receiver takes the frame at the front.
-    fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<Content> {
+    fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<Sized> {
         let shared = self.model.ports == Ports::Single;
         let mut port = self.stations[at.index()].receive;
         let (wire, link) = self.wire(from, at);
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
         let receive = if shared { &mut port } else { &mut wire.receive };
-        if let Content::Flit(..) = frame.content {
+        if let Sized::Flits { .. } = frame.content {
             receive.take(frame.departed, frame.bytes, &link);
         }
         self.stations[at.index()].receive = port;
@@ -402,8 +348,8 @@ impl World<'_> {
         let shared = self.stations[at.index()].send;
         let (wire, _) = self.wire(at, to);
         let has_room = wire.unread == 0 || wire.unread.saturating_add(bytes) <= buffer_bytes;
-        self.stations[at.index()].writes = !has_room;
         if !has_room {
+            self.stations[at.index()].writes = Some(action);
             return Next::Sleep(None);
         }
         let (wire, _) = self.wire(at, to);
@@ -414,7 +360,7 @@ impl World<'_> {
         };
         match port.free_at(ahead_ns).round() as u64 {
             free if free > now => Next::Sleep(Some(free)),
-            _ => Next::Act(action),
+            _ => Next::Act(Work::Out(action)),
         }
     }
 
@@ -431,7 +377,7 @@ impl World<'_> {
     }
 
     /// A frame goes into the wire.
-    fn push(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, content: Content) {
+    fn push(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, content: Sized) {
         let ports = self.model.ports;
         let mut shared = self.stations[at.index()].send;
         let (wire, link) = self.wire(at, to);
@@ -441,8 +387,8 @@ impl World<'_> {
             &mut wire.send
         };
         let departed = match content {
-            Content::Flit(..) => port.depart(now as f64, bytes, &link),
-            Content::Control(_) => port.slip_in(now as f64, bytes, &link),
+            Sized::Flits { .. } => port.depart(now as f64, bytes, &link),
+            Sized::Control(_) => port.slip_in(now as f64, bytes, &link),
         };
         wire.unread += bytes;
         wire.frames.push_back(Frame {
@@ -455,180 +401,84 @@ impl World<'_> {
     }
 
     /// Nanoseconds of a core.
-    fn work(&self, at: PeId, action: &Action) -> u64 {
+    fn core_ns(&self, at: PeId, work: &Work) -> u64 {
         let host = &self.model.host;
-        let (message, bytes, per_byte) = match *action {
-            Action::ControlOut { .. } | Action::ControlIn { .. } => {
-                return host.control_ns.round() as u64;
+        let (message, offset, bytes, per_byte) = match *work {
+            Work::Out(
+                Action::SendFlit {
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                }
+                | Action::SendHeld {
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                }
+                | Action::Forward {
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                },
+            ) => (message, offset, bytes, host.send_ns_per_byte),
+            Work::In(_, Sized::Flits { message, bytes }) => {
+                let offset = self.stations[at.index()].round.bytes_taken();
+                (message, offset, bytes, host.receive_ns_per_byte)
             }
-            Action::FlitOut { message, bytes, .. } => (message, bytes, host.send_ns_per_byte),
-            Action::FlitIn { bytes } => {
-                let Job::Receive { message, .. } = self.stations[at.index()].job else {
-                    return 0;
-                };
-                (message, bytes, host.receive_ns_per_byte)
-            }
+            Work::Out(_) | Work::In(..) => return host.control_ns.round() as u64,
         };
         let flits = bytes.div_ceil(self.flit) as f64;
-        let mut work = host.flit_ns * flits + per_byte * bytes as f64;
-        let sends = matches!(action, Action::FlitOut { .. });
-        let (end, first_or_last) = match self.stations[at.index()].job {
-            Job::Send { left, .. } => (message.source == at, left == message.bytes),
-            Job::Receive { left, .. } => (message.destination == at && !sends, left == bytes),
-            _ => (false, false),
+        let mut core_ns = host.flit_ns * flits + per_byte * bytes as f64;
+        let (ends, first_or_last) = match work {
+            Work::Out(_) => (message.source == at, offset == 0),
+            Work::In(..) => (message.destination == at, offset + bytes == message.bytes),
         };
-        if end {
-            work += host.end_ns_per_byte * bytes as f64;
+        if ends {
+            core_ns += host.end_ns_per_byte * bytes as f64;
             if first_or_last {
-                work += host.message_ns;
+                core_ns += host.message_ns;
             }
         }
-        work.round() as u64
+        core_ns.round() as u64
     }
 
     /// A PE has finished what it was doing.
-    fn done(&mut self, now: u64, at: PeId) -> Result<(), Violation> {
-        let Some(action) = self.stations[at.index()].action else {
-            return Ok(());
-        };
-        if let Action::FlitIn { bytes } = action
-            && !self.is_taken(now, at, bytes)
-        {
-            self.give_up_core(now, at.index());
-            return Ok(());
-        }
-        self.stations[at.index()].action = None;
-        match action {
-            Action::ControlOut {
-                to,
-                item,
-                interjected,
-            } => {
-                self.push(
-                    now,
-                    at,
-                    to,
-                    self.control_bytes(item),
-                    Content::Control(item),
-                );
-                self.span(now, at, spans::Port::Send, to, item.into());
-                if !interjected {
-                    let station = &mut self.stations[at.index()];
-                    station.pe.handle_sent();
-                    station.job = Job::Idle;
-                }
+    fn done(&mut self, now: u64, at: PeId) -> Result<(), RoundFault> {
+        let station = &mut self.stations[at.index()];
+        let began = station.began;
+        match station.work.take() {
+            Some(Work::Out(action)) => {
+                let (to, bytes, content) = match action {
+                    Action::SendControl { to, item } => {
+                        (to, self.control_bytes(item), Sized::Control(item))
+                    }
+                    Action::SendFlit {
+                        to, message, bytes, ..
+                    }
+                    | Action::SendHeld {
+                        to, message, bytes, ..
+                    }
+                    | Action::Forward {
+                        to, message, bytes, ..
+                    } => {
+                        let on_the_wire = self.flit_frames_bytes(bytes);
+                        (to, on_the_wire, Sized::Flits { message, bytes })
+                    }
+                    _ => return Ok(()),
+                };
+                self.push(now, at, to, bytes, content);
+                self.stations[at.index()].round.handle_done(Time(now))?;
             }
-            Action::ControlIn { from, item } => {
-                self.span(now, at, spans::Port::Receive, from, item.into());
-                let station = &mut self.stations[at.index()];
-                station.pe.handle_control(Time(now), from, item)?;
+            Some(Work::In(from, content)) => {
+                let times = [Time(began), Time(now)];
+                station.round.handle_sized(times, from, content)?;
             }
-            Action::FlitOut { to, message, bytes } => self.flit_out(now, at, to, message, bytes),
-            Action::FlitIn { bytes } => self.flit_in(now, at, bytes),
+            None => return Ok(()),
         }
         self.look(now, at)
-    }
-
-    fn flit_out(&mut self, now: u64, at: PeId, to: PeId, message: Message, bytes: u64) {
-        let on_the_wire = self.flit_frames_bytes(bytes);
-        self.push(now, at, to, on_the_wire, Content::Flit(message, bytes));
-        let station = &mut self.stations[at.index()];
-        station.pe.handle_progress(Time(now), bytes);
-        let over = match &mut station.job {
-            Job::Send { left, since, .. } => {
-                *left -= bytes;
-                (*left == 0).then_some(*since)
-            }
-            Job::Receive {
-                left,
-                in_hand,
-                relayed,
-                ..
-            } => {
-                *in_hand = None;
-                let since = *relayed.get_or_insert(station.began);
-                (*left == 0).then_some(since)
-            }
-            _ => None,
-        };
-        let Some(since) = over else {
-            return;
-        };
-        if matches!(station.job, Job::Receive { .. }) {
-            station.pe.handle_received();
-        }
-        station.pe.handle_sent();
-        station.job = Job::Idle;
-        station.began = since;
-        self.span(
-            now,
-            at,
-            spans::Port::Send,
-            to,
-            SpanItem::Message(message.pe()),
-        );
-    }
-
-    fn flit_in(&mut self, now: u64, at: PeId, bytes: u64) {
-        let has_files = self.desks.is_some();
-        let station = &mut self.stations[at.index()];
-        let Job::Receive {
-            from,
-            message,
-            left,
-            route,
-            in_hand,
-            since,
-            ..
-        } = &mut station.job
-        else {
-            return;
-        };
-        *left -= bytes;
-        let (from, message, since) = (*from, *message, *since);
-        let over = *left == 0;
-        match *route {
-            Route::Relay { .. } => *in_hand = Some(bytes),
-            Route::Deliver => {
-                station.pe.handle_progress(Time(now), bytes);
-                if over {
-                    self.arrivals_ns[message.pe().index()] = Some(now);
-                    station.pe.handle_received();
-                    if !has_files {
-                        station.pe.handle_delivered();
-                    }
-                    station.job = Job::Idle;
-                }
-            }
-            Route::Hold => {
-                if over {
-                    station.pe.handle_received();
-                    station.job = Job::Idle;
-                }
-            }
-        }
-        if over {
-            station.began = since;
-            self.span(
-                now,
-                at,
-                spans::Port::Receive,
-                from,
-                SpanItem::Message(message.pe()),
-            );
-        }
-    }
-
-    /// Notes what a port was busy with since its work began.
-    fn span(&mut self, now: u64, at: PeId, port: spans::Port, peer: PeId, item: SpanItem) {
-        let station = &mut self.stations[at.index()];
-        station.spans.push(Span {
-            port,
-            peer,
-            item,
-            begin_ns: station.began,
-            end_ns: now,
-        });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::cost::Link;
-use crate::pe::{Control, Message};
+use crate::round::Sized;
 
 /// A send port or a receive port: frames pass it one after the other. Times are
 /// nanoseconds, with fractions, so that rates are exact over many frames.
@@ -65,18 +65,10 @@ impl Port {
     }
 }
 
-/// What a frame holds.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Content {
-    Control(Control),
-    /// A flit with so many bytes of payload.
-    Flit(Message, u64),
-}
-
 /// A frame between its sender's port and its receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    pub(super) content: Content,
+    pub(super) content: Sized,
     pub(super) bytes: u64,
     pub(super) departed: f64,
 }

@@ -1,21 +1,19 @@
-//! A PE of a predicted round: its state machine, its ports and the work in its hands.
+//! A PE of a predicted round: its part of the round, its ports and the work in its hands.
 
 use super::resources::Port;
 use crate::PeId;
-use crate::pe::{Control, Message, Pe, Route};
-use crate::spans::Span;
+use crate::round::{Action, Round, Sized};
 
 /// A PE and what it is at.
 pub struct Station {
-    pub pe: Pe,
-    pub job: Job,
+    pub round: Round,
     /// The work under way.
-    pub action: Option<Action>,
+    pub work: Option<Work>,
     /// It waits for something to happen.
     pub asleep: bool,
-    /// It waits for a wire to have room, in the middle of a write.
-    pub writes: bool,
-    /// When the action's work was asked for.
+    /// What it is in the middle of writing, while a wire has no room for it.
+    pub writes: Option<Action>,
+    /// When the work was asked for.
     pub began: u64,
     /// Since when it waits for its files.
     pub held_up: Option<u64>,
@@ -24,7 +22,6 @@ pub struct Station {
     /// The ports, where all edges share them.
     pub send: Port,
     pub receive: Port,
-    pub spans: Vec<Span>,
 }
 
 impl Station {
@@ -38,62 +35,19 @@ impl Station {
     }
 }
 
-/// What a PE is at, over many frames.
-#[derive(Clone, Copy)]
-pub enum Job {
-    Idle,
-    /// A control item is to go.
-    Control {
-        to: PeId,
-        item: Control,
-    },
-    /// A message that starts here, or was held.
-    Send {
-        to: PeId,
-        message: Message,
-        left: u64,
-        since: u64,
-    },
-    /// A message that comes in.
-    Receive {
-        from: PeId,
-        message: Message,
-        left: u64,
-        route: Route,
-        /// The payload of a flit that is yet to be passed on.
-        in_hand: Option<u64>,
-        since: u64,
-        /// When the first flit went on.
-        relayed: Option<u64>,
-    },
-}
-
-/// One frame's work.
-#[derive(Clone, Copy)]
-pub enum Action {
-    ControlOut {
-        to: PeId,
-        item: Control,
-        /// Between two flits of a message.
-        interjected: bool,
-    },
-    ControlIn {
-        from: PeId,
-        item: Control,
-    },
-    FlitOut {
-        to: PeId,
-        message: Message,
-        bytes: u64,
-    },
-    FlitIn {
-        bytes: u64,
-    },
+/// What takes a core: one frame's work.
+pub enum Work {
+    /// The action puts a frame into a wire.
+    Out(Action),
+    /// A frame is taken from a wire.
+    In(PeId, Sized),
 }
 
 /// What a PE does next.
 pub enum Next {
-    Act(Action),
+    Act(Work),
     /// Nothing, unless something happens, before this time.
     Sleep(Option<u64>),
+    /// It stays where it is until its files let it go on, and has not been asleep then.
+    Stays,
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cost::Edge;
-use crate::pe::Operation;
+use crate::ops::Operation;
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::sim;

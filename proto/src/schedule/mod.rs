@@ -10,7 +10,6 @@
 pub mod bounds;
 pub mod certification;
 pub mod pace;
-pub mod plan;
 pub mod scatter;
 pub mod shoulder_tap;
 

@@ -4,7 +4,7 @@ use prost::Message as _;
 
 use super::pb::frame::Kind;
 use super::{Secret, WireError, pb, put_frame};
-use crate::pe::Control;
+use crate::items::Control;
 use crate::schedule::certification::Certificate;
 use crate::{PeId, RoundId, Time};
 
@@ -46,14 +46,6 @@ pub enum EdgeFrame {
         /// The item.
         item: Control,
     },
-    /// The sender gives the round up. The node has this said by the coordinator; it is for
-    /// whoever has none.
-    Abort {
-        /// The round.
-        round: RoundId,
-        /// Why.
-        reason: String,
-    },
     /// Begins a burst that measures the edge.
     Probe(Probe),
     /// Ends the answer to a probe. Both on the sender's monotonic clock.
@@ -83,10 +75,6 @@ impl EdgeFrame {
                 secret: hello.secret.to_bytes(),
             }),
             EdgeFrame::Control { round, item } => control_kind(round.0, item),
-            EdgeFrame::Abort { round, reason } => Kind::Abort(pb::Abort {
-                round: round.0,
-                reason,
-            }),
             EdgeFrame::Probe(probe) => Kind::Probe(pb::Probe {
                 flits: probe.flits,
                 reply_flits: probe.reply_flits,
@@ -147,10 +135,6 @@ impl EdgeFrame {
                 Kind::Receipt(pb::Receipt { round }) => EdgeFrame::Control {
                     round: RoundId(round),
                     item: Control::Receipt,
-                },
-                Kind::Abort(pb::Abort { round, reason }) => EdgeFrame::Abort {
-                    round: RoundId(round),
-                    reason,
                 },
                 Kind::Probe(probe) => EdgeFrame::Probe(Probe {
                     flits: probe.flits,

@@ -8,7 +8,7 @@ use prost::Message as _;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
 
 use super::{LENGTH_BYTES, WireError, pb};
-use crate::pe::{Message, Violation};
+use crate::items::{Message, Violation};
 use crate::{PeId, RoundId};
 
 /// XXH3-128 of a whole message, big-endian.

@@ -13,13 +13,11 @@ pub struct Frame {
     /// verified before the frame is whole.
     #[prost(fixed32, tag = "14")]
     pub head_checksum: u32,
-    /// The node has a round given up by the coordinator, on the control channel.
-    #[prost(oneof = "frame::Kind", tags = "1, 2, 3, 4, 5, 6, 8, 9, 7, 10, 15")]
+    #[prost(oneof = "frame::Kind", tags = "1, 2, 3, 4, 5, 6, 8, 9, 10, 15")]
     pub kind: ::core::option::Option<frame::Kind>,
 }
 /// Nested message and enum types in `Frame`.
 pub mod frame {
-    /// The node has a round given up by the coordinator, on the control channel.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Kind {
         #[prost(message, tag = "1")]
@@ -38,8 +36,6 @@ pub mod frame {
         Probe(super::Probe),
         #[prost(message, tag = "9")]
         ProbeReply(super::ProbeReply),
-        #[prost(message, tag = "7")]
-        Abort(super::Abort),
         #[prost(message, tag = "10")]
         Departed(super::Departed),
         #[prost(message, tag = "15")]
@@ -615,25 +611,66 @@ pub struct Link {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Prepare {
-    /// Bytes of M_1..M_n where the PE needs all of them (P0), else empty.
-    #[prost(uint64, repeated, tag = "1")]
-    pub lengths: ::prost::alloc::vec::Vec<u64>,
-    /// Bytes of the PE's own message.
+    #[prost(message, optional, tag = "1")]
+    pub brief: ::core::option::Option<Brief>,
     #[prost(uint64, tag = "2")]
-    pub own_bytes: u64,
+    pub rounds: u64,
+}
+/// What a PE is told of the rounds beforehand.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Brief {
+    /// Operation, window and flits as in the Assignment.
+    #[prost(enumeration = "Operation", tag = "1")]
+    pub operation: i32,
+    #[prost(uint32, tag = "2")]
+    pub window: u32,
+    #[prost(uint32, tag = "3")]
+    pub flit_bytes: u32,
+    #[prost(message, optional, tag = "4")]
+    pub pace: ::core::option::Option<Pace>,
+    /// The nonnull messages that start at the PE, in the order in which they go.
+    #[prost(message, repeated, tag = "5")]
+    pub sends: ::prost::alloc::vec::Vec<Message>,
+    /// The nonnull messages that end at it.
+    #[prost(message, repeated, tag = "6")]
+    pub takes: ::prost::alloc::vec::Vec<Message>,
     /// Nonnull messages of the PE's subtree, its own included.
-    #[prost(uint64, tag = "3")]
+    #[prost(uint64, tag = "7")]
     pub subtree_messages: u64,
     /// For each child in index order: nonnull messages of its subtree.
-    #[prost(uint64, repeated, tag = "4")]
+    #[prost(uint64, repeated, tag = "8")]
     pub child_messages: ::prost::alloc::vec::Vec<u64>,
+    /// By a static schedule: what crosses the PE's edges, by first steps.
+    #[prost(message, repeated, tag = "9")]
+    pub legs: ::prost::alloc::vec::Vec<Leg>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Message {
+    /// In a scatter and a gather the PE that it is named after.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    #[prost(uint32, tag = "2")]
+    pub source: u32,
+    #[prost(uint32, tag = "3")]
+    pub destination: u32,
+    #[prost(uint64, tag = "4")]
+    pub bytes: u64,
+}
+/// A whole message crosses an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Leg {
+    /// The message's id.
+    #[prost(uint64, tag = "1")]
+    pub message: u64,
+    #[prost(uint64, tag = "2")]
+    pub flits: u64,
+    #[prost(uint32, tag = "3")]
+    pub from: u32,
+    #[prost(uint32, tag = "4")]
+    pub to: u32,
+    /// In lock step, the step in which the first flit crosses; else the order of crossings.
     #[prost(uint64, tag = "5")]
-    pub rounds: u64,
-    /// P0 in a scatter: the PEs with nonnull messages, in the order in which those go.
-    #[prost(uint32, repeated, tag = "6")]
-    pub order: ::prost::alloc::vec::Vec<u32>,
-    #[prost(message, optional, tag = "7")]
-    pub pace: ::core::option::Option<Pace>,
+    pub first_step: u64,
 }
 /// What a PE knows of time on its edges.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1045,6 +1082,8 @@ pub enum Operation {
     GatherLinear = 6,
     GatherCombining = 7,
     ScatterCombining = 8,
+    /// As SCATTER_FDF, by a list of what crosses each edge.
+    ScatterListed = 9,
 }
 impl Operation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1066,6 +1105,7 @@ impl Operation {
             Self::GatherLinear => "OPERATION_GATHER_LINEAR",
             Self::GatherCombining => "OPERATION_GATHER_COMBINING",
             Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
+            Self::ScatterListed => "OPERATION_SCATTER_LISTED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1086,6 +1126,7 @@ impl Operation {
             "OPERATION_GATHER_LINEAR" => Some(Self::GatherLinear),
             "OPERATION_GATHER_COMBINING" => Some(Self::GatherCombining),
             "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
+            "OPERATION_SCATTER_LISTED" => Some(Self::ScatterListed),
             _ => None,
         }
     }

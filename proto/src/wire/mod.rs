@@ -12,13 +12,13 @@ pub mod flit;
 #[allow(missing_docs, clippy::all)]
 #[rustfmt::skip]
 mod generated;
-mod limits;
+pub mod reader;
 pub mod seal;
 mod secret;
 
 use thiserror::Error;
 
-pub use limits::{
+pub use crate::limits::{
     LENGTH_BYTES, MAX_ADMISSION, MAX_CONTROL_FRAME, MAX_COUNTED_EDGES, MAX_FLIT_BYTES,
     MAX_FLIT_PREFIX, MAX_GREETING, MAX_LAST_LINES, MAX_LINE_CHARS, MAX_REPORT_SPANS, MAX_WELCOME,
     MIN_FLIT_BYTES,
@@ -28,13 +28,13 @@ pub use secret::Secret;
 
 /// The generated protobuf types, as `proto/flitcast.proto` defines them.
 pub mod pb {
-    pub use super::generated::*;
+    pub use crate::wire::generated::*;
 }
 
 /// The oldest protocol version that this code speaks.
-pub const MIN_VERSION: u32 = 6;
+pub const MIN_VERSION: u32 = 7;
 /// The newest protocol version that this code speaks.
-pub const MAX_VERSION: u32 = 6;
+pub const MAX_VERSION: u32 = 7;
 
 /// The newest version that both sides speak.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
@@ -110,7 +110,7 @@ pub fn frame_length(prefix: [u8; LENGTH_BYTES], limit: usize) -> Result<usize, W
 fn put_frame(message: &impl prost::Message, out: &mut Vec<u8>) {
     let length = message.encoded_len();
     out.reserve(LENGTH_BYTES + length);
-    // Every frame built here is far below 4 GiB: see `limits`.
+    // Every frame built here is far below 4 GiB: see `crate::limits`.
     out.extend_from_slice(&(length as u32).to_be_bytes());
     message.encode_raw(out);
 }

@@ -151,7 +151,7 @@ fn number(head: &Head, at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::wire::{MAX_FLIT_BYTES, edge::EdgeFrame};
-    use crate::{RoundId, pe::Control};
+    use crate::{RoundId, items::Control};
 
     fn token() -> Vec<u8> {
         let (round, item) = (RoundId(1), Control::Token);

@@ -67,13 +67,14 @@ fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
     for Fault { at_ns, kind } in &scenario.faults {
         writeln!(out, "  fault at {at_ns} ns: {kind:?}")?;
     }
-    if let Some((pe, cause)) = &outcome.first_cause {
-        writeln!(out, "  given up first by {pe}: {cause}")?;
+    for cause in &outcome.given_up {
+        writeln!(out, "  given up: {cause}")?;
     }
-    let (rounds, delivered) = (outcome.rounds_finished, outcome.delivered);
+    let (runs, rounds) = (outcome.runs, outcome.rounds_finished);
+    let delivered = outcome.delivered;
     writeln!(
         out,
-        "  {rounds} rounds ended well, {delivered} messages were delivered"
+        "  {runs} runs, {rounds} rounds ended well, {delivered} messages were delivered"
     )?;
     for finding in &outcome.findings {
         writeln!(out, "  finding: {finding}")?;

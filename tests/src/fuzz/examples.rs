@@ -5,7 +5,7 @@
     reason = "a field that a message gets later needs no new example"
 )]
 
-use flitcast_proto::pe::{Control, Message};
+use flitcast_proto::items::{Control, Message};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::admission::{Admission, IssuedCredentials};
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -40,8 +40,6 @@ fn edge_frames() -> Vec<Vec<u8>> {
     let round = RoundId(3);
     let mut frames: Vec<EdgeFrame> = Vec::new();
     frames.extend(items.map(|item| EdgeFrame::Control { round, item }));
-    let reason = "P3: P5 closed the connection".to_owned();
-    frames.push(EdgeFrame::Abort { round, reason });
     let at = Time(1 << 50);
     frames.push(EdgeFrame::Departed { at });
     let hello = pb::Frame {
@@ -149,25 +147,41 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         })),
         ..assignment.clone()
     };
+    let message = |id: u32, bytes| pb::Message {
+        id: id.into(),
+        destination: id,
+        bytes,
+        ..Default::default()
+    };
     let prepare = pb::Prepare {
-        lengths: vec![1, 0, 70_000],
-        own_bytes: 70_000,
-        subtree_messages: 2,
-        child_messages: vec![1, 0],
-        rounds: 3,
-        order: vec![3, 1],
-        pace: Some(pb::Pace {
-            pacing: pb::Pacing::Turns.into(),
-            control_ns: 5,
-            up: Some(pb::Passage {
-                ns_per_byte: 0.25,
-                flit_bytes: 65_536,
+        brief: Some(pb::Brief {
+            operation: pb::Operation::ScatterListed.into(),
+            flit_bytes: 65_536,
+            pace: Some(pb::Pace {
+                pacing: pb::Pacing::Turns.into(),
+                control_ns: 5,
+                up: Some(pb::Passage {
+                    ns_per_byte: 0.25,
+                    flit_bytes: 65_536,
+                    ..Default::default()
+                }),
+                below: vec![pb::Below::default()],
                 ..Default::default()
             }),
-            below: vec![pb::Below::default()],
+            sends: vec![message(3, 70_000), message(1, 1)],
+            takes: vec![message(2, 1 << 40)],
+            subtree_messages: 2,
+            child_messages: vec![1, 0],
+            legs: vec![pb::Leg {
+                message: 3,
+                flits: 2,
+                to: 1,
+                first_step: 1,
+                ..Default::default()
+            }],
             ..Default::default()
         }),
-        ..Default::default()
+        rounds: 3,
     };
     let counts = pb::Counts {
         edges: vec![pb::EdgeCounts {

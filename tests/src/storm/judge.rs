@@ -2,41 +2,34 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
+use flitcast_coordinator::machines::{Lacking, Trouble};
 use flitcast_proto::PeId;
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::Direction;
 
-use super::cause::Cause;
-use super::driver::COMMITS_UNDER_WAY;
-use super::scenario::{Fault, Kind, Scenario, Way};
+use super::Player;
+use super::io::COMMITS_UNDER_WAY;
+use super::scenario::{Fault, Kind, Scenario};
 use super::world::World;
-use super::{Outcome, Player};
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// A living PE still waits after every bound has passed.
     Waits(PeId),
-    /// A PE ended later than any fault allows.
-    EndedLate {
-        /// Which.
-        pe: PeId,
-        /// So much too late.
-        by_ns: u64,
-    },
-    /// A fault that shows at once was noticed later than the silence limit allows.
-    NoticedLate {
-        /// By whom.
-        pe: PeId,
+    /// The coordinator does.
+    CoordinatorWaits,
+    /// The coordinator gave up later than any fault allows.
+    GaveUpLate {
         /// So much too late.
         by_ns: u64,
     },
     /// Nothing went wrong that a round may fail of.
-    FailedForNothing(PeId, Cause),
+    FailedForNothing(String),
     /// A message is not what its source sent.
     WrongBytes(Message),
-    /// A message was delivered more than once in a round.
+    /// A message was delivered more than once.
     DeliveredTwice(Message),
     /// Every PE finished the round, but a message is missing.
     Lost {
@@ -45,12 +38,14 @@ pub enum Finding {
         /// How many messages.
         messages: u64,
     },
-    /// What a PE says was delivered is not what was.
+    /// Whether this PE's message was delivered is told wrongly.
     Unlisted(PeId),
-    /// The first cause names neither a PE nor an edge at fault.
-    Slander(PeId, Cause),
-    /// A PE passes on a reason that nobody had.
-    Rumour(PeId, Cause),
+    /// Nobody was asked what came of this PE's message, though its destination lives.
+    Unasked(PeId),
+    /// The cause that is told names neither a PE nor an edge at fault.
+    Slander(String),
+    /// The last run ended well, and these messages of living PEs are still missing.
+    StillMissing(Vec<PeId>),
     /// A faultless round took longer than predicted.
     SlowerThanPlanned {
         /// Which round.
@@ -70,26 +65,22 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Finding::Waits(pe) => write!(f, "{pe} waits for ever"),
-            Finding::EndedLate { pe, by_ns } => write!(f, "{pe} ended {by_ns} ns too late"),
-            Finding::NoticedLate { pe, by_ns } => {
-                write!(f, "{pe} noticed a fault {by_ns} ns too late")
+            Finding::CoordinatorWaits => write!(f, "the coordinator waits for ever"),
+            Finding::GaveUpLate { by_ns } => {
+                write!(f, "the coordinator gave up {by_ns} ns too late")
             }
-            Finding::FailedForNothing(pe, cause) => {
-                write!(f, "{pe} gave up, but nothing was wrong: {cause}")
+            Finding::FailedForNothing(cause) => {
+                write!(f, "a round failed, but nothing was wrong: {cause}")
             }
             Finding::WrongBytes(message) => write!(f, "delivered with wrong bytes: {message:?}"),
             Finding::DeliveredTwice(message) => write!(f, "delivered twice: {message:?}"),
             Finding::Lost { round, messages } => {
                 write!(f, "round {round} ended well without {messages} messages")
             }
-            Finding::Unlisted(pe) => write!(f, "{pe} does not list what was delivered"),
-            Finding::Slander(pe, cause) => {
-                write!(
-                    f,
-                    "the first cause, by {pe}, names nobody at fault: {cause}"
-                )
-            }
-            Finding::Rumour(pe, cause) => write!(f, "{pe} heard what nobody said: {cause}"),
+            Finding::Unlisted(pe) => write!(f, "what is told of {pe}'s message is not so"),
+            Finding::Unasked(pe) => write!(f, "nobody was asked about {pe}'s message"),
+            Finding::Slander(cause) => write!(f, "the cause names nobody at fault: {cause}"),
+            Finding::StillMissing(pes) => write!(f, "still missing at the end: {pes:?}"),
             Finding::SlowerThanPlanned {
                 round,
                 took_ns,
@@ -112,54 +103,38 @@ pub(super) fn limit_ns(scenario: &Scenario) -> u64 {
 }
 
 /// Judges a run that is over.
-pub(super) fn outcome(world: &World, players: &[Player]) -> Outcome {
-    let scenario = &world.scenario;
+pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
     let mut findings = Vec::new();
     waiting(world, players, &mut findings);
-    deliveries(world, players, &mut findings);
-    causes(world, &mut findings);
-    pace(world, &mut findings);
-    let rounds = &world.rounds_ns[1..];
-    let finished = rounds.iter().take(world.rounds_finished() as usize);
-    Outcome {
-        scenario: Arc::clone(scenario),
-        virtual_ns: world.now,
-        rounds_finished: world.rounds_finished(),
-        rounds_ns: finished.map(|(began, over)| over - began).collect(),
-        first_cause: world
-            .causes
-            .first()
-            .map(|(_, pe, cause)| (*pe, cause.clone())),
-        delivered: world.disk.len() as u64,
-        late_frames: world.late_frames,
-        doubled_frames: world.doubled_frames,
-        repeated_frames: world.repeated_frames(),
-        findings,
-        trace: world.trace.digest(),
+    deliveries(world, &mut findings);
+    if let Some((at, gave_up)) = &world.office.gave_up {
+        told(world, &gave_up.delivered, &gave_up.lacking, &mut findings);
+        let suspect = gave_up.trouble.pe();
+        let lacking = gave_up.lacking.iter();
+        let untold = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
+        let lives = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
+        let unasked = untold.filter(|it| lives(destination(world, it.pe)));
+        findings.extend(unasked.map(|it| Finding::Unasked(it.pe)));
+        cause(world, *at, &gave_up.trouble, &mut findings);
     }
+    pace(world, &mut findings);
+    findings
 }
 
-/// Nobody waits for ever, and who gives up does so in time.
+/// Nobody waits for ever.
 fn waiting(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
+    if !world.office.is_over() {
+        findings.push(Finding::CoordinatorWaits);
+    }
     for pe in world.scenario.tree.pes() {
         if world.is_to_end(pe) && matches!(players[pe.index()], Player::Plays(_)) {
             findings.push(Finding::Waits(pe));
         }
     }
-    let Some((first, ..)) = world.causes.first() else {
-        return;
-    };
-    let by = first + world.scenario.bound_ns();
-    for (at, pe, _) in &world.causes {
-        if *at > by {
-            let by_ns = at - by;
-            findings.push(Finding::EndedLate { pe: *pe, by_ns });
-        }
-    }
 }
 
-/// Whole and verified, or not at all; once; and listed.
-fn deliveries(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
+/// Whole and verified, or not at all; once; and all of them where a round ended well.
+fn deliveries(world: &World, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     let mut seen = BTreeSet::new();
     for delivery in &world.disk {
@@ -171,105 +146,90 @@ fn deliveries(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
         }
     }
     let messages = scenario.bytes.iter().filter(|&&bytes| bytes > 0).count();
-    for round in 1..=world.rounds_finished() {
+    for (round, reports) in (1..).zip(&world.office.reports) {
         let delivered = seen.iter().filter(|(of, _)| *of == round).count();
         if delivered < messages {
             let messages = (messages - delivered) as u64;
             findings.push(Finding::Lost { round, messages });
         }
-    }
-    for (pe, player) in scenario.tree.pes().zip(players) {
-        let Player::Ended(ending) = player else {
-            continue;
-        };
-        let listed = ending.arrivals.iter().filter(|arrival| arrival.delivered);
-        let listed: BTreeSet<_> = listed.map(|a| (a.round, a.message.pe())).collect();
-        let here = world.disk.iter().filter(|d| d.message.destination == pe);
-        let there: BTreeSet<_> = here.map(|d| (d.round, d.message.pe())).collect();
-        if listed != there {
-            findings.push(Finding::Unlisted(pe));
+        for arrival in reports.iter().flat_map(|report| &report.arrivals) {
+            if !arrival.delivered {
+                let pe = arrival.source.max(arrival.destination);
+                findings.push(Finding::Unlisted(pe));
+            }
         }
     }
 }
 
-/// The first cause names who was at fault, and all others what a neighbour told them,
-/// or what they saw of it themselves.
-fn causes(world: &World, findings: &mut Vec<Finding>) {
+/// What the coordinator tells of the messages of a round that it gave up is so.
+fn told(world: &World, delivered: &[PeId], lacking: &[Lacking], findings: &mut Vec<Finding>) {
+    let round = world.office.reports.len() as u64 + 1;
+    let of_round = world.disk.iter().filter(|it| it.round == round);
+    let there: BTreeSet<PeId> = of_round.map(|it| it.message.pe()).collect();
+    let invented = delivered.iter().filter(|pe| !there.contains(pe));
+    // Of a message whose destination was not heard any more, nobody can tell.
+    let denied = lacking.iter().filter(|it| it.received.is_some());
+    let denied = denied.map(|it| &it.pe).filter(|pe| there.contains(pe));
+    findings.extend(invented.chain(denied).map(|pe| Finding::Unlisted(*pe)));
+}
+
+/// Where a PE's message ends.
+fn destination(world: &World, pe: PeId) -> PeId {
+    match world.scenario.operation.direction() {
+        Direction::Down => pe,
+        Direction::Up => PeId::ROOT,
+    }
+}
+
+/// The cause names who was at fault, and in time.
+fn cause(world: &World, at: u64, trouble: &Trouble, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
-    let Some((at, pe, cause)) = world.causes.first() else {
-        return;
-    };
     if scenario.is_harmless() {
-        findings.push(Finding::FailedForNothing(*pe, cause.clone()));
+        findings.push(Finding::FailedForNothing(trouble.to_string()));
         return;
     }
-    match blamed(scenario, *pe, cause)
-        .map(|fault| latest_notice_ns(scenario, fault))
-        .max()
-    {
-        None => findings.push(Finding::Slander(*pe, cause.clone())),
-        Some(latest) if *at > latest => findings.push(Finding::NoticedLate {
-            pe: *pe,
-            by_ns: at - latest,
-        }),
+    let faults = scenario.faults.iter();
+    let meant = faults.filter(|fault| is_meant(fault, trouble));
+    match meant.map(|fault| latest_notice_ns(scenario, fault)).max() {
+        None => findings.push(Finding::Slander(trouble.to_string())),
+        Some(latest) if at > latest => {
+            let by_ns = at - latest;
+            findings.push(Finding::GaveUpLate { by_ns });
+        }
         Some(_) => {}
     }
-    for (place, (_, pe, cause)) in world.causes.iter().enumerate().skip(1) {
-        let before = &world.causes[..place];
-        let told = |reason: &String| before.iter().any(|(_, pe, own)| own.reason(*pe) == *reason);
-        let gave_up = |peer: &PeId| before.iter().any(|(_, pe, _)| pe == peer);
-        let heard = match cause {
-            Cause::Aborted { reason, .. } => told(reason),
-            Cause::Closed { peer } | Cause::Truncated { peer, .. } | Cause::Silent { peer } => {
-                gave_up(peer) || blamed(scenario, *pe, cause).next().is_some()
-            }
-            // Damage that has spread before it was found.
-            _ => true,
-        };
-        if !heard {
-            findings.push(Finding::Rumour(*pe, cause.clone()));
-        }
-    }
 }
 
-/// When a fault must have been noticed: at once or by silence, if it is not one that
-/// waits for a frame to come by.
+/// When a fault must have been noticed, if it is not one that waits for a frame to come by.
 fn latest_notice_ns(scenario: &Scenario, fault: &Fault) -> u64 {
     match fault.kind {
         Kind::Corrupt { .. } => u64::MAX,
-        _ => fault.at_ns + scenario.bound_ns(),
+        _ => fault.at_ns + scenario.bound_ns() + scenario.rounds * 2 * scenario.predicted_ns,
     }
 }
 
-/// The faults of the run that may be what `pe` blames.
-fn blamed<'a>(
-    scenario: &'a Scenario,
-    pe: PeId,
-    cause: &'a Cause,
-) -> impl Iterator<Item = &'a Fault> {
-    let is_meant = move |kind: &Kind| match (cause, cause.peer()) {
-        // What comes twice or late is dropped, and nobody's fault.
-        _ if matches!(kind, Kind::Duplicate { .. } | Kind::Late(_)) => false,
-        // Who verifies a message knows its way, not where on it something happened.
-        (Cause::Damaged { message }, _) => match kind {
-            Kind::Corrupt { way, .. } => {
-                let tree = &scenario.tree;
-                let lower = match tree.parent(way.to) == Some(way.from) {
-                    true => way.to,
-                    false => way.from,
-                };
-                lower == message.pe() || tree.child_toward(lower, message.pe()).is_some()
-            }
-            _ => false,
-        },
-        (_, Some(peer)) => {
-            let edge = [Way { from: peer, to: pe }, Way { from: pe, to: peer }];
-            kind.pe() == Some(peer) || kind.way().is_some_and(|way| edge.contains(&way))
-        }
-        (_, None) => false,
+/// Whether a fault may be the one that is told.
+fn is_meant(fault: &Fault, trouble: &Trouble) -> bool {
+    let kind = &fault.kind;
+    if kind.is_harmless() {
+        return false;
+    }
+    let (witness, blamed) = match trouble {
+        Trouble::Fault {
+            witness, blamed, ..
+        } => (Some(*witness), *blamed),
+        other => (None, other.pe()),
     };
-    let faults = scenario.faults.iter();
-    faults.filter(move |fault| is_meant(&fault.kind))
+    let ends = kind.way().map(|way| [way.from, way.to]);
+    match blamed {
+        Some(pe) => kind.pe() == Some(pe) || ends.is_some_and(|ends| ends.contains(&pe)),
+        // Who verifies a message knows its way, not where on it something happened; and where
+        // everybody waits for another, nobody stands out.
+        None => match trouble {
+            Trouble::Stalled(..) => true,
+            _ => witness.is_some() && matches!(kind, Kind::Corrupt { .. }),
+        },
+    }
 }
 
 /// A faultless run is never slower than predicted.

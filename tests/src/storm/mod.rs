@@ -1,19 +1,18 @@
-//! Deterministic simulation: clusters of PEs in virtual time, on a network that delays,
-//! doubles, damages and loses what is sent, among processes that stop and die. A seed is
-//! a run, bit for bit.
+//! Deterministic simulation: clusters of PEs and their coordinator in virtual time, on a network
+//! that delays, doubles, damages and loses what is sent, among processes that stop and die. A
+//! seed is a run, bit for bit.
 //!
-//! `scenario` says what a seed stands for, `world` lets it happen, `wire` is a TCP
-//! connection's one direction, `driver` plays a PE on it (through `net`), and `judge` says afterwards
-//! which promises were broken. The state machines and the frames are the real ones. Not
-//! here: sockets, threads, clocks.
-//!
-//! Connections carry heartbeats apart from their data, as TCP's own keepalives do: a PE
-//! notices the life, the silence and the end of a neighbour that it does not read from.
+//! What runs is what ships: the rounds and what carries them out are the node's own
+//! (`flitcast_node::rounds`, on the storm's `io`), frames are read by its reader, and the
+//! coordinator is the conductor itself (`office`), with the rules by which a failed run is gone on
+//! with. Made up are the network (`wire`, `world`), and what a seed stands for (`scenario`);
+//! `judge` says afterwards which promises were broken. Not here: sockets, threads, clocks, and
+//! what comes before the rounds: launching, connecting, measuring.
 
 mod cause;
-mod driver;
+mod io;
 mod judge;
-mod net;
+mod office;
 mod payload;
 mod scenario;
 mod tally;
@@ -22,11 +21,13 @@ mod wire;
 mod world;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use flitcast_coordinator::machines::Progress;
 use flitcast_proto::PeId;
 
 pub use cause::Cause;
@@ -34,50 +35,49 @@ pub use judge::Finding;
 pub use scenario::{Fault, HEARTBEAT_NS, Kind, SILENCE_NS, Scenario, Way};
 pub use tally::Tally;
 
-use driver::Ending;
-use net::Net;
+use io::Process;
 use trace::Trace;
 use world::World;
 
-/// A mistake that is made on purpose, to see that it is found.
+/// A mistake that is made on purpose, to see that it is found. Others are made in the program
+/// itself (`tests/mistakes`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
-    /// A PE that gives up tells nobody, and keeps its connections.
+    /// A coordinator that gives up tells nobody.
     ForgetsToAbort,
-    /// A silent neighbour is waited for.
-    TrustsSilence,
-    /// A message is delivered whatever its digest says.
-    TrustsBytes,
-    /// What became durable after the round was given up is not listed.
+    /// What becomes durable is not what was verified.
+    WritesOtherBytes,
+    /// What became durable is not listed when the round is given up.
     ForgetsDeliveries,
-    /// A frame of an earlier round is taken for one of this.
-    TakesLateFrames,
+    /// A message is delivered again.
+    DeliversTwice,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 5] = [
+    pub const ALL: [Plant; 4] = [
         Plant::ForgetsToAbort,
-        Plant::TrustsSilence,
-        Plant::TrustsBytes,
+        Plant::WritesOtherBytes,
         Plant::ForgetsDeliveries,
-        Plant::TakesLateFrames,
+        Plant::DeliversTwice,
     ];
 }
 
-/// What a run came to.
+/// What a seed came to: a run, and those that went on with it.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was run.
+    /// What was run first.
     pub scenario: Arc<Scenario>,
-    /// How long it took, in virtual time.
+    /// How many runs there were.
+    pub runs: u64,
+    /// How long they took, in virtual time.
     pub virtual_ns: u64,
     /// Rounds that every PE finished.
     pub rounds_finished: u64,
-    /// Of each of these, from P0's trigger to the last arrival.
+    /// Of those of the first run, from P0's trigger to the last arrival.
     pub rounds_ns: Vec<u64>,
-    /// What went wrong first, as the PE saw it that gave up first.
-    pub first_cause: Option<(PeId, Cause)>,
+    /// Rounds that were given up, and why.
+    pub given_up: Vec<String>,
     /// Messages delivered, in all rounds.
     pub delivered: u64,
     /// Frames of earlier rounds that were dropped.
@@ -98,54 +98,147 @@ pub fn run(seed: u64, plant: Option<Plant>, print: bool) -> Outcome {
     play(&scenario, plant, print)
 }
 
-/// Runs a scenario.
+/// Runs a scenario, and goes on with it after a failure as often as it says.
 pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outcome {
-    let world = World::new(scenario.clone(), Trace::new(print));
+    let mut outcome = Outcome {
+        scenario: scenario.clone(),
+        runs: 0,
+        virtual_ns: 0,
+        rounds_finished: 0,
+        rounds_ns: Vec::new(),
+        given_up: Vec::new(),
+        delivered: 0,
+        late_frames: 0,
+        doubled_frames: 0,
+        repeated_frames: 0,
+        findings: Vec::new(),
+        trace: 0,
+    };
+    let mut progress = Progress::new(scenario.tree.clone(), scenario.bytes.clone());
+    let mut left = scenario.retries;
+    let mut there: BTreeSet<PeId> = BTreeSet::new();
+    let mut next = scenario.clone();
+    let mut trace = Trace::new(print);
+    loop {
+        let (world, findings) = play_once(&next, plant, trace);
+        outcome.add(&world, findings);
+        for delivery in world.disk.iter().filter(|_| scenario.rounds == 1) {
+            if !there.insert(delivery.message.pe()) {
+                let finding = Finding::DeliveredTwice(delivery.message);
+                outcome.findings.push(finding);
+            }
+        }
+        // What is there with a receipt is found by the PEs of the next run.
+        progress.learn_delivered(there.iter().copied());
+        let Some((_, gave_up)) = &world.office.gave_up else {
+            let missing = progress.missing().into_iter();
+            let missing: Vec<PeId> = missing.filter(|pe| next.tree.contains(*pe)).collect();
+            if scenario.rounds == 1 && world.office.is_over() && !missing.is_empty() {
+                outcome.findings.push(Finding::StillMissing(missing));
+            }
+            break;
+        };
+        progress.learn_delivered(gave_up.delivered.iter().copied());
+        let culprits = gave_up.trouble.culprits();
+        for pe in &culprits {
+            progress.learn_dead(*pe, gave_up.trouble.to_string());
+        }
+        let runs = [left, scenario.retries];
+        if progress.goes_on(&culprits, runs, |_, _| true).is_err() {
+            break;
+        }
+        left -= 1;
+        let plan = progress.next(next.operation, |_, _| true);
+        next = Arc::new(scenario.after(plan, outcome.runs));
+        trace = world.trace;
+    }
+    outcome
+}
+
+impl Outcome {
+    /// One run more.
+    fn add(&mut self, world: &World, findings: Vec<Finding>) {
+        let finished = world.rounds_finished() as usize;
+        if self.runs == 0 {
+            let rounds = world.rounds_ns[1..].iter().take(finished);
+            self.rounds_ns = rounds.map(|(began, over)| over - began).collect();
+        }
+        self.runs += 1;
+        self.virtual_ns += world.now;
+        self.rounds_finished += finished as u64;
+        let gave_up = world.office.gave_up.iter();
+        self.given_up
+            .extend(gave_up.map(|(_, gave_up)| gave_up.trouble.to_string()));
+        self.delivered += world.disk.len() as u64;
+        self.late_frames += world.late_frames;
+        self.doubled_frames += world.doubled_frames;
+        self.repeated_frames += world.repeated_frames();
+        self.findings.extend(findings);
+        self.trace = world.trace.digest();
+    }
+}
+
+/// Runs a scenario once, to its end.
+fn play_once(
+    scenario: &Arc<Scenario>,
+    plant: Option<Plant>,
+    trace: Trace,
+) -> (World, Vec<Finding>) {
+    let world = World::new(scenario.clone(), trace, plant);
     let world = Rc::new(RefCell::new(world));
     let mut players: Vec<Player> = scenario
         .tree
-        .pes()
+        .ids()
         .map(|pe| {
-            let net = Net {
+            let process = Process {
                 world: world.clone(),
+                scenario: scenario.clone(),
                 pe,
-                frame_limit: driver::frame_limit(scenario),
                 plant,
             };
-            Player::Plays(Box::pin(driver::live(net, scenario.clone())))
+            Player::Plays(Box::pin(io::live(process)))
         })
         .collect();
     let limit_ns = judge::limit_ns(scenario);
     loop {
         while let Some(pe) = { world.borrow_mut().next_ready() } {
-            players[pe.index()].poll();
+            if players[pe.index()].poll() {
+                world.borrow_mut().exit(pe);
+            }
         }
         let world = &mut world.borrow_mut();
         let waits = scenario.tree.pes().any(|pe| {
             let plays = matches!(players[pe.index()], Player::Plays(_));
             plays && world.is_to_end(pe)
         });
-        if !waits || world.now > limit_ns {
+        if (!waits && world.office.is_over()) || world.now > limit_ns {
             break;
         }
         world.advance();
     }
-    judge::outcome(&world.borrow(), &players)
+    let findings = judge::judge(&world.borrow(), &players);
+    drop(players);
+    let world = Rc::into_inner(world).expect("nobody else has it");
+    (world.into_inner(), findings)
 }
 
 /// A PE's process.
 enum Player {
-    Plays(Pin<Box<dyn Future<Output = Ending>>>),
-    Ended(Ending),
+    Plays(Pin<Box<dyn Future<Output = Result<(), Cause>>>>),
+    Ended,
 }
 
 impl Player {
-    fn poll(&mut self) {
-        if let Player::Plays(life) = self {
-            let mut context = Context::from_waker(Waker::noop());
-            if let Poll::Ready(ending) = life.as_mut().poll(&mut context) {
-                *self = Player::Ended(ending);
-            }
+    /// Lets it go on; whether it ends.
+    fn poll(&mut self) -> bool {
+        let Player::Plays(life) = self else {
+            return false;
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        let ended = matches!(life.as_mut().poll(&mut context), Poll::Ready(_));
+        if ended {
+            *self = Player::Ended;
         }
+        ended
     }
 }

@@ -2,7 +2,7 @@
 //! at a delivery knows what it has to be.
 
 use flitcast_proto::RoundId;
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The bytes of a message.

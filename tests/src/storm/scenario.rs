@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use flitcast_coordinator::machines::Next;
 use flitcast_proto::cost::{Edge, Host, Link, Model, Ports};
-use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -56,6 +57,10 @@ pub struct Scenario {
     pub predicted_ns: u64,
     /// What goes wrong, in no order.
     pub faults: Vec<Fault>,
+    /// By PE: how long a word takes between it and the coordinator.
+    pub control_ns: Vec<u64>,
+    /// How often it is gone on with after a failure; not, where there are several rounds.
+    pub retries: u32,
 }
 
 /// Something that goes wrong.
@@ -74,6 +79,14 @@ pub struct Way {
     pub from: PeId,
     /// Who receives.
     pub to: PeId,
+}
+
+impl Way {
+    /// The other direction.
+    pub fn back(self) -> Way {
+        let Way { from, to } = self;
+        Way { from: to, to: from }
+    }
 }
 
 /// The ways in which something goes wrong.
@@ -230,6 +243,11 @@ impl Scenario {
         let rounds = 1 + dice.below(3);
         let commit_ns = dice.pick(&[0, 50_000, 5_000_000]);
         let faults = dice.faults(&tree, rounds, predicted_ns);
+        let retries = match rounds {
+            1 => dice.below(4) as u32,
+            _ => 0,
+        };
+        let control_ns = tree.ids().map(|_| dice.scale(20_000_000)).collect();
         Scenario {
             seed,
             tree,
@@ -244,6 +262,38 @@ impl Scenario {
             briefs,
             predicted_ns,
             faults,
+            control_ns,
+            retries,
+        }
+    }
+
+    /// The run that goes on with this one after `runs` others, as planned.
+    pub fn after(&self, next: Next, runs: u64) -> Scenario {
+        let seed = self.seed;
+        let tree = Arc::new(next.repair.tree);
+        let mut bytes = self.bytes.clone();
+        for pe in tree.ids() {
+            if !tree.contains(pe) || next.left_out.contains(&pe) {
+                bytes[pe.index()] = 0;
+            }
+        }
+        let timing = Timing::of(&self.model, self.flit_bytes, self.pacing);
+        let briefs = Brief::all(&tree, next.operation, &bytes, &timing);
+        let predicted_ns = predict(&tree, &briefs, &self.model)
+            .unwrap_or_else(|fault| panic!("seed {seed}, run {runs}: the schedule: {fault}"))
+            .round_ns();
+        let mut dice = Dice(SplitMix64::new(seed ^ (runs << 56)));
+        Scenario {
+            operation: next.operation,
+            faults: match tree.count() {
+                1 => Vec::new(),
+                _ => dice.faults(&tree, 1, predicted_ns),
+            },
+            tree,
+            bytes,
+            briefs,
+            predicted_ns,
+            ..self.clone()
         }
     }
 
@@ -252,9 +302,10 @@ impl Scenario {
         self.faults.iter().all(|fault| fault.kind.is_harmless())
     }
 
-    /// No living PE may take longer than this to hear of a fault: the silence limit and
-    /// the heartbeat before it, and for the word to go round, what every link takes to
-    /// empty its buffer, twice, and all that holds it up.
+    /// No fault may take longer than this to be told, with what came of the messages: until the
+    /// coordinator finds that nothing moves, and two heartbeats; what every link takes to empty
+    /// its buffer, twice, and all that holds it up; for a better cause, for the last reports, and
+    /// for words to go to and fro.
     pub fn bound_ns(&self) -> u64 {
         let ways = self.model.edges.iter().flat_map(|e| [e.down, e.up]);
         let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
@@ -263,7 +314,9 @@ impl Scenario {
             .map(|link| 2.0 * (link.latency_ns + buffer * link.ns_per_byte))
             .sum();
         let held_up: u64 = self.faults.iter().map(|fault| fault.kind.lasts_ns()).sum();
-        SILENCE_NS + 2 * HEARTBEAT_NS + spread as u64 + held_up + 2 * self.commit_ns
+        let stands_still = SILENCE_NS + 10_000_000_000 + 2 * HEARTBEAT_NS;
+        let aftermath = 500_000_000 + 2_000_000_000 + 100_000_000;
+        stands_still + aftermath + spread as u64 + held_up + 2 * self.commit_ns
     }
 }
 
@@ -383,11 +436,13 @@ impl Dice {
     }
 
     fn pe(&mut self, tree: &Tree) -> PeId {
-        PeId(self.below(tree.len() as u64) as u32)
+        let pes: Vec<PeId> = tree.pes().collect();
+        self.pick(&pes)
     }
 
     fn way(&mut self, tree: &Tree) -> Way {
-        let child = PeId(1 + self.below(tree.len() as u64 - 1) as u32);
+        let children: Vec<PeId> = tree.pes().skip(1).collect();
+        let child = self.pick(&children);
         let parent = tree.parent(child).expect("only P0 has none");
         let (from, to) = match self.below(2) {
             0 => (parent, child),

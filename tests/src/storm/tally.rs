@@ -9,8 +9,10 @@ use super::{Kind, Outcome};
 /// Figures of many runs.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Runs.
+    /// Seeds.
     pub seeds: u64,
+    /// Runs of clusters: those that went on with a failed one are counted.
+    pub runs: u64,
     /// Their time, together.
     pub virtual_ns: u128,
     /// By the place in [`Kind::NAMES`].
@@ -42,7 +44,8 @@ impl Tally {
             self.faults[fault.kind.place()] += 1;
         }
         self.rounds_well += outcome.rounds_finished;
-        self.rounds_given_up += u64::from(outcome.first_cause.is_some());
+        self.rounds_given_up += outcome.given_up.len() as u64;
+        self.runs += outcome.runs;
         self.delivered += outcome.delivered;
         self.doubled_frames += outcome.doubled_frames;
         self.repeated_frames += outcome.repeated_frames;
@@ -60,6 +63,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, figure: String| writeln!(f, "{name:<28}{figure:>14}");
         row("seeds", self.seeds.to_string())?;
+        row("runs", self.runs.to_string())?;
         let hours = self.virtual_ns as f64 / 3.6e12;
         row("simulated hours", format!("{hours:.2}"))?;
         row("rounds that ended well", self.rounds_well.to_string())?;

@@ -5,8 +5,12 @@ use std::collections::VecDeque;
 
 use flitcast_proto::cost::Link;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, Sealer, frame_bytes};
+use flitcast_proto::wire::reader::{FrameReader, Look};
+use flitcast_proto::wire::seal::Sealer;
 use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit};
+
+/// After so long without an acknowledgement a host has sent again more than once.
+const REPEATS_NS: u64 = 700_000_000;
 
 /// What crosses.
 #[derive(Debug)]
@@ -38,18 +42,20 @@ pub(super) struct Wire {
     port_free: f64,
     /// The same for control frames, which slip in between the packets of a flit.
     slipped: f64,
-    /// What is on its way, with its arrival, and the last one's.
-    flight: VecDeque<(u64, Parcel)>,
+    /// What is on its way, with its arrival and its departure, and the last arrival.
+    flight: VecDeque<(u64, u64, Parcel)>,
     last_arrival: u64,
+    /// When bytes were handed over last.
+    last_sent: u64,
     /// What has arrived and was not read.
     inbox: Vec<u8>,
     /// Whether records are checked, and where in the inbox the first one begins that
     /// fails.
     authenticated: bool,
     spoiled_at: Option<usize>,
-    /// Of each frame between its sender's write and its receiver's read: bytes, and bytes
-    /// that it counts for.
-    unread: VecDeque<(usize, u64)>,
+    /// Of each frame between its sender's write and its receiver's read, the bytes that it
+    /// counts for.
+    unread: VecDeque<u64>,
     /// The sum of what they count for.
     unread_bytes: u64,
     /// When the receiver's host last heard anything.
@@ -58,7 +64,8 @@ pub(super) struct Wire {
     closed: bool,
     /// The receiver has seen the end.
     ended: bool,
-    /// Nothing arrives before this.
+    /// Nothing arrives in this time.
+    blocked_since: u64,
     blocked_until: u64,
     /// Until when everything takes so much longer.
     delay: (u64, u64),
@@ -66,9 +73,9 @@ pub(super) struct Wire {
     corruption: Option<Corruption>,
     /// Frames of an earlier round that are to go ahead of the next item.
     late: u64,
-    /// The sender's seals, and the receiver's look at them.
+    /// The sender's seals, and what the receiver has read.
     sealer: Sealer,
-    opener: Opener,
+    pub(super) reader: FrameReader,
     /// Frames that had come before.
     pub(super) repeated: u64,
     /// When the receiver's host looks at the wire next.
@@ -76,13 +83,14 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(link: Link, authenticated: bool) -> Wire {
+    pub(super) fn new(link: Link, authenticated: bool, max_frame: usize) -> Wire {
         Wire {
             link,
             port_free: 0.0,
             slipped: 0.0,
             flight: VecDeque::new(),
             last_arrival: 0,
+            last_sent: 0,
             inbox: Vec::new(),
             authenticated,
             spoiled_at: None,
@@ -91,13 +99,14 @@ impl Wire {
             heard: 0,
             closed: false,
             ended: false,
+            blocked_since: 0,
             blocked_until: 0,
             delay: (0, 0),
             duplicate_percent: 0,
             corruption: None,
             late: 0,
             sealer: Sealer::default(),
-            opener: Opener::default(),
+            reader: FrameReader::new(max_frame),
             repeated: 0,
             looked_at: u64::MAX,
         }
@@ -169,7 +178,8 @@ impl Wire {
 
     fn hand_over(&mut self, now: u64, departs: f64, bytes: Vec<u8>, spoiled: bool, counts: u64) {
         let arrives = (departs + self.link.latency_ns).round() as u64;
-        self.unread.push_back((bytes.len(), counts));
+        self.unread.push_back(counts);
+        self.last_sent = now;
         self.unread_bytes += counts;
         self.launch(now, arrives, Parcel::Bytes { bytes, spoiled });
     }
@@ -178,7 +188,7 @@ impl Wire {
         let (until, by) = self.delay;
         let arrives = arrives + if now < until { by } else { 0 };
         self.last_arrival = self.last_arrival.max(arrives);
-        self.flight.push_back((self.last_arrival, parcel));
+        self.flight.push_back((self.last_arrival, now, parcel));
     }
 
     /// The sender's host gives a sign of life.
@@ -199,16 +209,19 @@ impl Wire {
     /// The connection breaks: of what is on its way, the first frame arrives at most, and
     /// rarely whole.
     pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
-        let first = self.flight.drain(..).find_map(|(_, parcel)| match parcel {
-            Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
-            Parcel::Life | Parcel::End => None,
-        });
+        let first = self
+            .flight
+            .drain(..)
+            .find_map(|(_, _, parcel)| match parcel {
+                Parcel::Bytes { bytes, spoiled } => Some((bytes, spoiled)),
+                Parcel::Life | Parcel::End => None,
+            });
         if let Some((mut bytes, spoiled)) = first {
             bytes.truncate(chance.below(bytes.len() as u64 + 1) as usize);
-            self.flight
-                .push_back((now, Parcel::Bytes { bytes, spoiled }));
+            let parcel = Parcel::Bytes { bytes, spoiled };
+            self.flight.push_back((now, now, parcel));
         }
-        self.flight.push_back((now, Parcel::End));
+        self.flight.push_back((now, now, Parcel::End));
         self.last_arrival = now;
         self.closed = true;
     }
@@ -218,8 +231,25 @@ impl Wire {
         self.closed = true;
     }
 
-    pub(super) fn block(&mut self, until: u64) {
+    pub(super) fn block(&mut self, now: u64, until: u64) {
+        if self.blocked_until <= now {
+            self.blocked_since = now;
+        }
         self.blocked_until = self.blocked_until.max(until);
+    }
+
+    fn is_blocked(&self, now: u64) -> bool {
+        now < self.blocked_until
+    }
+
+    /// Whether the sender's host has waited for a while for what it sent to be acknowledged;
+    /// acknowledgements take the way `back`.
+    pub(super) fn is_unacknowledged(&self, now: u64, back: &Wire) -> bool {
+        let oldest = self.flight.front().map(|(_, sent, _)| *sent);
+        let late = oldest.is_some_and(|sent| now - sent > REPEATS_NS);
+        let unheard = back.is_blocked(now) && self.last_sent >= back.blocked_since;
+        !self.closed
+            && ((self.is_blocked(now) && late) || (unheard && now - self.last_sent > REPEATS_NS))
     }
 
     pub(super) fn delay(&mut self, until: u64, by: u64) {
@@ -247,7 +277,7 @@ impl Wire {
 
     /// When something arrives next, if ever.
     pub(super) fn next_arrival(&self) -> Option<u64> {
-        let (arrives, _) = self.flight.front()?;
+        let (arrives, ..) = self.flight.front()?;
         let arrives = (*arrives).max(self.blocked_until);
         (arrives < u64::MAX).then_some(arrives)
     }
@@ -256,7 +286,7 @@ impl Wire {
     pub(super) fn arrive(&mut self, now: u64) -> bool {
         let mut noticed = false;
         while self.next_arrival().is_some_and(|arrives| arrives <= now) {
-            let Some((_, parcel)) = self.flight.pop_front() else {
+            let Some((_, _, parcel)) = self.flight.pop_front() else {
                 break;
             };
             self.heard = now;
@@ -285,64 +315,47 @@ impl Wire {
         self.ended
     }
 
-    /// The bytes of the frame that has come, prefix included; `None` while it is not whole.
-    fn frame_bytes(&self, limit: usize) -> Option<Result<usize, WireError>> {
-        if self.spoiled_at == Some(0) {
-            let what = "a record was changed on its way".to_owned();
-            return Some(Err(WireError::Malformed(what)));
-        }
-        match frame_bytes(&self.inbox, limit) {
-            Ok(whole) => whole.filter(|whole| self.inbox.len() >= *whole).map(Ok),
-            Err(error) => Some(Err(error)),
-        }
-    }
-
-    /// Reads the new frame that has come, without its seal, or what can never be one.
-    pub(super) fn read_frame(&mut self, limit: usize) -> Option<Result<Vec<u8>, WireError>> {
+    /// Reads the new frame that has come, or what can never be one.
+    pub(super) fn read(&mut self) -> Option<Result<Vec<u8>, WireError>> {
         loop {
-            let sealed = match self.read_sealed(limit)? {
-                Ok(sealed) => sealed,
-                Err(error) => return Some(Err(error)),
-            };
-            match self.opener.open(&sealed) {
-                Ok(true) => {
-                    let message = &sealed[HEAD_BYTES..];
-                    let length = (message.len() as u32).to_be_bytes();
-                    return Some(Ok([&length[..], message].concat()));
+            match self.reader.look() {
+                Ok(Look::New) => {
+                    self.take_from_buffer();
+                    return Some(Ok(self.reader.body().to_vec()));
                 }
-                Ok(false) => self.repeated += 1,
+                Ok(Look::Open) => return Some(Ok(self.reader.body().to_vec())),
+                Ok(Look::Repeated { .. }) => {
+                    self.take_from_buffer();
+                    self.repeated += 1;
+                }
+                Ok(Look::Incomplete) if !self.inbox.is_empty() => {
+                    if self.spoiled_at == Some(0) {
+                        let what = "a record was changed on its way".to_owned();
+                        return Some(Err(WireError::Malformed(what)));
+                    }
+                    let space = self.reader.space();
+                    let there = self.spoiled_at.unwrap_or(self.inbox.len());
+                    let read = space.len().min(there);
+                    for (to, from) in space.iter_mut().zip(self.inbox.drain(..read)) {
+                        *to = from;
+                    }
+                    self.reader.filled(read);
+                    self.spoiled_at = self.spoiled_at.map(|at| at - read);
+                }
+                Ok(Look::Incomplete) => return None,
                 Err(error) => return Some(Err(error)),
             }
         }
     }
 
-    fn read_sealed(&mut self, limit: usize) -> Option<Result<Vec<u8>, WireError>> {
-        let whole = match self.frame_bytes(limit)? {
-            Ok(whole) => whole,
-            Err(error) => return Some(Err(error)),
-        };
-        let frame = self.inbox.drain(..whole).collect();
-        self.spoiled_at = self.spoiled_at.map(|at| at - whole);
-        let mut read = whole;
-        while read > 0
-            && let Some((bytes, counts)) = self.unread.pop_front()
-        {
-            if bytes > read {
-                self.unread.push_front((bytes - read, counts));
-                break;
-            }
-            read -= bytes;
-            self.unread_bytes -= counts;
-        }
-        Some(Ok(frame))
+    /// A frame was read: there is room for others.
+    fn take_from_buffer(&mut self) {
+        self.unread_bytes -= self.unread.pop_front().unwrap_or(0);
     }
 
     /// Of a frame that has begun and will never be whole: bytes that came, and all.
     pub(super) fn torn(&self) -> Option<(usize, usize)> {
-        let expected = match self.inbox.first_chunk::<LENGTH_BYTES>() {
-            Some(prefix) => LENGTH_BYTES + u32::from_be_bytes(*prefix) as usize,
-            None => LENGTH_BYTES,
-        };
-        (!self.inbox.is_empty()).then_some((self.inbox.len(), expected))
+        let (got, expected) = self.reader.progress();
+        (got > 0).then_some((got, expected))
     }
 }

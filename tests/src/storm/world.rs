@@ -4,26 +4,25 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::wire::WireError;
+use flitcast_proto::wire::MAX_FLIT_PREFIX;
+use flitcast_proto::wire::control::{Doing, FromPe, Pong, ToPe};
 use flitcast_proto::{PeId, RoundId, Tree};
 
+use super::Plant;
 use super::cause::Cause;
+use super::office::{Ends as _, Lost, Office};
 use super::scenario::{HEARTBEAT_NS, Kind, SILENCE_NS, Scenario, Way};
 use super::trace::Trace;
 use super::wire::Wire;
 
-/// From the end of a round at P0 until the others hear of it, and from the last PE's end
-/// until the next trigger: the coordinator's channels.
-const COORDINATOR_NS: u64 = 1_000_000;
-
 /// Something that happens.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) enum Event {
     /// A PE wanted to be woken.
     Wake(PeId),
-    /// A PE gives a sign of life and looks whether others did.
+    /// A PE's host gives a sign of life.
     Beat(PeId),
     /// Something reaches the end of a wire.
     Arrive(Way),
@@ -33,10 +32,20 @@ pub(super) enum Event {
     Continue(PeId),
     /// A restarted host refuses its old connections.
     Refuse(PeId),
-    /// The round is over for P0, and the others may end it, too.
-    Collect(u64),
-    /// The next round begins.
-    Trigger(u64),
+    /// A word of the coordinator's reaches a PE.
+    Told(PeId, ToPe),
+    /// The coordinator pings all PEs.
+    Ping,
+    /// A ping reaches a PE.
+    Pinged(PeId, bool),
+    /// A PE's word reaches the coordinator.
+    Heard(PeId, FromPe),
+    /// The coordinator hears of a PE's end.
+    Ended(PeId, Lost),
+    /// It is as late as the coordinator wanted to wait.
+    Late,
+    /// A thread of a PE's process has made a message durable.
+    Durable(PeId, Delivery),
 }
 
 /// How far a process is from running.
@@ -45,6 +54,15 @@ pub(super) enum Process {
     Runs,
     Stopped,
     Gone,
+}
+
+/// What a PE answers to pings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulse {
+    pub(super) doing: Doing,
+    moved_at: u64,
+    /// Pings that it has not answered, since it is stopped.
+    unanswered: u64,
 }
 
 /// A message that is durable at its destination.
@@ -66,23 +84,24 @@ pub(super) struct World {
     /// By PE: down from its parent, up to it.
     wires: Vec<[Wire; 2]>,
     processes: Vec<Process>,
+    pulses: Vec<Pulse>,
+    /// What threads of stopped processes make durable as soon as these go on.
+    undelivered: Vec<Vec<Delivery>>,
+    /// By PE: what the coordinator has said to it.
+    words: Vec<VecDeque<ToPe>>,
+    pub(super) office: Office,
+    plant: Option<Plant>,
     /// PEs that are to be polled, each once.
     ready: VecDeque<PeId>,
     is_ready: Vec<bool>,
     chance: SplitMix64,
     pub(super) trace: Trace,
-    /// The round that P0 may play, and the last that the others may leave; one more than
-    /// there are when all are over.
-    triggered: u64,
-    collected: u64,
-    /// The round whose trigger was decided on last.
-    announced: u64,
     /// By PE: the last round that it has finished.
     finished: Vec<u64>,
     /// By round, when P0 took its trigger, and when its last message arrived.
     pub(super) rounds_ns: Vec<(u64, u64)>,
-    /// Who gave up, when and why, in the order of time.
-    pub(super) causes: Vec<(u64, PeId, Cause)>,
+    /// Which PEs could not go on, and why, in the order of time.
+    pub(super) causes: Vec<(PeId, Cause)>,
     pub(super) disk: Vec<Delivery>,
     /// Frames that were dropped since their round is over.
     pub(super) late_frames: u64,
@@ -90,26 +109,36 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(scenario: Arc<Scenario>, trace: Trace) -> World {
+    pub(super) fn new(scenario: Arc<Scenario>, trace: Trace, plant: Option<Plant>) -> World {
         let tree = scenario.tree.clone();
         let edges = scenario.model.edges.iter();
+        let max_frame = scenario.flit_bytes as usize + MAX_FLIT_PREFIX;
+        let wire = |link| Wire::new(link, scenario.authenticated, max_frame);
+        let is_there = |pe: PeId| tree.contains(pe);
+        let process = |pe| match is_there(pe) {
+            true => Process::Runs,
+            false => Process::Gone,
+        };
+        let idle = Pulse {
+            doing: Doing::Idle,
+            moved_at: 0,
+            unanswered: 0,
+        };
         let mut world = World {
             now: 0,
             events: BTreeMap::new(),
             caused: 0,
-            wires: edges
-                .map(|edge| {
-                    [edge.down, edge.up].map(|link| Wire::new(link, scenario.authenticated))
-                })
-                .collect(),
-            processes: vec![Process::Runs; tree.len()],
+            wires: edges.map(|edge| [edge.down, edge.up].map(wire)).collect(),
+            processes: tree.ids().map(process).collect(),
+            pulses: vec![idle; tree.len()],
+            undelivered: vec![Vec::new(); tree.len()],
+            words: vec![VecDeque::new(); tree.len()],
+            office: Office::new(&scenario),
+            plant,
             ready: tree.pes().collect(),
-            is_ready: vec![true; tree.len()],
+            is_ready: tree.ids().map(is_there).collect(),
             chance: SplitMix64::new(scenario.seed ^ 0x5707_2d00),
             trace,
-            triggered: 1,
-            collected: 0,
-            announced: 1,
             finished: vec![0; tree.len()],
             rounds_ns: vec![(0, 0); scenario.rounds as usize + 1],
             causes: Vec::new(),
@@ -119,12 +148,14 @@ impl World {
             tree,
             scenario,
         };
-        for pe in world.tree.ids() {
+        for pe in world.tree.clone().pes() {
             world.cause(0, Event::Beat(pe));
         }
         for fault in 0..world.scenario.faults.len() {
             world.cause(world.scenario.faults[fault].at_ns, Event::Fault(fault));
         }
+        world.cause(HEARTBEAT_NS, Event::Ping);
+        world.go_on();
         world
     }
 
@@ -167,6 +198,11 @@ impl World {
                 if self.processes[pe.index()] == Process::Stopped {
                     self.processes[pe.index()] = Process::Runs;
                     self.trace.note(self.now, format_args!("{pe} goes on"));
+                    for delivery in std::mem::take(&mut self.undelivered[pe.index()]) {
+                        self.delivered(delivery);
+                    }
+                    let unanswered = std::mem::take(&mut self.pulses[pe.index()].unanswered);
+                    (0..unanswered).for_each(|_| self.answer(pe, false));
                     self.wake(pe);
                 }
             }
@@ -178,16 +214,125 @@ impl World {
                     wires[edge(&self.tree, way)][direction(&self.tree, way)].cut(now, chance);
                     self.expect(way);
                 }
+                self.cause(self.now, Event::Ended(pe, Lost::reset()));
             }
-            Event::Collect(round) => {
-                self.collected = round;
-                self.tree.ids().for_each(|pe| self.wake(pe));
+            Event::Told(pe, word) => {
+                self.words[pe.index()].push_back(word);
+                self.wake(pe);
             }
-            Event::Trigger(round) => {
-                self.triggered = round;
-                self.tree.ids().for_each(|pe| self.wake(pe));
+            Event::Ping => self.ping(),
+            Event::Pinged(pe, look) => match self.processes[pe.index()] {
+                Process::Runs => self.answer(pe, look),
+                Process::Stopped => self.pulses[pe.index()].unanswered += 1,
+                Process::Gone => {}
+            },
+            Event::Heard(pe, word) => {
+                let text = format_args!("the coordinator hears of {pe}: {}", short(&word));
+                self.trace.note(self.now, text);
+                self.office.hear(self.now, pe, word);
+                self.go_on();
+            }
+            Event::Ended(pe, lost) => {
+                let text = format_args!("the coordinator loses {pe}: {lost:?}");
+                self.trace.note(self.now, text);
+                self.office.lose(self.now, pe, lost);
+                self.go_on();
+            }
+            Event::Durable(pe, delivery) => match self.processes[pe.index()] {
+                Process::Runs => self.delivered(delivery),
+                Process::Stopped => self.undelivered[pe.index()].push(delivery),
+                Process::Gone => {}
+            },
+            Event::Late => {
+                self.office.is_late(self.now);
+                self.go_on();
             }
         }
+    }
+
+    /// Says what the coordinator wants said, and when it is to look again.
+    fn go_on(&mut self) {
+        while let Some((pe, word)) = self.office.next_word() {
+            let forgotten = matches!(word, ToPe::Abort { .. } | ToPe::Stop { .. })
+                && self.plant == Some(Plant::ForgetsToAbort);
+            let at = self.now + self.scenario.control_ns[pe.index()];
+            if !forgotten {
+                self.cause(at, Event::Told(pe, word));
+            }
+        }
+        while let Some(note) = self.office.notes.pop_front() {
+            self.trace.note(self.now, format_args!("{note}"));
+        }
+        if let Some(at) = self.office.next_look() {
+            self.cause(at.max(self.now), Event::Late);
+        }
+    }
+
+    fn ping(&mut self) {
+        let look = self.office.wants_look();
+        for pe in self.tree.clone().pes() {
+            let at = self.now + self.scenario.control_ns[pe.index()];
+            if self.office.listens_to(pe) {
+                self.cause(at, Event::Pinged(pe, look));
+            }
+            let silent = self.office.silent_ns(self.now, pe) >= SILENCE_NS;
+            if silent {
+                self.cause(self.now, Event::Ended(pe, Lost::silent()));
+            }
+        }
+        if !self.office.is_over() {
+            self.cause(self.now + HEARTBEAT_NS, Event::Ping);
+        }
+    }
+
+    fn answer(&mut self, pe: PeId, look: bool) {
+        let now = self.now;
+        let mut unreached = Vec::new();
+        for to in self.neighbours(pe) {
+            let way = Way { from: pe, to };
+            let [there, back] = [way, way.back()].map(|way| self.place(way));
+            let [there, back] = [there, back].map(|(edge, side)| &self.wires[edge][side]);
+            if look && there.is_unacknowledged(now, back) {
+                unreached.push(to);
+            }
+        }
+        let pulse = self.pulses[pe.index()];
+        let quiet_ms = (now - pulse.moved_at) / 1_000_000;
+        let pong = Pong {
+            quiet_ms,
+            files_quiet_ms: quiet_ms,
+            doing: pulse.doing,
+            unreached,
+            counts: Default::default(),
+        };
+        self.say(pe, FromPe::Pong(pong));
+    }
+
+    /// What a PE is doing.
+    pub(super) fn pulse(&mut self, pe: PeId) -> &mut Pulse {
+        &mut self.pulses[pe.index()]
+    }
+
+    /// The next word for a PE.
+    pub(super) fn next_word(&mut self, pe: PeId) -> Option<ToPe> {
+        self.words[pe.index()].pop_front()
+    }
+
+    /// A PE says something to the coordinator.
+    pub(super) fn say(&mut self, pe: PeId, word: FromPe) {
+        let at = self.now + self.scenario.control_ns[pe.index()];
+        self.cause(at, Event::Heard(pe, word));
+    }
+
+    /// The process of a PE has come to its end.
+    pub(super) fn exit(&mut self, pe: PeId) {
+        self.trace.note(self.now, format_args!("{pe} leaves"));
+        self.processes[pe.index()] = Process::Gone;
+        self.close(pe);
+    }
+
+    fn place(&self, way: Way) -> (usize, usize) {
+        (edge(&self.tree, way), direction(&self.tree, way))
     }
 
     /// A PE that is to be polled now.
@@ -250,20 +395,39 @@ impl World {
         let World { wires, chance, .. } = self;
         let wire = &mut wires[edge(&self.tree, way)][direction(&self.tree, way)];
         let copies = wire.send(now, frame, counts, chance);
+        self.pulses[from.index()].moved_at = now;
         self.doubled_frames += copies.saturating_sub(1);
         self.expect(way);
     }
 
-    /// Reads the frame that has come, or what can never be one.
-    pub(super) fn read(
-        &mut self,
-        way: Way,
-        frame_limit: usize,
-    ) -> Option<Result<Vec<u8>, WireError>> {
-        let frame = self.wire(way).read_frame(frame_limit)?;
-        // The sender may have waited for the room.
-        self.wake(way.from);
-        Some(frame)
+    /// Reads the frame that has come, or finds out that none will.
+    pub(super) fn read(&mut self, way: Way) -> Option<Result<Vec<u8>, Cause>> {
+        let (now, peer) = (self.now, way.from);
+        let wire = self.wire(way);
+        match wire.read() {
+            Some(Ok(body)) => {
+                self.pulses[way.to.index()].moved_at = now;
+                // The sender may have waited for the room.
+                self.wake(way.from);
+                Some(Ok(body))
+            }
+            Some(Err(error)) => Some(Err(Cause::Wire { peer, error })),
+            None if wire.has_ended() => Some(Err(match wire.torn() {
+                Some((got, expected)) => Cause::Truncated {
+                    peer,
+                    got,
+                    expected,
+                },
+                None => Cause::Closed { peer },
+            })),
+            None if now - wire.heard() >= SILENCE_NS => Some(Err(Cause::Unreached { peer })),
+            None => None,
+        }
+    }
+
+    /// Whether nothing more can come, as the receiver knows.
+    pub(super) fn has_ended(&mut self, way: Way) -> bool {
+        self.wire(way).has_ended()
     }
 
     /// The last byte of a message has reached its destination.
@@ -271,41 +435,33 @@ impl World {
         self.rounds_ns[round.0 as usize].1 = self.now;
     }
 
-    pub(super) fn delivered(&mut self, delivery: Delivery) {
+    /// A thread of a PE's process makes a message durable by then.
+    pub(super) fn deliver(&mut self, at: u64, pe: PeId, delivery: Delivery) {
+        match at <= self.now {
+            true => self.delivered(delivery),
+            false => self.cause(at, Event::Durable(pe, delivery)),
+        }
+    }
+
+    fn delivered(&mut self, delivery: Delivery) {
         let (round, message) = (delivery.round, delivery.message);
         let what = format_args!("delivered in round {round}: {message:?}");
         self.trace.note(self.now, what);
         self.disk.push(delivery);
     }
 
-    /// Why a PE cannot go on, if one of its neighbours is gone or silent.
-    pub(super) fn trouble(&mut self, pe: PeId, frame_limit: usize) -> Option<Cause> {
-        let now = self.now;
-        for from in self.neighbours(pe) {
-            let wire = self.wire(Way { from, to: pe });
-            if wire.has_ended() {
-                return Some(Cause::of_end(from, wire, frame_limit));
-            }
-            if now - wire.heard() >= SILENCE_NS {
-                return Some(Cause::Silent { peer: from });
-            }
-        }
-        None
-    }
-
     fn beat(&mut self, pe: PeId) {
         let now = self.now;
+        // A host answers keepalives, whatever its processes do.
         if self.processes[pe.index()] == Process::Gone {
             return;
         }
-        if self.processes[pe.index()] == Process::Runs {
-            for to in self.neighbours(pe) {
-                let way = Way { from: pe, to };
-                self.wire(way).beat(now);
-                self.expect(way);
-            }
-            self.wake(pe);
+        for to in self.neighbours(pe) {
+            let way = Way { from: pe, to };
+            self.wire(way).beat(now);
+            self.expect(way);
         }
+        self.wake(pe);
         self.cause(now + HEARTBEAT_NS, Event::Beat(pe));
     }
 
@@ -332,6 +488,15 @@ impl World {
             Kind::Kill(pe) => {
                 self.processes[pe.index()] = Process::Gone;
                 self.close(pe);
+                let at = now + self.scenario.control_ns[pe.index()];
+                // The end of its channel, and that of its process, in either order.
+                let mut ends = [Lost::Closed, Lost::killed()];
+                if self.chance.below(2) == 0 {
+                    ends.reverse();
+                }
+                for (later, end) in (0..).zip(ends) {
+                    self.cause(at + later, Event::Ended(pe, end));
+                }
             }
             Kind::Vanish(pe) => self.vanish(pe),
             Kind::Restart { pe, after_ns } => {
@@ -351,7 +516,7 @@ impl World {
                     self.expect(way);
                 }
             }
-            Kind::Block { way, for_ns } => self.wire(way).block(until(for_ns)),
+            Kind::Block { way, for_ns } => self.wire(way).block(now, until(for_ns)),
             Kind::Delay { way, by_ns, for_ns } => self.wire(way).delay(until(for_ns), by_ns),
             Kind::Duplicate { way, percent } => self.wire(way).duplicate(percent),
             Kind::Corrupt { way, skip, bits } => self.wire(way).corrupt(skip, bits),
@@ -366,32 +531,16 @@ impl World {
         }
     }
 
-    /// Whether a PE may begin a round: P0 at its trigger, the others when the one before
-    /// it is over.
-    pub(super) fn may_begin(&self, pe: PeId, round: u64) -> bool {
-        match pe == PeId::ROOT {
-            true => self.triggered >= round,
-            false => self.collected + 1 >= round,
-        }
-    }
-
-    /// Whether all rounds are over everywhere.
-    pub(super) fn is_over(&self) -> bool {
-        self.triggered > self.scenario.rounds
-    }
-
     pub(super) fn finish(&mut self, pe: PeId, round: u64) {
         self.trace
             .note(self.now, format_args!("{pe} has finished round {round}"));
         self.finished[pe.index()] = round;
-        let soon = self.now + COORDINATOR_NS;
-        if pe == PeId::ROOT {
-            self.cause(soon, Event::Collect(round));
-        }
-        if self.rounds_finished() == self.announced {
-            self.announced += 1;
-            self.cause(soon, Event::Trigger(self.announced));
-        }
+    }
+
+    /// Whether nothing has happened to a PE, and the coordinator hears it.
+    pub(super) fn is_sound(&self, pe: PeId) -> bool {
+        let mut faults = self.scenario.faults.iter();
+        faults.all(|fault| fault.kind.pe() != Some(pe)) && self.office.listens_to(pe)
     }
 
     /// Whether a PE's life must come to an end by itself: it is not dead, and not stopped
@@ -415,8 +564,14 @@ impl World {
 
     /// Rounds that every PE has finished.
     pub(super) fn rounds_finished(&self) -> u64 {
-        self.finished.iter().copied().min().unwrap_or(0)
+        let finished = self.tree.pes().map(|pe| self.finished[pe.index()]);
+        finished.min().unwrap_or(0)
     }
+}
+
+/// A word without what would fill a screen.
+fn short(word: &FromPe) -> String {
+    format!("{word:?}").chars().take(60).collect()
 }
 
 /// The place of a wire: its edge, and whether it leads up.

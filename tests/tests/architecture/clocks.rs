@@ -138,3 +138,29 @@ fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
     let known = ["Monotonic", "MonotonicCoarse", "ThreadCPUTime"];
     assert_eq!(Vec::from_iter(seen), known);
 }
+
+/// What the storm drives in virtual time is told the time, and neither reads nor waits for it: the
+/// conductor of rounds, and the rules between two runs.
+#[test]
+fn what_is_driven_in_virtual_time_touches_nothing_real() {
+    const REAL: [&str; 9] = [
+        "async", "await", "fs", "net", "process", "spawn", "thread", "tokio", "Instant",
+    ];
+    let driven = |file: &str| {
+        file.starts_with("coordinator/src/rounds/conductor/")
+            || file == "coordinator/src/retry/progress.rs"
+    };
+    let sources = sources(&["coordinator"]);
+    let driven: Vec<_> = sources
+        .iter()
+        .filter(|source| driven(&source.file))
+        .collect();
+    assert!(driven.len() > 8, "the conductor has moved");
+    for source in driven {
+        for word in REAL {
+            let places = source.places(word).into_iter();
+            let places: Vec<_> = places.map(|at| source.line(at)).collect();
+            assert!(places.is_empty(), "{} {word}: {places:?}", source.file);
+        }
+    }
+}

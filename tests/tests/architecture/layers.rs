@@ -1,25 +1,102 @@
-//! The coordinator's folders are layers: each imports only from itself and from those below it,
-//! and no command imports another.
+//! The folders and files at the top of each crate are layers: each imports only from itself and
+//! from those below it, and no command of the coordinator imports another.
 //!
 //! Unit tests are left out: whom they take for an example compiles into nothing.
 
 use super::source::{Source, sources};
 
-/// The folders of `coordinator/src`, from the bottom to the top.
-const LAYERS: [&str; 13] = [
-    "text", "options", "files", "site", "ways", "job", "observe", "launch", "rounds", "retry",
-    "render", "commands", "cli",
+/// A crate, and what lies at the top of its `src`.
+struct House {
+    name: &'static str,
+    /// Folders and files, from the bottom to the top.
+    layers: &'static [&'static str],
+    /// The folder whose modules do not import each other.
+    apart: &'static str,
+    /// What stands above all layers: the crate's door, and what only its tests use.
+    root: &'static [&'static str],
+}
+
+const HOUSES: [House; 3] = [
+    House {
+        name: "coordinator",
+        layers: &[
+            "text", "options", "files", "site", "ways", "job", "observe", "launch", "rounds",
+            "retry", "render", "commands", "cli",
+        ],
+        apart: "commands",
+        root: &["bin", "lib", "machines", "parsers"],
+    },
+    House {
+        name: "node",
+        layers: &[
+            "limits",
+            "blocking",
+            "text",
+            "clock",
+            "process",
+            "channel",
+            "descriptors",
+            "lively",
+            "health",
+            "retransmissions",
+            "counters",
+            "pulse",
+            "door",
+            "security",
+            "allowed",
+            "config",
+            "payload",
+            "shape",
+            "link",
+            "neighbours",
+            "store",
+            "inbox",
+            "probe",
+            "briefing",
+            "round",
+            "rounds",
+            "io",
+            "error",
+            "coordinator",
+            "connect",
+            "task",
+            "session",
+            "join",
+        ],
+        apart: "",
+        root: &["lib"],
+    },
+    House {
+        name: "proto",
+        layers: &[
+            "ids",
+            "names",
+            "seeded",
+            "limits",
+            "tree",
+            "network",
+            "baseline",
+            "cost",
+            "shape",
+            "calibration",
+            "schedule",
+            "items",
+            "trace",
+            "spans",
+            "ops",
+            "wire",
+            "round",
+            "sim",
+            "predict",
+        ],
+        apart: "",
+        root: &["lib"],
+    },
 ];
 
-/// Whose modules do not import each other.
-const APART: &str = "commands";
-
-/// What stands above all folders: the crate's door, and the tests' own.
-const ROOT: [&str; 3] = ["bin", "lib", "parsers"];
-
 /// The module that a file is: `coordinator/src/text/units.rs` is `text` and `units`.
-fn module(file: &str) -> Vec<&str> {
-    let inside = file.strip_prefix("coordinator/src/").unwrap_or(file);
+pub fn module(file: &str) -> Vec<&str> {
+    let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);
     let names = inside.split('/').collect::<Vec<_>>();
     match names.split_last() {
@@ -30,7 +107,7 @@ fn module(file: &str) -> Vec<&str> {
 
 /// The names of all paths that a path with groups stands for, after what they have in common:
 /// `a::{b, c::d}` is two.
-fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>, &'a str) {
+pub fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>, &'a str) {
     let rest = code.trim_start();
     if let Some(group) = rest.strip_prefix('{') {
         let (mut all, mut rest) = (Vec::new(), group.trim_start());
@@ -55,7 +132,7 @@ fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>, &'a
 }
 
 /// All paths into this crate that a file names, from the crate's root, with their lines.
-fn named(source: &Source) -> Vec<(Vec<&str>, usize)> {
+pub fn named(source: &Source) -> Vec<(Vec<&str>, usize)> {
     let mut found = Vec::new();
     for word in ["crate", "super"] {
         for at in source.places(word) {
@@ -85,54 +162,75 @@ fn named(source: &Source) -> Vec<(Vec<&str>, usize)> {
     found
 }
 
-/// Whether what is of module `from` may import what lies at `path`.
-fn is_downwards(from: &[&str], path: &[&str]) -> bool {
-    let layer = |path: &[&str]| LAYERS.iter().position(|layer| path.first() == Some(layer));
-    let (Some(own), Some(other)) = (layer(from), layer(path)) else {
-        return false;
-    };
-    match own == other && LAYERS[own] == APART {
-        true => from.get(1).is_none() || from.get(1) == path.get(1),
-        false => other <= own,
+impl House {
+    /// Whether what is of module `from` may import what lies at `path`.
+    fn is_downwards(&self, from: &[&str], path: &[&str]) -> bool {
+        let layer = |path: &[&str]| {
+            let first = path.first()?;
+            self.layers.iter().position(|layer| layer == first)
+        };
+        let (Some(own), Some(other)) = (layer(from), layer(path)) else {
+            return false;
+        };
+        match own == other && self.layers[own] == self.apart {
+            true => from.get(1).is_none() || from.get(1) == path.get(1),
+            false => other <= own,
+        }
+    }
+
+    /// All imports that lead upwards: where, and what is imported.
+    fn upwards(&self, sources: &[Source]) -> Vec<String> {
+        let door = sources
+            .iter()
+            .find(|source| module(&source.file) == ["lib"]);
+        let shown = door.map(shown_at_the_door).unwrap_or_default();
+        let mut found = Vec::new();
+        for source in sources {
+            let from = module(&source.file);
+            if self.root.contains(&from[0]) {
+                continue;
+            }
+            for (path, line) in named(source) {
+                let behind = shown.iter().find(|shown| shown.last() == path.first());
+                if !self.is_downwards(&from, behind.unwrap_or(&path)) {
+                    let path = path.join("::");
+                    found.push(format!("{}:{line} crate::{path}", source.file));
+                }
+            }
+        }
+        found
     }
 }
 
-/// All imports that lead upwards: where, and what is imported.
-fn upwards(sources: &[Source]) -> Vec<String> {
-    let mut found = Vec::new();
-    for source in sources {
-        let from = module(&source.file);
-        if ROOT.contains(&from[0]) {
-            continue;
-        }
-        for (path, line) in named(source) {
-            if !is_downwards(&from, &path) {
-                let path = path.join("::");
-                found.push(format!("{}:{line} crate::{path}", source.file));
-            }
-        }
-    }
-    found
+/// What the crate's root shows of its modules, as `pub use ids::PeId` does: their paths.
+fn shown_at_the_door(door: &Source) -> Vec<Vec<&str>> {
+    let uses = door.places("use").into_iter();
+    uses.flat_map(|at| spelled_out(&door.code[at + "use".len()..], &[]).0)
+        .collect()
 }
 
 #[test]
 fn folders_import_downwards_only() {
-    let found = upwards(&sources(&["coordinator"]));
-    assert!(
-        found.is_empty(),
-        "these import what lies above them, {} being the order: move what they need down\n{}",
-        LAYERS.join(", "),
-        found.join("\n")
-    );
+    for house in &HOUSES {
+        let found = house.upwards(&sources(&[house.name]));
+        assert!(
+            found.is_empty(),
+            "these import what lies above them, {} being the order: move what they need down\n{}",
+            house.layers.join(", "),
+            found.join("\n")
+        );
+    }
 }
 
 /// Whoever makes a folder says where it stands.
 #[test]
 fn every_file_is_of_a_layer() {
-    for source in sources(&["coordinator"]) {
-        let first = module(&source.file)[0];
-        let is_known = LAYERS.contains(&first) || ROOT.contains(&first);
-        assert!(is_known, "{} is of no layer", source.file);
+    for house in &HOUSES {
+        for source in sources(&[house.name]) {
+            let first = module(&source.file)[0];
+            let is_known = house.layers.contains(&first) || house.root.contains(&first);
+            assert!(is_known, "{} is of no layer", source.file);
+        }
     }
 }
 
@@ -141,7 +239,11 @@ fn every_file_is_of_a_layer() {
 fn an_import_upwards_that_is_planted_is_found() {
     let planted = |file: &str, text| {
         let file = format!("coordinator/src/{file}");
-        let mut found = upwards(&[Source::new(&file, text)]);
+        let door = Source::new(
+            "coordinator/src/lib.rs",
+            "pub use files::Shown; use cli::Above;",
+        );
+        let mut found = HOUSES[0].upwards(&[Source::new(&file, text), door]);
         found.sort();
         let place = format!("{file}:");
         let found = found.iter().map(|found| found.replace(&place, ""));
@@ -153,6 +255,7 @@ fn an_import_upwards_that_is_planted_is_found() {
         // use crate::cli::main;
         use super::super::render::page;
         use super::{guard::Guard, reach};
+        use crate::{Above, Shown};
         fn f() { crate::refuse(); crate::text::units::Bytes::<u8>::of(crate::rounds::RUN) }
         #[cfg(test)] mod tests { use crate::retry; }
     "#;
@@ -162,8 +265,9 @@ fn an_import_upwards_that_is_planted_is_found() {
         "3 crate::job::request::Request",
         "3 crate::launch::ssh",
         "5 crate::render::page",
-        "7 crate::refuse",
-        "7 crate::rounds::RUN",
+        "7 crate::Above",
+        "8 crate::refuse",
+        "8 crate::rounds::RUN",
     ];
     assert_eq!(planted("site/placement.rs", site), found);
     let command = "use crate::commands::{plan::Plan, tree}; use crate::render;";

@@ -14,9 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flitcast_proto::Tree;
-use flitcast_proto::pe::{Control, Operation};
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::plan::plan;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::plan::plan;
 use flitcast_proto::schedule::{bounds, shoulder_tap};
 use flitcast_tests::every;
 use report::Comparison;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use flitcast_proto::pe::Control;
+use flitcast_proto::items::Control;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello};
 use flitcast_proto::wire::seal::HEAD_BYTES;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_VERSION, MIN_VERSION, Secret, flit};
@@ -56,7 +56,7 @@ fn row_14_one_bit_is_flipped() {
     // In the payload of the first flit, and all over what stands ahead of it: every fifth,
     // which are all places in a byte. (`wire/seal.rs` has its own test, of every bit.)
     let mut prefix = Vec::new();
-    let message = flitcast_proto::pe::Message {
+    let message = flitcast_proto::items::Message {
         source: PeId(2),
         destination: PeId::ROOT,
         bytes: 10000,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit;
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_proto::pe::Operation;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::MAX_VERSION;
 use flitcast_proto::wire::control::{Assignment, End, FromPe, Payload, Run, ToPe};
 use flitcast_proto::{PeId, Tree};

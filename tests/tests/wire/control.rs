@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
-use flitcast_proto::pe::Operation;
+use flitcast_proto::items::{Leg, Message};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
@@ -16,7 +17,7 @@ use flitcast_proto::wire::control::{
     Arrival, Assignment, Counts, Doing, EdgeCounts, FromPe, Join, OwnStart, Payload, Pong, Prepare,
     Ready, Register, Report, TimeoutsNs, ToPe, Welcome,
 };
-use flitcast_proto::{PeId, RoundId, Tree};
+use flitcast_proto::{MessageId, PeId, RoundId, Tree};
 
 use super::body;
 use super::reference::Reference;
@@ -358,15 +359,28 @@ fn to_pe() -> Vec<(ToPe, String)> {
         let text = format!("assignment {{ {PLACE} operation: OPERATION_{name} {FILES} }}");
         all.push((assignment(operation, files()), text));
     }
-    let prepare = Prepare {
-        lengths: vec![1, 2, 3],
-        own_bytes: 4,
+    let message = |destination, bytes| Message {
+        source: PeId::ROOT,
+        destination: PeId(destination),
+        bytes,
+    };
+    let brief = Brief {
+        operation: Operation::LinearGather { window: 2 },
+        flit_bytes: 4096,
+        pace: pace(),
+        sends: vec![message(3, 9), message(1, 300)],
+        takes: vec![message(2, 8)],
         subtree_messages: 5,
         child_messages: vec![3, 1],
-        rounds: 100,
-        order: vec![PeId(3), PeId(1)],
-        pace: pace(),
+        legs: vec![Leg {
+            message: MessageId(3),
+            flits: 4,
+            from: PeId::ROOT,
+            to: PeId(1),
+            first_step: 6,
+        }],
     };
+    let prepare = Prepare { brief, rounds: 100 };
     let round = RoundId(6);
     let reason = "P2 died".to_owned();
     let others = [
@@ -379,11 +393,14 @@ fn to_pe() -> Vec<(ToPe, String)> {
         ),
         (
             ToPe::Prepare(prepare),
-            "prepare { lengths: 1 lengths: 2 lengths: 3 own_bytes: 4 subtree_messages: 5
-             child_messages: 3 child_messages: 1 rounds: 100 order: 3 order: 1
+            "prepare { rounds: 100 brief { operation: OPERATION_GATHER_LINEAR window: 2
+             flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
+             sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
+             takes { id: 2 destination: 2 bytes: 8 }
+             legs { message: 3 flits: 4 to: 1 first_step: 6 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
-               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 } } }",
+               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 } } } }",
         ),
         (ToPe::MeasureFiles, "measure_files { }"),
         (ToPe::Trigger { round }, "trigger { round: 6 }"),

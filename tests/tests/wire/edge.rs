@@ -1,6 +1,6 @@
 //! `Frame`: what neighbours in the tree say to each other.
 
-use flitcast_proto::pe::Control;
+use flitcast_proto::items::Control;
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
@@ -57,13 +57,6 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
         (
             control(Control::Receipt),
             "receipt { round: 18446744073709551615 }",
-        ),
-        (
-            EdgeFrame::Abort {
-                round: RoundId(3),
-                reason: "P2 \"left\"".to_owned(),
-            },
-            r#"abort { round: 3 reason: "P2 \"left\"" }"#,
         ),
         (
             EdgeFrame::Probe(Probe {

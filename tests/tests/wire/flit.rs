@@ -1,7 +1,7 @@
 //! The flit: its prefix is written by hand ahead of the payload, and must be what a
 //! protobuf library would have written.
 
-use flitcast_proto::pe::Message;
+use flitcast_proto::items::Message;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_BYTES, flit};
 use flitcast_proto::{PeId, RoundId};
 

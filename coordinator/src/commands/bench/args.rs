@@ -3,16 +3,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
 
 use super::raw::{Raw, RawFault};
 use crate::job::request::{Request, RequestError};
 use crate::options::args::{
-    GatherAlgorithm, GatherArgs, OutputFormat, RoundArgs, ScatterAlgorithm, ScatterArgs,
-    TransferArgs,
+    GatherAlgorithm, GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
+use crate::options::format::{Format, Formats};
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
@@ -63,23 +65,19 @@ pub struct BenchRoundArgs {
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub algorithms: String,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = BenchFormat::Table)]
-    pub format: BenchFormat,
+    #[arg(long, value_parser = FORMATS, default_value = "table")]
+    pub format: Format,
     /// Keep every timed round in this new CSV file, with commit, host and command line.
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
 }
 
-/// How a bench is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BenchFormat {
-    /// For eyes.
-    Table,
-    /// For programs.
-    Json,
-    /// For spreadsheets: a line for each algorithm.
-    Csv,
-}
+/// How a bench can be printed.
+const FORMATS: Formats = Formats(&[
+    (Format::Table, "For eyes"),
+    (Format::Json, "For programs"),
+    (Format::Csv, "For spreadsheets: a line for each algorithm"),
+]);
 
 /// Something that is wrong with the command line of a bench.
 #[derive(Debug, Error)]
@@ -157,7 +155,7 @@ pub struct Bench {
     /// What is not, and why.
     pub skipped: Vec<Skipped>,
     /// How the result is printed.
-    pub format: BenchFormat,
+    pub format: Format,
     /// Where every sample goes.
     pub raw: Option<Raw>,
 }
@@ -170,16 +168,14 @@ impl Bench {
     ///
     /// All that is wrong.
     pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
-        let (scatters, args) = match args.operation {
-            BenchOperation::Scatter(args) => (true, args),
-            BenchOperation::Gather(args) => (false, args),
+        let (asked, args) = match args.operation {
+            BenchOperation::Scatter(args) => (Operation::Scatter, args),
+            BenchOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
         };
-        let (operation, known) = match scatters {
-            true => ("scatter", candidates::scatters()),
-            false => ("gather", candidates::gathers()),
-        };
+        let operation = asked.name();
+        let known = candidates::all(operation);
         let (named, mut faults) = chosen(&args.algorithms, operation, &known);
-        let (request, trees) = base(scatters, &args);
+        let (request, trees) = base(asked.direction(), &args);
         if let Some(path) = &args.raw {
             faults.extend(Raw::fault(path).map(BenchError::from));
         }
@@ -235,14 +231,14 @@ impl Bench {
                 .or(size.map(|size| format!("equal:{size}")))
                 .unwrap_or_default(),
             pes: bytes.len(),
-            flit_bytes: contestants.first().map_or(0, |c| c.request.flit_bytes),
+            flit_bytes: contestants.first().map_or(0, |c| c.request.way.flit_bytes),
             bytes: bytes.iter().sum(),
             messages: bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             rounds: args.rounds,
             warm_up: args.warm_up,
             guard: contestants
                 .first()
-                .map_or(Guard::Secret, |c| c.request.guard.clone()),
+                .map_or(Guard::Secret, |c| c.request.site.guard.clone()),
             contestants,
             skipped,
             format: args.format,
@@ -283,7 +279,7 @@ fn part(candidates: &mut Vec<Candidate>, trees: &Trees) -> Vec<Skipped> {
 
 /// A request that any tree can carry out, and its trees.
 fn base(
-    scatters: bool,
+    direction: Direction,
     args: &BenchRoundArgs,
 ) -> (
     Result<Request, Vec<RequestError>>,
@@ -297,10 +293,10 @@ fn base(
         retry: None,
         pictures: PictureArgs::default(),
         rounds: args.rounds,
-        format: OutputFormat::Table,
+        format: Format::Table,
     };
-    let (request, spanning) = match scatters {
-        true => {
+    let (request, spanning) = match direction {
+        Direction::Down => {
             let scatter = ScatterArgs {
                 round,
                 algorithm: ScatterAlgorithm::Fdf,
@@ -308,7 +304,7 @@ fn base(
             };
             (Request::scatter(scatter), SpanningArg::Bfs)
         }
-        false => {
+        Direction::Up => {
             let gather = GatherArgs {
                 pacing: None,
                 round,
@@ -342,7 +338,7 @@ fn base(
 
 /// The length of M_i, by PE index.
 fn lengths(request: &Request) -> Vec<u64> {
-    match &request.payload {
+    match &request.messages.payload {
         Payload::Synthetic { lengths } => [0].iter().chain(lengths).copied().collect(),
         // A bench has no --input.
         Payload::Files { .. } => Vec::new(),

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::{Bench, BenchFormat, Ended, print, run};
+use super::{Bench, BenchEnd, print, run};
 use crate::launch::cluster::LogArgs;
+use crate::options::format::Format;
 use crate::render::ending::{FAILED, INTERRUPTED, write_out};
 use crate::render::report;
 use crate::retry::Story;
@@ -18,20 +19,20 @@ use crate::text::printable::printable;
 /// What was half written could not be removed, or the result not printed.
 pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     match run(&mut bench, logs).await? {
-        Ended::Done(figures) => {
+        BenchEnd::Done(figures) => {
             print(&bench, figures).context("cannot print the result")?;
             Ok(ExitCode::SUCCESS)
         }
-        Ended::Failed(algorithm, failure) => {
+        BenchEnd::Failed(algorithm, failure) => {
             eprintln!("error: {algorithm}: {}", printable(&failure));
-            if bench.format == BenchFormat::Json {
+            if bench.format == Format::Json {
                 write_out(
                     report::failure_json(&failure, Some(algorithm), &Story::default()).as_bytes(),
                 )?;
             }
             Ok(ExitCode::from(FAILED))
         }
-        Ended::Interrupted => {
+        BenchEnd::Interrupted => {
             let kept = bench.raw.as_ref().map(|raw| raw.path().display());
             let kept = kept.map(|path| format!("; the samples until then are in {path}"));
             let kept = kept.unwrap_or_default();

@@ -99,7 +99,7 @@ impl Figures {
 
 /// How a bench ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum BenchEnd {
     /// All rounds of all algorithms are over: one entry for each.
     Done(Vec<Figures>),
     /// A round of an algorithm failed.
@@ -113,7 +113,7 @@ pub enum Ended {
 /// # Errors
 ///
 /// A sample could not be kept, or what was half written not removed.
-pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
+pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> {
     let mut interrupts = Interrupts::new()?;
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); bench.contestants.len()];
     for pass in 1..=passes(bench.rounds) {
@@ -133,8 +133,8 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
             let ended = run::run(&request, logs, &mut interrupts, |_| true).await;
             let outcome = match ended.with_context(|| format!("{name}, pass {pass}"))? {
                 run::Ended::Done(outcome) => outcome,
-                run::Ended::Failed(failure) => return Ok(Ended::Failed(name, failure)),
-                run::Ended::Interrupted => return Ok(Ended::Interrupted),
+                run::Ended::Failed(failure) => return Ok(BenchEnd::Failed(name, failure)),
+                run::Ended::Interrupted => return Ok(BenchEnd::Interrupted),
             };
             let timed = timed(&outcome, bench.warm_up, pass, rounds.start);
             if let Some(raw) = &mut bench.raw {
@@ -146,10 +146,10 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<Ended> {
     }
     let figures = bench.contestants.iter().zip(&samples);
     let figures = figures.filter_map(|(contestant, samples)| {
-        let tree = &contestant.request.tree_name;
+        let tree = &contestant.request.site.name;
         Figures::of(contestant.name, tree, bench.bytes, samples)
     });
-    Ok(Ended::Done(figures.collect()))
+    Ok(BenchEnd::Done(figures.collect()))
 }
 
 /// In how many passes so many rounds are done.

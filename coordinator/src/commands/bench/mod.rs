@@ -11,9 +11,11 @@ mod table;
 
 use std::io::{self, Write};
 
-pub use args::{Bench, BenchArgs, BenchFormat};
+pub use args::{Bench, BenchArgs};
 pub use ended::time_and_report;
-use measure::{Ended, Figures, run};
+use measure::{BenchEnd, Figures, run};
+
+use crate::options::format::Format;
 
 /// Prints the result.
 ///
@@ -23,21 +25,21 @@ use measure::{Ended, Figures, run};
 fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match bench.format {
-        BenchFormat::Table => {
+        Format::Json => out.write_all(json::json(bench, &figures).as_bytes()),
+        Format::Csv => {
+            // Its lines have no place for what did not run.
+            for skipped in &bench.skipped {
+                eprintln!("skipped: {} is {}", skipped.algorithm, skipped.why);
+            }
+            out.write_all(&csv::csv(bench, &figures)?)
+        }
+        _ => {
             let size = rustix::termios::tcgetwinsize(&out).ok();
             // Zero is what a terminal says that does not know.
             let width = size
                 .map(|size| size.ws_col.into())
                 .filter(|&width| width > 0);
             out.write_all(table::table(bench, figures, width).as_bytes())
-        }
-        BenchFormat::Json => out.write_all(json::json(bench, &figures).as_bytes()),
-        BenchFormat::Csv => {
-            // Its lines have no place for what did not run.
-            for skipped in &bench.skipped {
-                eprintln!("skipped: {} is {}", skipped.algorithm, skipped.why);
-            }
-            out.write_all(&csv::csv(bench, &figures)?)
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Calibration;
 use crate::job::request::{RequestError, flit_size, guard_fault, link_over, local_topology};
-use crate::options::args::OutputFormat;
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkSpec;
 use crate::options::tree::{SpanningArg, TreeArgs};
@@ -62,8 +62,8 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
 }
 
 impl CalibrateArgs {

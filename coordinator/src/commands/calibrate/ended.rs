@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::{CalibrateArgs, Calibration, measure_host};
 use crate::launch::cluster::LogArgs;
 use crate::launch::runtime::conducting;
-use crate::options::args::OutputFormat;
+use crate::options::format::Format;
 use crate::render::ending::report_end;
 use crate::retry::Story;
 use crate::rounds::run::Interrupts;
@@ -21,8 +21,8 @@ pub async fn calibrate_and_report(
     let ended = calibration.run(logs, &mut interrupts).await?;
     report_end(ended, calibration.format, &Story::default(), |found| {
         let printed = match calibration.format {
-            OutputFormat::Table => super::table(found),
-            OutputFormat::Json => super::json(found),
+            Format::Json => super::json(found),
+            _ => super::table(found),
         };
         (printed, ExitCode::SUCCESS)
     })

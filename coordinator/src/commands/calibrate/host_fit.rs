@@ -11,7 +11,7 @@
 //! Where nothing depends on a cost, a weak prior keeps it where it was.
 
 use flitcast_proto::cost::{COSTS, Host, Model};
-use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 

@@ -8,7 +8,7 @@ use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::learned::{Learned, Lesson};
 use flitcast_proto::cost::Host;
-use flitcast_proto::pe::Operation;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -17,7 +17,7 @@ use crate::job::host_costs::{assumed, keep_measured};
 use crate::job::model::Measurement;
 use crate::job::request::{Request, local_topology};
 use crate::launch::cluster::LogArgs;
-use crate::options::args::OutputFormat;
+use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::rounds::learning::{lesson, would_take};
 use crate::rounds::outcome::Outcome;
@@ -81,7 +81,7 @@ pub async fn measure_host(
         flit_bytes: FLIT_BYTES,
         output: None,
         seconds: ENOUGH.as_secs_f64(),
-        format: OutputFormat::Json,
+        format: Format::Json,
     };
     // Between processes of one machine there is nothing but what they themselves spend, and
     // measuring that edge by edge would take half of the time.
@@ -132,9 +132,9 @@ pub async fn measure_host(
 
 impl MeasuredHost {
     /// As it is printed.
-    pub fn told(&self, format: OutputFormat) -> String {
+    pub fn told(&self, format: Format) -> String {
         let host = &self.learned.host;
-        if format == OutputFormat::Json {
+        if format == Format::Json {
             return format!("{}\n", self.kept);
         }
         let nanos = |ns: f64| Nanos(ns as u64);

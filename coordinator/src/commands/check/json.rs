@@ -7,16 +7,16 @@ use std::path::Path;
 use flitcast_node::security::Name;
 use serde_json::{Map, Value, json};
 
-use super::{Cluster, Wrong};
+use super::{CheckedCluster, Wrong};
 use crate::job::request::links;
 use crate::options::timeouts;
-use crate::render::tree::Figures;
+use crate::render::tree::TreeFigures;
 use crate::site::placement::Launch;
 use crate::site::starter::Starter;
 
 /// The cluster.
-pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
-    let Cluster {
+pub fn cluster(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> {
+    let CheckedCluster {
         path,
         topology,
         guard,
@@ -24,7 +24,7 @@ pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
         revoked,
     } = cluster;
     let (tree, placement) = (&topology.tree, topology.places());
-    let figures = Figures::of(tree);
+    let figures = TreeFigures::of(tree);
     let links = links(topology, topology.settings.link);
     let is_ssh = matches!(placement.launch, Launch::Ssh(_));
     let pes = tree.pes().map(|pe| {

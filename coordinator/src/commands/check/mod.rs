@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::files::toml_file::Spot;
+use crate::files::user_file::Spot;
 use crate::job::request::check_size;
-use crate::options::args::OutputFormat;
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::cluster_file::{self, ClusterFileError};
@@ -37,8 +37,8 @@ pub struct CheckArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    format: Format,
 }
 
 /// Something that is wrong.
@@ -51,7 +51,7 @@ struct Wrong {
 }
 
 /// A good cluster.
-struct Cluster {
+struct CheckedCluster {
     /// The file.
     path: PathBuf,
     /// The tree, and where its PEs are.
@@ -75,14 +75,14 @@ pub fn run(args: CheckArgs, out: &mut dyn Write) -> io::Result<bool> {
     match check(args.cluster) {
         Ok(cluster) => {
             match format {
-                OutputFormat::Table => text::cluster(&cluster, out)?,
-                OutputFormat::Json => json::cluster(&cluster, out)?,
+                Format::Json => json::cluster(&cluster, out)?,
+                _ => text::cluster(&cluster, out)?,
             }
             Ok(true)
         }
         Err(faults) => {
             text::faults(&path, &faults, &mut io::stderr().lock())?;
-            if format == OutputFormat::Json {
+            if format == Format::Json {
                 json::faults(&path, &faults, out)?;
             }
             Ok(false)
@@ -90,7 +90,7 @@ pub fn run(args: CheckArgs, out: &mut dyn Write) -> io::Result<bool> {
     }
 }
 
-fn check(args: ClusterArgs) -> Result<Cluster, Vec<Wrong>> {
+fn check(args: ClusterArgs) -> Result<CheckedCluster, Vec<Wrong>> {
     let path = args.file.clone();
     let whole = |fault: &dyn std::fmt::Display| Wrong {
         spot: None,
@@ -143,7 +143,7 @@ fn check(args: ClusterArgs) -> Result<Cluster, Vec<Wrong>> {
         }));
     }
     match topology {
-        Some(topology) if faults.is_empty() => Ok(Cluster {
+        Some(topology) if faults.is_empty() => Ok(CheckedCluster {
             path,
             guard: Guard::choose(&GuardArgs::default().or(&settings), &topology.places()),
             topology,

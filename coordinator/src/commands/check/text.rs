@@ -7,7 +7,7 @@ use std::path::Path;
 use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_proto::PeId;
 
-use super::{Cluster, Wrong};
+use super::{CheckedCluster, Wrong};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::timeouts;
 use crate::render::tree::draw;
@@ -24,8 +24,8 @@ const NAMED: usize = 6;
 const SHOWN: usize = 96;
 
 /// Prints all that is known of a good cluster.
-pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
-    let Cluster {
+pub fn cluster(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> {
+    let CheckedCluster {
         path,
         topology,
         guard,
@@ -96,7 +96,7 @@ pub fn cluster(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Who has certificates in the folder, and who must have them elsewhere.
-fn certificates(cluster: &Cluster, out: &mut dyn Write) -> io::Result<()> {
+fn certificates(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> {
     if cluster.shown.is_empty() {
         return Ok(());
     }

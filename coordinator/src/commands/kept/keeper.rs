@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::launch::cluster::{Exit, LogArgs, command};
-use crate::launch::ssh::{Hosts, Spread, Task, lines};
+use crate::launch::ssh::{Hosts, RemoteCommand, Spread, lines};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
 use crate::site::kept::pes::{self, Pes};
@@ -124,7 +124,7 @@ async fn keep_all(
         _ => None,
     };
     let stop = CancellationToken::new();
-    let table = Table::new(folder, topology.tree.pes());
+    let table = PeTable::new(folder, topology.tree.pes());
     table.tell();
     let mut keepers = tokio::task::JoinSet::new();
     for pe in topology.tree.pes() {
@@ -147,15 +147,15 @@ async fn keep_all(
 
 /// What becomes of all, for who asks.
 #[derive(Clone)]
-struct Table {
+struct PeTable {
     folder: PathBuf,
     pes: Rc<RefCell<Pes>>,
 }
 
-impl Table {
-    fn new(folder: &Path, pes: impl Iterator<Item = PeId>) -> Table {
+impl PeTable {
+    fn new(folder: &Path, pes: impl Iterator<Item = PeId>) -> PeTable {
         let since = SystemTime::now();
-        let unstarted = pes.map(|pe| pes::Kept {
+        let unstarted = pes.map(|pe| pes::KeptPe {
             pe,
             process: None,
             since,
@@ -163,7 +163,7 @@ impl Table {
             ends: 0,
             end: None,
         });
-        Table {
+        PeTable {
             folder: folder.to_owned(),
             pes: Rc::new(RefCell::new(Pes {
                 keeper: std::process::id(),
@@ -172,7 +172,7 @@ impl Table {
         }
     }
 
-    fn change(&self, pe: PeId, change: impl FnOnce(&mut pes::Kept)) {
+    fn change(&self, pe: PeId, change: impl FnOnce(&mut pes::KeptPe)) {
         let mut pes = self.pes.borrow_mut();
         if let Some(kept) = pes.pes.iter_mut().find(|kept| kept.pe == pe) {
             kept.since = SystemTime::now();
@@ -199,7 +199,7 @@ struct Keeper {
     hosts: Option<Arc<Hosts>>,
     said: Said,
     logs: LogArgs,
-    table: Table,
+    table: PeTable,
 }
 
 impl Keeper {
@@ -277,7 +277,7 @@ impl Keeper {
         };
         let mut told: Vec<OsString> = self.logs.args.iter().map(OsString::from).collect();
         told.extend(arguments);
-        let task = Task {
+        let task = RemoteCommand {
             prefix: self.place.run.iter().map(OsString::from).collect(),
             arguments: told,
             input: admission,

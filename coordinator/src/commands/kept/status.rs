@@ -17,10 +17,11 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::{Cluster, Crew, Heard, LogArgs};
+use crate::launch::cluster::{Cluster, Heard, LaunchPlan, LogArgs};
 use crate::observe::console::Console;
-use crate::options::args::OutputFormat;
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::render::tree::in_tree_order;
 use crate::site::kept::pes::{self, Pes};
 use crate::site::kept::{Kept, KeptError, all, find, rounds};
 use crate::site::placement::Placement;
@@ -55,8 +56,8 @@ pub struct StatusArgs {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    format: Format,
 }
 
 /// Prints it.
@@ -84,12 +85,12 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     };
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     let is_whole = match &seen {
-        Seen::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
-        Seen::Here(here) => here.len() == kept.said.pes,
+        Occupancy::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
+        Occupancy::Here(here) => here.len() == kept.said.pes,
     };
     match args.format {
-        OutputFormat::Table => print_one(&kept, &topology, &pes, &seen, out)?,
-        OutputFormat::Json => print_json(&kept, &topology, &pes, &seen, out)?,
+        Format::Json => print_json(&kept, &topology, &pes, &seen, out)?,
+        _ => print_one(&kept, &topology, &pes, &seen, out)?,
     }
     Ok(match is_whole {
         true => ExitCode::SUCCESS,
@@ -98,19 +99,19 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Who is there.
-enum Seen {
+enum Occupancy {
     /// A command has the PEs: this one.
     InUse(String),
     /// These have joined.
     Here(BTreeMap<PeId, Here>),
 }
 
-impl Seen {
+impl Occupancy {
     /// What a PE has answered, if it was asked and is there.
     fn here(&self, pe: PeId) -> Option<&Here> {
         match self {
-            Seen::Here(here) => here.get(&pe),
-            Seen::InUse(_) => None,
+            Occupancy::Here(here) => here.get(&pe),
+            Occupancy::InUse(_) => None,
         }
     }
 }
@@ -137,7 +138,7 @@ impl Here {
 }
 
 /// Has the PEs join, and asks them.
-fn look(kept: &Kept, logs: &LogArgs) -> anyhow::Result<Result<(Topology, Seen), Vec<String>>> {
+fn look(kept: &Kept, logs: &LogArgs) -> anyhow::Result<Result<(Topology, Occupancy), Vec<String>>> {
     let tree = TreeArgs::from(ClusterArgs {
         file: kept.said.file.clone(),
         root: None,
@@ -151,7 +152,9 @@ fn look(kept: &Kept, logs: &LogArgs) -> anyhow::Result<Result<(Topology, Seen), 
     kept.adopt(&mut placement, WAIT);
     let _used = match kept.take("flitcast status") {
         Ok(used) => used,
-        Err(KeptError::InUse { holder, .. }) => return Ok(Ok((topology, Seen::InUse(holder)))),
+        Err(KeptError::InUse { holder, .. }) => {
+            return Ok(Ok((topology, Occupancy::InUse(holder))));
+        }
         Err(error) => return Err(error.into()),
     };
     let seen =
@@ -164,23 +167,23 @@ async fn asked(
     topology: &Topology,
     placement: &Placement,
     logs: &LogArgs,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<Occupancy> {
     let program = std::env::current_exe()?;
     let pes: Vec<PeId> = topology.tree.pes().collect();
-    let crew = Crew {
+    let plan = LaunchPlan {
         program: &program,
         pes: &pes,
         tree: &topology.tree,
         placement,
         guard: &kept.said.guard,
         again: false,
-        whole: false,
+        require_all: false,
         commands: false,
         logs,
         timeouts: &topology.settings.timeouts,
     };
     let (console, given_up) = (Console::new(), CancellationToken::new());
-    let mut cluster = Cluster::launch(crew, &console, &given_up).await?;
+    let mut cluster = Cluster::launch(plan, &console, &given_up).await?;
     let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
     let there: Vec<PeId> = cluster
         .pes()
@@ -188,7 +191,7 @@ async fn asked(
         .collect();
     let deadline = Instant::now() + ANSWER;
     while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
-        let Some((pe, heard)) = cluster.hear(Some(deadline)).await else {
+        let Some((pe, heard)) = cluster.hear(deadline).await else {
             break;
         };
         let Heard::Word(FromPe::Pong(pong)) = heard else {
@@ -210,12 +213,12 @@ async fn asked(
         }
     }
     cluster.stop(false, pending()).await;
-    Ok(Seen::Here(here))
+    Ok(Occupancy::Here(here))
 }
 
 /// All clusters that are up.
-fn print_all(clusters: &[Kept], format: OutputFormat, out: &mut dyn Write) -> io::Result<()> {
-    if format == OutputFormat::Json {
+fn print_all(clusters: &[Kept], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    if format == Format::Json {
         let clusters: Vec<_> = clusters
             .iter()
             .map(|kept| {
@@ -275,7 +278,7 @@ fn print_one(
     kept: &Kept,
     topology: &Topology,
     pes: &Pes,
-    seen: &Seen,
+    seen: &Occupancy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let said = &kept.said;
@@ -294,7 +297,7 @@ fn print_one(
         kept.said.coordinator
     )?;
     writeln!(out, "  security  {}", printable(guard.unwrap_or_default()))?;
-    if let Seen::InUse(holder) = seen {
+    if let Occupancy::InUse(holder) = seen {
         let holder = printable(holder);
         writeln!(out, "  in use    by {holder}; flitcast watch shows it")?;
     }
@@ -318,7 +321,7 @@ fn print_one(
         }
     }
     let places = topology.places();
-    for pe in in_tree_order(topology) {
+    for pe in in_tree_order(&topology.tree) {
         let place = &places.places[pe.index()];
         let process = pes.pes.iter().find(|kept| kept.pe == pe);
         let here = seen.here(pe);
@@ -346,10 +349,10 @@ fn print_one(
 }
 
 /// What is to be said of a PE, if anything is.
-fn state(process: Option<&pes::Kept>, seen: &Seen, pe: PeId) -> String {
+fn state(process: Option<&pes::KeptPe>, seen: &Occupancy, pe: PeId) -> String {
     let is_here = match seen {
-        Seen::Here(here) => here.contains_key(&pe),
-        Seen::InUse(_) => true,
+        Occupancy::Here(here) => here.contains_key(&pe),
+        Occupancy::InUse(_) => true,
     };
     let end = process.and_then(|kept| kept.end.as_deref());
     let end = end
@@ -369,7 +372,7 @@ fn print_json(
     kept: &Kept,
     topology: &Topology,
     pes: &Pes,
-    seen: &Seen,
+    seen: &Occupancy,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let places = topology.places();
@@ -386,7 +389,7 @@ fn print_json(
             "for_s": process.map(|kept| age(kept.since).as_secs()),
             "starts": process.map(|kept| kept.starts),
             "last_end": process.and_then(|kept| kept.end.clone()),
-            "is_here": match seen { Seen::InUse(_) => None, Seen::Here(_) => Some(here.is_some()) },
+            "is_here": match seen { Occupancy::InUse(_) => None, Occupancy::Here(_) => Some(here.is_some()) },
             "lag_ns": here.and_then(Here::lag).map(|lag| lag.as_nanos() as u64),
             "resident_bytes": here.map(|one| one.resident_bytes),
         })
@@ -411,25 +414,13 @@ fn print_json(
         "coordinator": kept.said.coordinator.to_string(),
         "security": kept.said.guard.name(),
         "in_use": match seen {
-            Seen::InUse(holder) => Some(holder),
-            Seen::Here(_) => None,
+            Occupancy::InUse(holder) => Some(holder),
+            Occupancy::Here(_) => None,
         },
         "pes": all,
         "commands": done,
     });
     writeln!(out, "{object}")
-}
-
-/// Parents ahead of their children, each with all below it.
-fn in_tree_order(topology: &Topology) -> Vec<PeId> {
-    let tree = &topology.tree;
-    let mut order = Vec::new();
-    let mut next: Vec<PeId> = tree.pes().take(1).collect();
-    while let Some(pe) = next.pop() {
-        order.push(pe);
-        next.extend(tree.children(pe).iter().rev());
-    }
-    order
 }
 
 fn age(since: SystemTime) -> Duration {

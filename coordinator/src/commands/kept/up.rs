@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::down::STOP;
 use super::status;
 use crate::job::request::{RequestError, guard_fault, local_topology};
-use crate::launch::cluster::{Cluster, Crew, Exit, LogArgs};
+use crate::launch::cluster::{Cluster, Exit, LaunchPlan, LogArgs};
 use crate::observe::console::Console;
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
@@ -320,21 +320,21 @@ async fn muster(
     kept.adopt(&mut placement, BEGINNING);
     let program = std::env::current_exe()?;
     let pes: Vec<PeId> = topology.tree.pes().collect();
-    let crew = Crew {
+    let plan = LaunchPlan {
         program: &program,
         pes: &pes,
         tree: &topology.tree,
         placement: &placement,
         guard: &kept.said.guard,
         again: true,
-        whole: true,
+        require_all: true,
         commands: false,
         logs,
         timeouts: &topology.settings.timeouts,
     };
     let (console, given_up) = (Console::new(), CancellationToken::new());
     tokio::select! {
-        cluster = Cluster::launch(crew, &console, &given_up) => {
+        cluster = Cluster::launch(plan, &console, &given_up) => {
             cluster?.stop(false, pending()).await;
             Ok(None)
         }
@@ -362,7 +362,7 @@ async fn hopeless(folder: &Path) -> PeId {
 fn ends(folder: &Path) -> Vec<String> {
     let pes = Pes::read(folder).ok().flatten();
     let pes = pes.map(|pes| pes.pes).unwrap_or_default();
-    let end = |kept: pes::Kept| Some(format!("{} {}", kept.pe, kept.end?));
+    let end = |kept: pes::KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
     pes.into_iter().filter_map(end).collect()
 }
 

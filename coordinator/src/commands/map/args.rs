@@ -10,10 +10,9 @@ use clap::Args;
 use flitcast_node::task::WORK_PREFIX;
 use thiserror::Error;
 
-use crate::job::request::{Request, RequestError, output_fault};
-use crate::options::args::{
-    GatherArgs, OutputFormat, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
-};
+use crate::job::request::{Request, RequestError, Site, output_fault};
+use crate::options::args::{GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs};
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::{SpanningArg, TreeArgs};
@@ -78,8 +77,8 @@ pub struct MapArgs {
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    format: OutputFormat,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    format: Format,
     /// What each PE that has a shard runs: in its shard, where that is a folder, or in an empty
     /// folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
     /// how many there are.
@@ -161,25 +160,25 @@ impl Map {
                 scatter.map_err(|found| faults.extend(found.into_iter().map(MapFault::from)));
             understood.ok()
         });
-        if let Some(Request {
+        if let Some(Site {
             guard, placement, ..
-        }) = &scatter
+        }) = scatter.as_ref().map(|scatter| &scatter.site)
             && *guard == Guard::Insecure
             && !placement.is_on_loopback()
         {
             faults.push(RequestError::from(GuardFault::PlainCommands).into());
         }
         match (scatter, work) {
-            (Some(scatter), Ok(work)) if faults.is_empty() => Ok(Map {
-                scatter: Request {
-                    later_output: later_output(&args),
-                    again: true,
-                    commands: true,
-                    ..scatter
-                },
-                args,
-                work,
-            }),
+            (Some(mut scatter), Ok(work)) if faults.is_empty() => {
+                scatter.messages.later_output = later_output(&args);
+                scatter.again = true;
+                scatter.commands = true;
+                Ok(Map {
+                    scatter,
+                    args,
+                    work,
+                })
+            }
             _ => Err(faults),
         }
     }
@@ -217,13 +216,13 @@ impl Map {
     }
 
     /// How the result is printed.
-    pub fn format(&self) -> OutputFormat {
+    pub fn format(&self) -> Format {
         self.args.format
     }
 
     /// Whether the working folder is on this host, and nowhere else.
     pub fn is_local(&self) -> bool {
-        !self.scatter.placement.is_spread()
+        !self.scatter.site.placement.is_spread()
     }
 }
 

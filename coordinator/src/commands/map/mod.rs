@@ -16,20 +16,20 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Run;
 
 use crate::launch::cluster::LogArgs;
-use crate::options::args::OutputFormat;
+use crate::options::format::Format;
 use crate::render::ending::{FAILED, INTERRUPTED};
 use crate::retry::{self, Concluded, Story, Undertaking};
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::rounds::run::{Ended, Interrupts};
 use crate::text::printable::printable;
 pub use args::{Map, MapArgs};
-use run::{Fate, Task};
+use run::{CommandFate, ShardTask};
 
 /// What it came to.
 #[derive(Debug)]
 pub struct Mapped {
     /// By PE, those that were to have a shard.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ShardTask>,
     /// The scatter, as it went in the end.
     pub scatter: Box<Outcome>,
     /// How long the commands took, all together.
@@ -73,8 +73,8 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         Ok(mapped) => {
             complain(&mapped);
             let printed = match map.format() {
-                OutputFormat::Table => report::table(map, &mapped),
-                OutputFormat::Json => report::json(map, &mapped),
+                Format::Json => report::json(map, &mapped),
+                _ => report::table(map, &mapped),
             };
             let code = match mapped.is_complete() {
                 true => ExitCode::SUCCESS,
@@ -94,8 +94,8 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
                 eprintln!("{}", printable(line));
             }
             let printed = match map.format() {
-                OutputFormat::Table => String::new(),
-                OutputFormat::Json => crate::render::report::failure_json(&failure, None, &story),
+                Format::Json => crate::render::report::failure_json(&failure, None, &story),
+                _ => String::new(),
             };
             (printed, crate::render::ending::failed(&failure))
         }
@@ -119,7 +119,7 @@ async fn go(
     interrupts: &mut Interrupts,
     gone: &mut Vec<PeId>,
 ) -> anyhow::Result<Result<Mapped, Cut>> {
-    let is_joined = map.scatter.placement.is_joined();
+    let is_joined = map.scatter.site.placement.is_joined();
     let scatter = Undertaking::new(map.scatter.clone()).unrecorded();
     let scattered = retry::run(scatter, logs, interrupts).await?;
     let (scatter, scattered) = match over(scattered) {
@@ -131,15 +131,15 @@ async fn go(
         }
         Err(cut) => return Ok(Err(cut)),
     };
-    let mut tasks: Vec<Task> = scattered
+    let mut tasks: Vec<ShardTask> = scattered
         .delivered
         .iter()
-        .map(|&(pe, bytes)| Task::new(pe, bytes))
+        .map(|&(pe, bytes)| ShardTask::new(pe, bytes))
         .collect();
     let order = Run {
         words: map.command().to_vec(),
         work: map.work.clone(),
-        pes: map.scatter.tree.len() as u32,
+        pes: map.scatter.site.tree.len() as u32,
     };
     if is_joined {
         let dead = scattered
@@ -166,14 +166,14 @@ async fn go(
         stories: Default::default(),
     };
     for lost in &scattered.story.undelivered {
-        let mut task = Task::new(lost.pe, lost.bytes);
-        task.fate = Fate::Lost("died before it had its shard".to_owned());
+        let mut task = ShardTask::new(lost.pe, lost.bytes);
+        task.fate = CommandFate::Lost("died before it had its shard".to_owned());
         mapped.tasks.push(task);
     }
     mapped.tasks.sort_by_key(|task| task.pe);
     let [first, second] = &mut mapped.stories;
     *first = scattered.story;
-    if !mapped.tasks.iter().any(Task::is_done) {
+    if !mapped.tasks.iter().any(ShardTask::is_done) {
         return Ok(Ok(mapped));
     }
     let request = map.gather().map_err(|faults| {
@@ -230,8 +230,13 @@ struct Over {
 }
 
 impl Mapped {
+    /// Whether the result of this one is where it was asked for.
+    pub fn has_result(&self, task: &ShardTask) -> bool {
+        task.is_done() && !self.left_behind.contains_key(&task.pe)
+    }
+
     /// Whether every shard has its result.
     pub fn is_complete(&self) -> bool {
-        self.left_behind.is_empty() && self.tasks.iter().all(Task::is_done)
+        self.left_behind.is_empty() && self.tasks.iter().all(ShardTask::is_done)
     }
 }

@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 use flitcast_proto::wire::control::{End, Ran};
 use serde_json::{Value, json};
 
-use super::run::{Fate, Task};
+use super::run::{CommandFate, ShardTask};
 use super::{Map, Mapped};
 use crate::rounds::outcome::Outcome;
 use crate::text::figures::{lines, micros};
@@ -18,7 +18,7 @@ pub fn complaints(mapped: &Mapped) -> Vec<String> {
     for task in &mapped.tasks {
         if let Some(why) = task.failure() {
             let mut line = format!("error: {}: {why}", task.pe);
-            if let Fate::Ran(Ran { last_lines, .. }) = &task.fate
+            if let Some(Ran { last_lines, .. }) = task.ran()
                 && !last_lines.is_empty()
             {
                 line.push_str(&format!("; its last words: {}", last_lines.join(" / ")));
@@ -46,7 +46,7 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
         header.insert(2, "runs");
     }
     table.set_header(header);
-    for pe in map.scatter.tree.pes().skip(1) {
+    for pe in map.scatter.site.tree.pes().skip(1) {
         let task = mapped.tasks.iter().find(|task| task.pe == pe);
         let mut row = vec![pe.to_string()];
         row.extend(cells(task));
@@ -59,16 +59,16 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
 }
 
 /// Shard, exit, time and results.
-fn cells(task: Option<&Task>) -> [String; 4] {
+fn cells(task: Option<&ShardTask>) -> [String; 4] {
     let none = || "-".to_owned();
     let Some(task) = task else {
         return [none(), none(), none(), none()];
     };
     let shard = Bytes(task.shard_bytes).to_string();
     match &task.fate {
-        Fate::Waiting => [shard, none(), none(), none()],
-        Fate::Lost(_) => [shard, "lost".to_owned(), none(), none()],
-        Fate::Ran(ran) => {
+        CommandFate::Waiting => [shard, none(), none(), none()],
+        CommandFate::Lost(_) => [shard, "lost".to_owned(), none(), none()],
+        CommandFate::Ran(ran) => {
             let exit = match &ran.end {
                 End::Exited(code) => code.to_string(),
                 End::Signalled(signal) => format!("signal {signal}"),
@@ -95,17 +95,10 @@ fn command(map: &Map) -> String {
     }
 }
 
-fn wrote(task: &Task) -> u64 {
-    match &task.fate {
-        Fate::Ran(ran) => ran.wrote_bytes,
-        _ => 0,
-    }
-}
-
 fn heading(map: &Map, mapped: &Mapped) -> String {
     format!(
         "map {}: {} on {} of {}\n\n",
-        map.scatter.tree_name,
+        map.scatter.site.name,
         command(map),
         counted(mapped.tasks.len() as u64, "shard", "shards"),
         Bytes(mapped.tasks.iter().map(|task| task.shard_bytes).sum()),
@@ -114,10 +107,8 @@ fn heading(map: &Map, mapped: &Mapped) -> String {
 
 fn summary(map: &Map, mapped: &Mapped) -> String {
     let mut out = format!("\n  scatter      {}\n", moved(Some(&mapped.scatter)));
-    let longest = mapped.tasks.iter().filter_map(|task| match &task.fate {
-        Fate::Ran(ran) => Some((ran.took_ns, task.pe)),
-        _ => None,
-    });
+    let tasks = mapped.tasks.iter();
+    let longest = tasks.filter_map(|task| Some((task.ran()?.took_ns, task.pe)));
     let longest = longest.max().map(|(_, pe)| format!(", longest at {pe}"));
     let running = Nanos(mapped.running.as_nanos() as u64);
     out.push_str(&format!(
@@ -131,11 +122,11 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     for story in &mapped.stories {
         out.push_str(&story.lines());
     }
-    if let Some(told) = map.scatter.guard.told() {
+    if let Some(told) = map.scatter.site.guard.told() {
         out.push_str(&format!("  security     {told}\n"));
     }
-    let there = |task: &&Task| task.is_done() && !mapped.left_behind.contains_key(&task.pe);
-    let there: Vec<&Task> = mapped.tasks.iter().filter(there).collect();
+    let tasks = mapped.tasks.iter();
+    let there: Vec<&ShardTask> = tasks.filter(|task| mapped.has_result(task)).collect();
     if there.is_empty() {
         out.push_str("  results      none\n");
         return out;
@@ -144,7 +135,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
         "  results      {} of {}, {} of files, verified, in {}\n",
         there.len(),
         mapped.tasks.len(),
-        Bytes(there.iter().map(|task| wrote(task)).sum()),
+        Bytes(there.iter().map(|task| task.wrote_bytes()).sum()),
         map.output().display(),
     ));
     out
@@ -165,15 +156,11 @@ fn moved(outcome: Option<&Outcome>) -> String {
 pub fn json(map: &Map, mapped: &Mapped) -> String {
     let words = map.command().iter().map(|word| word.display().to_string());
     let words: Vec<String> = words.collect();
-    let there = |task: &Task| task.is_done() && !mapped.left_behind.contains_key(&task.pe);
-    let pes = map.scatter.tree.pes().skip(1).map(|pe| {
+    let pes = map.scatter.site.tree.pes().skip(1).map(|pe| {
         let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
             return json!({ "pe": pe.0, "shard_bytes": null });
         };
-        let ran = match &task.fate {
-            Fate::Ran(ran) => Some(ran),
-            _ => None,
-        };
+        let ran = task.ran();
         let code = ran.and_then(|ran| match ran.end {
             End::Exited(code) => Some(code),
             _ => None,
@@ -191,15 +178,15 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
             "error": task.failure().or_else(|| mapped.left_behind.get(&pe).cloned()),
             "last_words": ran.map(|ran| &ran.last_lines),
             "seconds": ran.map(|ran| ran.took_ns as f64 / 1e9),
-            "result_bytes": there(task).then(|| wrote(task)),
+            "result_bytes": mapped.has_result(task).then(|| task.wrote_bytes()),
         })
     });
-    let undelivered = mapped.tasks.iter().filter(|task| !there(task));
+    let undelivered = mapped.tasks.iter().filter(|task| !mapped.has_result(task));
     let result = json!({
         "operation": "map",
         "command": words,
-        "tree": map.scatter.tree_name,
-        "security": map.scatter.guard.name(),
+        "tree": map.scatter.site.name,
+        "security": map.scatter.site.guard.name(),
         "pes": pes.collect::<Vec<_>>(),
         "failed": undelivered.map(|task| task.pe.0).collect::<Vec<_>>(),
         "scatter": moved_json(Some(&mapped.scatter)),

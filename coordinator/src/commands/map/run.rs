@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// A PE's shard, and what came of it.
 #[derive(Debug)]
-pub struct Task {
+pub struct ShardTask {
     /// Whose.
     pub pe: PeId,
     /// How long the shard is, as a message.
@@ -30,12 +30,12 @@ pub struct Task {
     /// How often the command was run.
     pub runs: u32,
     /// How it ended last.
-    pub fate: Fate,
+    pub fate: CommandFate,
 }
 
 /// What became of a command.
 #[derive(Debug)]
-pub enum Fate {
+pub enum CommandFate {
     /// It was not run.
     Waiting,
     /// It ended.
@@ -44,20 +44,33 @@ pub enum Fate {
     Lost(String),
 }
 
-impl Task {
+impl ShardTask {
     /// One that has not been run.
-    pub fn new(pe: PeId, shard_bytes: u64) -> Task {
-        Task {
+    pub fn new(pe: PeId, shard_bytes: u64) -> ShardTask {
+        ShardTask {
             pe,
             shard_bytes,
             runs: 0,
-            fate: Fate::Waiting,
+            fate: CommandFate::Waiting,
         }
     }
 
     /// Whether it ended well.
     pub fn is_done(&self) -> bool {
-        matches!(&self.fate, Fate::Ran(ran) if ran.end == End::Exited(0))
+        matches!(&self.fate, CommandFate::Ran(ran) if ran.end == End::Exited(0))
+    }
+
+    /// How the command ended last, if it was run to an end.
+    pub fn ran(&self) -> Option<&Ran> {
+        match &self.fate {
+            CommandFate::Ran(ran) => Some(ran),
+            CommandFate::Waiting | CommandFate::Lost(_) => None,
+        }
+    }
+
+    /// Bytes that it has left as its result.
+    pub fn wrote_bytes(&self) -> u64 {
+        self.ran().map_or(0, |ran| ran.wrote_bytes)
     }
 
     /// Whether it is to be run once more.
@@ -69,9 +82,9 @@ impl Task {
     pub fn failure(&self) -> Option<String> {
         match &self.fate {
             _ if self.is_done() => None,
-            Fate::Waiting => Some("was not run".to_owned()),
-            Fate::Lost(why) => Some(why.clone()),
-            Fate::Ran(ran) => Some(match &ran.end {
+            CommandFate::Waiting => Some("was not run".to_owned()),
+            CommandFate::Lost(why) => Some(why.clone()),
+            CommandFate::Ran(ran) => Some(match &ran.end {
                 End::Exited(code) => format!("the command ended with exit status {code}"),
                 End::Signalled(9) => "the command was killed by signal 9 (SIGKILL)".to_owned(),
                 End::Signalled(signal) => format!("the command was killed by signal {signal}"),
@@ -90,7 +103,7 @@ impl Task {
 pub async fn run(
     request: &Request,
     order: &Run,
-    tasks: &mut [Task],
+    tasks: &mut [ShardTask],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Ended<BTreeSet<PeId>>> {
@@ -102,8 +115,13 @@ pub async fn run(
             return Ok(Ended::Done(gone));
         }
         // Who joins is there, whether it has something to do or not.
-        let pes = match request.placement.is_joined() {
-            true => request.tree.pes().filter(|pe| !gone.contains(pe)).collect(),
+        let pes = match request.site.placement.is_joined() {
+            true => request
+                .site
+                .tree
+                .pes()
+                .filter(|pe| !gone.contains(pe))
+                .collect(),
             false => due.clone(),
         };
         let done = async |cluster: &mut Cluster, console: &Console, _| {
@@ -119,20 +137,22 @@ pub async fn run(
                 for task in tasks.iter_mut().filter(|task| due.contains(&task.pe)) {
                     if all || at_fault(&task.pe) {
                         task.runs += 1;
-                        task.fate = Fate::Lost(failure.cause_of(task.pe).to_owned());
+                        task.fate = CommandFate::Lost(failure.cause_of(task.pe).to_owned());
                     }
                 }
                 gone.extend(failure.culprits.iter().filter(|pe| !due.contains(pe)));
             }
         }
-        if request.placement.is_joined() {
-            let lost = |task: &&Task| matches!(task.fate, Fate::Lost(_)) && !task.is_due(retries);
+        if request.site.placement.is_joined() {
+            let lost = |task: &&ShardTask| {
+                matches!(task.fate, CommandFate::Lost(_)) && !task.is_due(retries)
+            };
             gone.extend(tasks.iter().filter(lost).map(|task| task.pe));
         }
     }
 }
 
-fn due(tasks: &mut [Task], retries: u32) -> impl Iterator<Item = &mut Task> {
+fn due(tasks: &mut [ShardTask], retries: u32) -> impl Iterator<Item = &mut ShardTask> {
     tasks.iter_mut().filter(move |task| task.is_due(retries))
 }
 
@@ -141,7 +161,7 @@ async fn work_off(
     cluster: &mut Cluster,
     console: &Console,
     order: &Run,
-    tasks: &mut [Task],
+    tasks: &mut [ShardTask],
     retries: u32,
 ) {
     let mut running = BTreeSet::new();
@@ -151,14 +171,14 @@ async fn work_off(
         cluster.say(task.pe, ToPe::Run(order.clone())).await;
     }
     console.begin("map".to_owned(), tasks.len() as u64);
-    let done = |tasks: &[Task]| tasks.iter().filter(|task| task.is_done()).count();
+    let done = |tasks: &[ShardTask]| tasks.iter().filter(|task| task.is_done()).count();
     console.done(done(tasks), tasks.len());
     while !running.is_empty() {
-        let Some((pe, heard)) = cluster.hear(Some(Instant::now() + LOOK)).await else {
+        let Some((pe, heard)) = cluster.hear(Instant::now() + LOOK).await else {
             running.retain(|&pe| {
                 let lives = cluster.is_alive(pe);
                 if !lives {
-                    set(tasks, pe, Fate::Lost("is gone".to_owned()));
+                    set(tasks, pe, CommandFate::Lost("is gone".to_owned()));
                 }
                 lives
             });
@@ -170,18 +190,18 @@ async fn work_off(
                 continue;
             }
             Heard::Word(FromPe::Pong(_)) => continue,
-            Heard::Word(FromPe::Ran(ran)) => Fate::Ran(ran),
-            Heard::Word(FromPe::Fault { reason, .. }) => Fate::Lost(reason),
+            Heard::Word(FromPe::Ran(ran)) => CommandFate::Ran(ran),
+            Heard::Word(FromPe::Fault { reason, .. }) => CommandFate::Lost(reason),
             Heard::Word(other) => {
                 let said: String = format!("{other:?}").chars().take(100).collect();
-                Fate::Lost(format!("said {said} out of turn"))
+                CommandFate::Lost(format!("said {said} out of turn"))
             }
-            Heard::Exited(exit, last_words) => Fate::Lost(match last_words.is_empty() {
+            Heard::Exited(exit, last_words) => CommandFate::Lost(match last_words.is_empty() {
                 true => exit.to_string(),
                 false => format!("{exit}; its last words: {}", last_words.join(" / ")),
             }),
             Heard::ChannelEnded(end) => match why_ended(cluster, pe, end) {
-                Some(why) => Fate::Lost(why),
+                Some(why) => CommandFate::Lost(why),
                 // How its process ends is heard of next.
                 None => {
                     cluster.give_up_on(pe);
@@ -192,7 +212,7 @@ async fn work_off(
         if !running.remove(&pe) {
             continue;
         }
-        if matches!(fate, Fate::Lost(_)) {
+        if matches!(fate, CommandFate::Lost(_)) {
             cluster.give_up_on(pe);
         }
         set(tasks, pe, fate);
@@ -214,7 +234,7 @@ async fn work_off(
     }
 }
 
-fn set(tasks: &mut [Task], pe: PeId, fate: Fate) {
+fn set(tasks: &mut [ShardTask], pe: PeId, fate: CommandFate) {
     if let Some(task) = tasks.iter_mut().find(|task| task.pe == pe) {
         task.fate = fate;
     }

@@ -62,7 +62,7 @@ async fn clear_everywhere(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
-    let pes = map.scatter.tree.pes().filter(|pe| !gone.contains(pe));
+    let pes = map.scatter.site.tree.pes().filter(|pe| !gone.contains(pe));
     let pes: Vec<PeId> = pes.collect();
     let work = map.work.clone();
     let done = async |cluster: &mut Cluster, _: &Console, _| Ok(told(cluster, work).await);
@@ -94,7 +94,7 @@ async fn told(cluster: &mut Cluster, work: PathBuf) -> Vec<String> {
     let mut left_over = Vec::new();
     let deadline = Instant::now() + CLEARING;
     while !asked.is_empty() {
-        match cluster.hear(Some(deadline)).await {
+        match cluster.hear(deadline).await {
             Some((_, Heard::Word(FromPe::Pong(_)))) => {}
             Some((pe, heard)) => {
                 let was_asked = asked.len();

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
 use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::format::{Format, Formats};
 use crate::options::tree::TreeArgs;
 
 /// Arguments of `flitcast plan`.
@@ -74,8 +75,8 @@ pub struct PlanRoundArgs {
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
     /// How the plan is printed on stdout.
-    #[arg(long, value_enum, default_value_t = PlanFormat::Table)]
-    pub format: PlanFormat,
+    #[arg(long, value_parser = FORMATS, default_value = "table")]
+    pub format: Format,
     /// Run one state machine per PE step by step as well, under all rules of the
     /// model, and compare.
     #[arg(long)]
@@ -85,16 +86,15 @@ pub struct PlanRoundArgs {
     pub summary: bool,
 }
 
-/// How a plan is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanFormat {
-    /// The papers' figures: a row for each step, a column for each PE.
-    Table,
-    /// For programs.
-    Json,
-    /// The space-time diagram.
-    Svg,
-}
+/// How a plan can be printed.
+const FORMATS: Formats = Formats(&[
+    (
+        Format::Table,
+        "The papers' figures: a row for each step, a column for each PE",
+    ),
+    (Format::Json, "For programs"),
+    (Format::Svg, "The space-time diagram"),
+]);
 
 /// In which order P0 scatters.
 #[derive(Clone, Debug, PartialEq, Eq)]

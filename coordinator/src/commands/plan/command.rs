@@ -4,26 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use flitcast_proto::pe::{Brief, Operation};
+use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::ops::{Brief, Direction, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::schedule::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::sim;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
 use super::args::{
-    Order, PlanArgs, PlanFormat, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs,
-    Ports,
+    Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
 use super::{json, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
+use crate::options::format::Format;
+use crate::options::names::typed;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::TopologyError;
-use crate::ways::baseline::Baseline;
+use crate::ways::way::operation_by;
 
 /// Cells of a table that somebody could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
@@ -47,7 +48,7 @@ pub enum PlanError {
     Order(String),
     /// `--ports multi` with something that it does not belong to.
     #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
-    Ports(&'static str),
+    Ports(String),
     /// A simulation that does not fit into memory.
     #[error(
         "--simulate: {items} crossings of edges are too many to keep, at most {MAX_SIMULATED} are"
@@ -62,9 +63,9 @@ pub enum PlanError {
     /// The machines did something else than was planned: a bug of ours.
     #[error("--simulate: the state machines did not do what was planned; please report this")]
     Differs,
-    /// What users know has no schedule.
+    /// What is only played, like all that users know, has no schedule.
     #[error("--algorithm {0} has no schedule to plan: see `flitcast compare`")]
-    Baseline(&'static str),
+    NoSchedule(String),
     /// A drawing that nobody could see anything in.
     #[error(
         "a drawing of {pes} PEs shows nothing, at most {} do: use --summary or --format json",
@@ -117,8 +118,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     };
     let summary = || summary_of(&planned) + simulated;
     Ok(match (args.format, args.summary) {
-        (PlanFormat::Json, _) => json::write(&planned, args.summary, out),
-        (PlanFormat::Svg, _) => {
+        (Format::Json, _) => json::write(&planned, args.summary, out),
+        (Format::Svg, _) => {
             let pes = planned.plan.tree.len();
             if pes > svg::MAX_PES {
                 return Err(vec![PlanError::TooLargeToDraw { pes }]);
@@ -126,8 +127,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
             let drawing = svg::svg(&planned.plan, &title(&planned));
             out.write_all(drawing.as_bytes())
         }
-        (PlanFormat::Table, true) => out.write_all(summary().as_bytes()),
-        (PlanFormat::Table, false) => {
+        (_, true) => out.write_all(summary().as_bytes()),
+        (_, false) => {
             let table = table(&planned.plan).map_err(|fault| vec![fault])?;
             out.write_all(format!("{table}\n{}", summary()).as_bytes())
         }
@@ -135,7 +136,7 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
 }
 
 fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
-    let Asked { name, tree, flits } = Asked::of(&args.plan, SpanningArg::Bfs)?;
+    let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
     let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
     Ok(Planned {
         plan: plan_scatter(&tree, &flits, &order),
@@ -154,7 +155,7 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         Ports::Single => SpanningArg::Broadcast,
         Ports::Multi => SpanningArg::Bfs,
     };
-    let Asked { name, tree, flits } = Asked::of(&args.plan, spanning)?;
+    let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, spanning)?;
     let operation = match args.ports {
         Ports::Single => {
             gather_operation(&tree, &name, args.algorithm, args.sync).map_err(PlanError::from)
@@ -162,20 +163,21 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         Ports::Multi => multi_port(args.algorithm, args.sync),
     };
     let operation = operation.map_err(|fault| vec![fault])?;
-    if let Some(baseline) = args.algorithm.and_then(Baseline::of_gather) {
-        return Err(vec![PlanError::Baseline(baseline.name())]);
-    }
     let single_port = Operation::Certification(Sync::Pipelined);
+    if let Some(algorithm) = args.algorithm.map(|algorithm| typed(&algorithm))
+        && operation_by(single_port.name(), &algorithm).is_some_and(|one| !one.has_plan())
+    {
+        return Err(vec![PlanError::NoSchedule(algorithm)]);
+    }
     let single_port_steps =
         (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);
-    let (algorithm, sync) = crate::options::names::algorithm_name(operation);
     Ok(Planned {
         plan: plan(&tree, operation, &flits),
         order: Vec::new(),
         flits,
         tree_name: name,
-        algorithm,
-        sync,
+        algorithm: operation.algorithm(),
+        sync: operation.sync(),
         single_port_steps,
     })
 }
@@ -189,12 +191,10 @@ fn simulate(planned: &Planned) -> Result<(), PlanError> {
     }
     let (operation, flits) = (plan.operation, &planned.flits);
     let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
-    if operation.is_scatter() {
-        let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
-        briefs[0]
-            .sends
-            .sort_by_key(|message| place.get(&message.destination));
-    }
+    let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
+    briefs[0]
+        .sends
+        .sort_by_key(|message| place.get(&message.destination));
     let run = sim::run_briefs(&plan.tree, briefs)?;
     let mut crossings = run.crossings;
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
@@ -215,15 +215,15 @@ fn table(plan: &Plan) -> Result<String, PlanError> {
 }
 
 /// The tree and the lengths that are asked for.
-struct Asked {
+struct AskedPlan {
     name: String,
     tree: Arc<Tree>,
     flits: Vec<u64>,
 }
 
-impl Asked {
+impl AskedPlan {
     /// What is wrong with both, at once, if something is.
-    fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<Asked, Vec<PlanError>> {
+    fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Vec<PlanError>> {
         let lengths = lengths_in_flits(&args.lengths);
         let (topology, lengths) = match (args.tree.topology(spanning), lengths) {
             (Ok(topology), Ok(lengths)) => (topology, lengths),
@@ -235,7 +235,7 @@ impl Asked {
         };
         let tree = Arc::new(topology.tree);
         let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
-        Ok(Asked {
+        Ok(AskedPlan {
             name: topology.name,
             tree,
             flits,
@@ -281,12 +281,16 @@ fn multi_port(
     algorithm: Option<GatherAlgorithm>,
     sync: Option<SyncArg>,
 ) -> Result<Operation, PlanError> {
-    match (algorithm, sync) {
-        (Some(GatherAlgorithm::ShoulderTap), _) => {
-            Err(PlanError::Ports("--algorithm shoulder-tap"))
-        }
-        (_, Some(_)) => Err(PlanError::Ports("--sync")),
-        _ => Ok(Operation::Certification(Sync::Parallel)),
+    let parallel = Operation::Certification(Sync::Parallel);
+    let algorithm = algorithm.map(|algorithm| typed(&algorithm));
+    let other = algorithm.filter(|algorithm| {
+        let asked = operation_by(parallel.name(), algorithm).filter(|one| one.has_plan());
+        asked.is_some_and(|asked| asked.algorithm() != parallel.algorithm())
+    });
+    match (other, sync) {
+        (Some(other), _) => Err(PlanError::Ports(format!("--algorithm {other}"))),
+        (None, Some(_)) => Err(PlanError::Ports("--sync".to_owned())),
+        (None, None) => Ok(parallel),
     }
 }
 
@@ -299,7 +303,7 @@ fn title(planned: &Planned) -> String {
         sync,
         ..
     } = planned;
-    let operation = crate::options::names::operation_name(plan.operation);
+    let operation = plan.operation.name();
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
     format!("{operation} on {tree_name} by {algorithm}{sync}")
 }
@@ -311,7 +315,7 @@ fn summary_of(planned: &Planned) -> String {
         0 => String::new(),
         bound => format!(" ({:.3} times it)", plan.time_steps as f64 / bound as f64),
     };
-    let by_the_paper = match plan.operation.is_scatter() && plan.time_steps > 0 {
+    let by_the_paper = match plan.operation.direction() == Direction::Down && plan.time_steps > 0 {
         true => format!(
             " ({} by the paper's count, which begins at step 0)",
             plan.time_steps + 1

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
-use flitcast_proto::pe::Control;
-use flitcast_proto::schedule::plan::{ControlPlan, MessagePlan, Plan};
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, Plan};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use super::command::Planned;
@@ -33,10 +33,7 @@ impl Serialize for Whole<'_> {
             ..
         } = self.planned;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(
-            "operation",
-            crate::options::names::operation_name(plan.operation),
-        )?;
+        map.serialize_entry("operation", plan.operation.name())?;
         map.serialize_entry("algorithm", algorithm)?;
         map.serialize_entry("sync", sync)?;
         if !self.summary {
@@ -54,7 +51,7 @@ impl Serialize for Whole<'_> {
             map.serialize_entry("flits", &flits.iter().sum::<u64>())?;
             map.serialize_entry("control_items", &plan.control.len())?;
         } else {
-            map.serialize_entry("messages", &Messages(plan))?;
+            map.serialize_entry("messages", &MessageList(plan))?;
             map.serialize_entry("control", &ControlItems(plan))?;
         }
         map.end()
@@ -73,9 +70,9 @@ impl Serialize for Parents<'_> {
     }
 }
 
-struct Messages<'a>(&'a Plan);
+struct MessageList<'a>(&'a Plan);
 
-impl Serialize for Messages<'_> {
+impl Serialize for MessageList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.messages.iter().map(OneMessage))
     }

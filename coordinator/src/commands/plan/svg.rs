@@ -14,8 +14,9 @@ mod layout;
 use std::fmt::Write as _;
 
 use flitcast_proto::PeId;
-use flitcast_proto::pe::Control;
-use flitcast_proto::schedule::plan::{ControlPlan, MessagePlan, Plan};
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::Direction;
+use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, Plan};
 
 use canvas::{Anchor, Canvas, Num, Taken, text_width};
 use layout::Layout;
@@ -62,7 +63,7 @@ fn way(plan: &Plan, message: &MessagePlan) -> Vec<PeId> {
     while let Some(parent) = way.last().and_then(|&pe| plan.tree.parent(pe)) {
         way.push(parent);
     }
-    if plan.operation.is_scatter() {
+    if plan.operation.direction() == Direction::Down {
         way.reverse();
     }
     way
@@ -246,7 +247,7 @@ fn band_names(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Tak
         let name = format!("M{}", message.pe.0);
         let (width, height) = (text_width(&name, size) + 2.0, size * 0.9);
         let mut spots = name_spots(layout, message, &way(plan, message));
-        if plan.operation.is_scatter() {
+        if plan.operation.direction() == Direction::Down {
             spots.reverse();
         }
         let mut put = |&(x, y, slant): &(f64, f64, f64)| {

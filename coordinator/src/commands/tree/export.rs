@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use crate::options::link_spec::LinkSpec;
-use crate::render::tree::Figures;
+use crate::render::tree::TreeFigures;
 use crate::site::topology::Topology;
 
 /// Parents on a line of the tree file.
@@ -78,7 +78,7 @@ pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let Topology {
         name, tree, nodes, ..
     } = topology;
-    let figures = Figures::of(tree);
+    let figures = TreeFigures::of(tree);
     let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
     let object = json!({
         "name": name,

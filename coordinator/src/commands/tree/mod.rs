@@ -6,9 +6,10 @@ mod svg;
 
 use std::io::{self, Write};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use thiserror::Error;
 
+use crate::options::format::{Format, Formats};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::render::tree;
 use crate::site::topology::TopologyError;
@@ -23,24 +24,21 @@ pub struct PrintTreeArgs {
     #[command(flatten)]
     pub tree: TreeArgs,
     /// How it is printed on stdout.
-    #[arg(long, value_enum, default_value_t = TreeFormat::Text)]
-    pub format: TreeFormat,
+    #[arg(long, value_parser = FORMATS, default_value = "text")]
+    pub format: Format,
 }
 
-/// How a tree is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TreeFormat {
-    /// A drawing for terminals, up to 200 PEs, and the figures.
-    Text,
-    /// A tree file, for --tree file:PATH.
-    Toml,
-    /// For Graphviz.
-    Dot,
-    /// A drawing.
-    Svg,
-    /// For programs.
-    Json,
-}
+/// How a tree can be printed.
+const FORMATS: Formats = Formats(&[
+    (
+        Format::Text,
+        "A drawing for terminals, up to 200 PEs, and the figures",
+    ),
+    (Format::Toml, "A tree file, for --tree file:PATH"),
+    (Format::Dot, "For Graphviz"),
+    (Format::Svg, "A drawing"),
+    (Format::Json, "For programs"),
+]);
 
 /// Something that is wrong with the command line of `flitcast tree`.
 #[derive(Debug, Error)]
@@ -70,13 +68,13 @@ pub fn run(
     })?;
     let pes = topology.tree.len();
     Ok(match args.format {
-        TreeFormat::Text => tree::write(&topology, out),
-        TreeFormat::Toml => export::toml(&topology, out),
-        TreeFormat::Dot => export::dot(&topology, out),
-        TreeFormat::Json => export::json(&topology, out),
-        TreeFormat::Svg if pes > MAX_DRAWN => {
+        Format::Toml => export::toml(&topology, out),
+        Format::Dot => export::dot(&topology, out),
+        Format::Json => export::json(&topology, out),
+        Format::Svg if pes > MAX_DRAWN => {
             return Err(vec![PrintTreeError::TooManyToDraw { pes }]);
         }
-        TreeFormat::Svg => svg::write(&topology, out),
+        Format::Svg => svg::write(&topology, out),
+        _ => tree::write(&topology, out),
     })
 }

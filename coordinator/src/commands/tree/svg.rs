@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 
-use crate::render::tree::Figures;
+use crate::render::tree::TreeFigures;
 use crate::site::topology::Topology;
 
 /// Pixels between the middles of two leaves, and of two levels.
@@ -35,7 +35,7 @@ const STYLE: &str = "\
 /// Draws the tree.
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let tree = &topology.tree;
-    let figures = Figures::of(tree);
+    let figures = TreeFigures::of(tree);
     let counted =
         |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let mut described = format!(

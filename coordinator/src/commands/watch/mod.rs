@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::options::args::OutputFormat;
+use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::text::units::{UnitError, parse_time};
 use draw::Screen;
 use find::{Found, NotFound};
@@ -33,8 +33,8 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TIME")]
     pub wait: Option<String>,
     /// How it is shown: json prints the picture on a line, twice a second.
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-    pub format: OutputFormat,
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
 }
 
 /// Why nothing is shown.
@@ -56,8 +56,8 @@ pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
     let wait = wait.map_err(|error| vec![error.into()])?.unwrap_or(0);
     let found = find(args.pid, Duration::from_nanos(wait)).map_err(|error| vec![error.into()])?;
     Ok(match args.format {
-        OutputFormat::Json => json(&found, args.once, out),
-        OutputFormat::Table => table(&found, args.once, out),
+        Format::Json => json(&found, args.once, out),
+        _ => table(&found, args.once, out),
     })
 }
 

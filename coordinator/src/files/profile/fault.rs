@@ -4,32 +4,14 @@ use std::fmt;
 
 use flitcast_proto::PeId;
 
-use super::VERSION;
 use crate::files::toml_file::Misread;
 
 /// What is wrong in one place of a profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum ProfileFault {
     /// As can be wrong with any file.
     #[error(transparent)]
     Misread(#[from] Misread),
-    /// Nothing says what the rest means.
-    #[error("there is no version: this is no profile of `flitcast calibrate`")]
-    NoVersion,
-    /// The rest means something else.
-    #[error("version {found}: this flitcast reads version {VERSION}; calibrate again")]
-    OtherVersion {
-        /// As the file writes it.
-        found: String,
-    },
-    /// A key that has to be there.
-    #[error("`{key}` is missing{}", In(.table))]
-    Missing {
-        /// The key.
-        key: &'static str,
-        /// Where.
-        table: String,
-    },
     /// An interval that does not hold its value.
     #[error("{key}: {value} does not lie between {low} and {high}; write [value, low, high]")]
     NotBetween {
@@ -89,17 +71,6 @@ pub enum Fault {
         /// The last PE.
         last: usize,
     },
-}
-
-struct In<'a>(&'a str);
-
-impl fmt::Display for In<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            "" => Ok(()),
-            table => write!(f, " in {table}"),
-        }
-    }
 }
 
 struct Others(usize);

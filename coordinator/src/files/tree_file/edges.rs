@@ -16,11 +16,11 @@ use flitcast_proto::PeId;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::{Fault, Nodes, Reader, Value};
-use crate::files::toml_file::Spot;
+use super::{Nodes, Reader, TreeFileFault, Value};
+use crate::files::user_file::Spot;
 use crate::options::link_spec::{self, EdgeSpec, LinkFault, LinkSpec, Links};
 
-impl Reader<'_, Fault> {
+impl Reader<'_, TreeFileFault> {
     /// The links of the file; what is wrong with them is noted. `nodes` are its PEs,
     /// if it is known what they are.
     pub(super) fn edges(&mut self, value: &Value<'_>, nodes: Option<&Nodes>) -> Links {
@@ -41,12 +41,12 @@ impl Reader<'_, Fault> {
                 continue;
             };
             if child == PeId::ROOT || nodes.is_some_and(|nodes| !nodes.contains_key(&child.0)) {
-                self.fault(spot, Fault::NoSuchEdge { child });
+                self.fault(spot, TreeFileFault::NoSuchEdge { child });
             }
             match spots.get(&child) {
                 Some(&Spot { line, .. }) => {
                     let first_line = line;
-                    self.fault(spot, Fault::DuplicateEdge { child, first_line });
+                    self.fault(spot, TreeFileFault::DuplicateEdge { child, first_line });
                 }
                 None => {
                     spots.insert(child, spot);
@@ -75,7 +75,7 @@ impl Reader<'_, Fault> {
             }
         }
         if !named {
-            self.fault(spot, Fault::NoChild);
+            self.fault(spot, TreeFileFault::NoChild);
         }
         let before = self.fault_count();
         let edge = EdgeSpec {
@@ -84,7 +84,7 @@ impl Reader<'_, Fault> {
         };
         let says_more = ["rate", "latency", "down", "up"];
         if !says_more.iter().any(|key| table.contains_key(*key)) {
-            self.fault(spot, Fault::EmptyEdge);
+            self.fault(spot, TreeFileFault::EmptyEdge);
         }
         // Where nothing else is wrong, so that one mistake is one fault.
         if self.fault_count() == before {
@@ -98,7 +98,7 @@ impl Reader<'_, Fault> {
                 .collect();
             together.dedup();
             for (spot, fault) in together {
-                self.fault(spot, Fault::Link(fault));
+                self.fault(spot, TreeFileFault::Link(fault));
             }
         }
         (child, edge)
@@ -147,7 +147,7 @@ impl Reader<'_, Fault> {
             _ => link_spec::latency(text).map(|latency| link.latency = Some(latency)),
         };
         if let Err(fault) = read {
-            self.fault(self.spot_of(value), Fault::Link(fault));
+            self.fault(self.spot_of(value), TreeFileFault::Link(fault));
         }
     }
 }

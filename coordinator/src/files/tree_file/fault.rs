@@ -10,7 +10,7 @@ use crate::options::link_spec::LinkFault;
 
 /// What is wrong in one place of a tree file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum TreeFileFault {
     /// As can be wrong with any file.
     #[error(transparent)]
     Misread(#[from] Misread),

@@ -63,7 +63,11 @@ impl Key {
 
     /// What the names of all files of this boot begin with.
     fn prefix(&self) -> String {
-        format!("{}{:016x}-", Kept::PREFIX, xxh3_64(self.boot.as_bytes()))
+        format!(
+            "{}{:016x}-",
+            CachedHost::PREFIX,
+            xxh3_64(self.boot.as_bytes())
+        )
     }
 }
 
@@ -76,7 +80,7 @@ fn cpu(info: &str) -> String {
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct CachedHost {
     key: Key,
     /// When the host was first measured, in seconds since 1970.
     measured_s: u64,
@@ -85,10 +89,10 @@ pub struct Kept {
     covariance: [[f64; COSTS]; COSTS],
 }
 
-impl Kept {
+impl CachedHost {
     /// What was learned just now, of a host that was first measured at a time, or is now.
-    pub fn new(key: Key, learned: &Learned, first: Option<&Kept>) -> Kept {
-        Kept {
+    pub fn new(key: Key, learned: &Learned, first: Option<&CachedHost>) -> CachedHost {
+        CachedHost {
             key,
             measured_s: first.map_or_else(now_s, |first| first.measured_s),
             rounds: learned.rounds,
@@ -98,8 +102,8 @@ impl Kept {
     }
 
     /// Parses what [`text`](Self::text) made, if it is of this key and can be true.
-    pub fn parse(text: &str, key: &Key) -> Option<Kept> {
-        let kept: Kept = serde_json::from_str(text).ok()?;
+    pub fn parse(text: &str, key: &Key) -> Option<CachedHost> {
+        let kept: CachedHost = serde_json::from_str(text).ok()?;
         (kept.key == *key && kept.learned().is_sound()).then_some(kept)
     }
 
@@ -124,8 +128,8 @@ impl Kept {
     }
 
     /// What is kept for a key; `None` if nothing is, or nothing sound.
-    pub fn load(folder: &Path, key: &Key) -> Option<Kept> {
-        Kept::parse(&load(folder, &key.file_name())?, key)
+    pub fn load(folder: &Path, key: &Key) -> Option<CachedHost> {
+        CachedHost::parse(&load(folder, &key.file_name())?, key)
     }
 
     /// Keeps it, and removes what was kept of other boots.
@@ -133,12 +137,12 @@ impl Kept {
         store(folder, self);
         let prefix = self.key.prefix();
         remove(folder, |name, _| {
-            name.starts_with(Kept::PREFIX) && !name.starts_with(&prefix)
+            name.starts_with(CachedHost::PREFIX) && !name.starts_with(&prefix)
         });
     }
 }
 
-impl Named for Kept {
+impl Named for CachedHost {
     const PREFIX: &str = "host-";
 
     fn name(&self) -> String {
@@ -242,10 +246,10 @@ mod tests {
     fn what_is_kept_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("not/there/yet");
-        assert_eq!(Kept::load(&folder, &key()), None);
-        let kept = Kept::new(key(), &learned(), None);
+        assert_eq!(CachedHost::load(&folder, &key()), None);
+        let kept = CachedHost::new(key(), &learned(), None);
         kept.store(&folder);
-        let found = Kept::load(&folder, &key()).unwrap();
+        let found = CachedHost::load(&folder, &key()).unwrap();
         assert_eq!(found, kept);
         assert_eq!(found.learned(), learned());
         assert!(found.age() < Duration::from_secs(3600));
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn another_boot_build_processor_or_number_of_cores_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Kept::new(key(), &learned(), None);
+        let kept = CachedHost::new(key(), &learned(), None);
         let change: [fn(&mut Key); 5] = [
             |key| key.boot.push('x'),
             |key| key.build.push('x'),
@@ -266,20 +270,24 @@ mod tests {
             let mut other = key();
             change(&mut other);
             kept.store(dir.path());
-            assert_eq!(Kept::load(dir.path(), &other), None);
+            assert_eq!(CachedHost::load(dir.path(), &other), None);
             // Under the other's name, too.
             fs::write(dir.path().join(other.file_name()), kept.text()).unwrap();
-            assert_eq!(Kept::load(dir.path(), &other), None);
+            assert_eq!(CachedHost::load(dir.path(), &other), None);
         }
     }
 
     #[test]
     fn what_cannot_be_true_is_refused() {
-        let kept = Kept::new(key(), &learned(), None);
+        let kept = CachedHost::new(key(), &learned(), None);
         for (from, to) in [("15000", "-15000"), ("1.2100000000000002", "0"), ("{", "[")] {
             let text = kept.text();
             assert!(text.contains(from), "{text}");
-            assert_eq!(Kept::parse(&text.replace(from, to), &key()), None, "{to}");
+            assert_eq!(
+                CachedHost::parse(&text.replace(from, to), &key()),
+                None,
+                "{to}"
+            );
         }
     }
 
@@ -288,10 +296,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut old = key();
         old.boot = "an earlier one".to_owned();
-        Kept::new(old.clone(), &learned(), None).store(dir.path());
+        CachedHost::new(old.clone(), &learned(), None).store(dir.path());
         fs::write(dir.path().join("other.json"), "{}").unwrap();
-        Kept::new(key(), &learned(), None).store(dir.path());
-        assert_eq!(Kept::load(dir.path(), &old), None);
+        CachedHost::new(key(), &learned(), None).store(dir.path());
+        assert_eq!(CachedHost::load(dir.path(), &old), None);
         assert!(!dir.path().join(old.file_name()).exists());
         assert!(dir.path().join("other.json").exists());
     }

@@ -40,7 +40,7 @@ pub struct KnownFiles {
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct CachedFiles {
     file_system: FileSystem,
     /// When it was measured, in seconds since 1970.
     measured_s: u64,
@@ -62,7 +62,7 @@ pub enum MostlyFor {
     Bytes,
 }
 
-impl Named for Kept {
+impl Named for CachedFiles {
     const PREFIX: &str = "files-";
 
     fn name(&self) -> String {
@@ -72,13 +72,17 @@ impl Named for Kept {
 
 fn name(file_system: &FileSystem) -> String {
     let told = format!("{file_system:?} {}", env!("CARGO_PKG_VERSION"));
-    format!("{}{:016x}.json", Kept::PREFIX, xxh3_64(told.as_bytes()))
+    format!(
+        "{}{:016x}.json",
+        CachedFiles::PREFIX,
+        xxh3_64(told.as_bytes())
+    )
 }
 
-impl Kept {
+impl CachedFiles {
     /// What was measured just now.
-    pub fn new(file_system: &FileSystem, costs: FileCosts) -> Kept {
-        Kept {
+    pub fn new(file_system: &FileSystem, costs: FileCosts) -> CachedFiles {
+        CachedFiles {
             file_system: file_system.clone(),
             measured_s: now_s(),
             rounds: 0,
@@ -88,8 +92,9 @@ impl Kept {
     }
 
     /// What is kept of a file system, if it can be true.
-    pub fn load(file_system: &FileSystem) -> Option<Kept> {
-        let kept: Kept = serde_json::from_str(&load(&folder()?, &name(file_system))?).ok()?;
+    pub fn load(file_system: &FileSystem) -> Option<CachedFiles> {
+        let kept: CachedFiles =
+            serde_json::from_str(&load(&folder()?, &name(file_system))?).ok()?;
         let is_it = kept.file_system == *file_system;
         let sound = FileCosts::from_array(kept.measured).is_sound();
         let bounded = kept
@@ -131,7 +136,7 @@ impl Kept {
 
     /// What is known after a round that was predicted to take so long until all was visible, most
     /// of it for what is said of files, and took that long.
-    pub fn after(mut self, mostly_for: MostlyFor, predicted_ns: u64, took_ns: u64) -> Kept {
+    pub fn after(mut self, mostly_for: MostlyFor, predicted_ns: u64, took_ns: u64) -> CachedFiles {
         if predicted_ns.max(took_ns) < SHORTEST_NS {
             return self;
         }
@@ -171,12 +176,12 @@ mod tests {
     use super::MostlyFor::Entries;
     use super::*;
 
-    fn kept() -> Kept {
+    fn kept() -> CachedFiles {
         let file_system = FileSystem {
             host: "a boot".to_owned(),
             number: 7,
         };
-        Kept::new(&file_system, assumed())
+        CachedFiles::new(&file_system, assumed())
     }
 
     #[test]
@@ -213,7 +218,7 @@ mod tests {
     #[test]
     fn what_is_stored_of_another_boot_or_damaged_is_not_used() {
         let text = serde_json::to_string(&kept()).unwrap();
-        let back: Kept = serde_json::from_str(&text).unwrap();
+        let back: CachedFiles = serde_json::from_str(&text).unwrap();
         assert_eq!(back, kept());
         let mut other = kept().file_system;
         other.host.push('x');

@@ -18,7 +18,7 @@ use tokio::process::Command;
 
 use crate::job::model::assumed_host;
 use crate::job::request::Request;
-use cache::{Kept, Key};
+use cache::{CachedHost, Key};
 
 /// For measuring a host before its first round, which takes a tenth of a second: then it is
 /// assumed to be as usual.
@@ -89,7 +89,7 @@ fn known(encrypted: bool) -> Option<(Learned, Source)> {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if known.is_none() {
         let kept = Key::here(encrypted).zip(cache::folder());
-        let kept = kept.and_then(|(key, folder)| Kept::load(&folder, &key));
+        let kept = kept.and_then(|(key, folder)| CachedHost::load(&folder, &key));
         *known = kept.map(|kept| {
             let learned = kept.learned();
             let (rounds, age) = (learned.rounds, kept.age());
@@ -101,12 +101,12 @@ fn known(encrypted: bool) -> Option<(Learned, Source)> {
 
 /// Whether a request's PEs are processes of this machine that cost what is learned of it.
 pub fn is_here(request: &Request) -> bool {
-    !request.placement.is_spread()
+    !request.site.placement.is_spread()
 }
 
 /// What the processes of a request cost, as far as this process knows.
 pub fn of(request: &Request) -> HostCosts {
-    let encrypted = request.guard.is_encrypted();
+    let encrypted = request.site.guard.is_encrypted();
     let known = is_here(request).then(|| known(encrypted)).flatten();
     let (host, source) = match known {
         Some((learned, source)) => (learned.host, source),
@@ -127,8 +127,8 @@ pub fn assumed(encrypted: bool) -> Host {
 
 /// Has this machine measured if a request needs that, and nobody has done it yet.
 pub async fn ensure(request: &Request) {
-    let encrypted = request.guard.is_encrypted();
-    let needed = is_here(request) && request.profile.is_none() && request.tree.count() > 1;
+    let encrypted = request.site.guard.is_encrypted();
+    let needed = is_here(request) && request.profile.is_none() && request.site.tree.count() > 1;
     if !needed || known(encrypted).is_some() {
         return;
     }
@@ -136,7 +136,7 @@ pub async fn ensure(request: &Request) {
         return;
     };
     match tokio::time::timeout(LONGEST, measured_by_a_process(encrypted)).await {
-        Ok(Ok(said)) => match Kept::parse(&said, &key) {
+        Ok(Ok(said)) => match CachedHost::parse(&said, &key) {
             Some(kept) => {
                 let mut known = KNOWN[usize::from(encrypted)]
                     .lock()
@@ -190,17 +190,17 @@ pub fn learn(lesson: Lesson, encrypted: bool, predict: &Predict<'_>) {
         return;
     };
     // As another command may have left it by now.
-    let before = Kept::load(&folder, &key);
+    let before = CachedHost::load(&folder, &key);
     let learned = before
         .as_ref()
-        .map_or_else(|| Learned::assumed(assumed(encrypted)), Kept::learned);
+        .map_or_else(|| Learned::assumed(assumed(encrypted)), CachedHost::learned);
     let learned = learned.after(&[lesson], &assumed(encrypted), predict);
-    Kept::new(key, &learned, before.as_ref()).store(&folder);
+    CachedHost::new(key, &learned, before.as_ref()).store(&folder);
 }
 
 /// Keeps what was measured anew, and what a command that asked for it is told.
 pub fn keep_measured(learned: &Learned, encrypted: bool) -> Option<String> {
-    let kept = Kept::new(Key::here(encrypted)?, learned, None);
+    let kept = CachedHost::new(Key::here(encrypted)?, learned, None);
     if let Some(folder) = cache::folder() {
         kept.store(&folder);
     }

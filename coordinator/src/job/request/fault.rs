@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use flitcast_node::payload::PayloadError;
 use flitcast_node::security::SecurityError;
-use flitcast_proto::pe::Violation;
+use flitcast_proto::round::RoundFault;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
 
@@ -74,7 +74,7 @@ pub enum RequestError {
     },
     /// No prediction, and so no choice.
     #[error("--algorithm auto: the schedule contradicts itself: {0}")]
-    Choice(Violation),
+    Choice(RoundFault),
     /// The profile is of other links.
     #[error("--profile: it was measured on {measured}, not on {asked}")]
     ProfileLinks {

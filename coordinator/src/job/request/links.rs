@@ -1,10 +1,7 @@
 //! What the links of a request are to be like: those that somebody says something of, and
 //! all others as is typed.
 
-use flitcast_proto::PeId;
-use flitcast_proto::cost::Edge;
-
-use super::{Request, RequestError};
+use super::RequestError;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::cluster_file::across_hosts;
 use crate::site::placement::Placement;
@@ -48,28 +45,4 @@ pub fn links_name(links: &[Option<EdgeSpec>]) -> Option<String> {
         (false, true) => "links of several kinds".to_owned(),
         (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
     })
-}
-
-impl Request {
-    /// Of the edges of `pe`, what those are to be like that are shaped, by their lower
-    /// ends.
-    pub fn links_of(&self, pe: PeId) -> Vec<(PeId, Edge)> {
-        let lower_ends = std::iter::once(&pe).chain(self.tree.children(pe));
-        let shaped = lower_ends.filter_map(|&below| {
-            let link = self.links[below.index()]?;
-            Some((below, link.edge()))
-        });
-        shaped.collect()
-    }
-
-    /// Whether any link is to be shaped.
-    pub fn is_shaped(&self) -> bool {
-        self.links.iter().any(Option::is_some)
-    }
-
-    /// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
-    pub fn links_name(&self) -> Option<String> {
-        let present = self.tree.pes().map(|pe| self.links[pe.index()]);
-        links_name(&present.collect::<Vec<_>>())
-    }
 }

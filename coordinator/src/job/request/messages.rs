@@ -13,8 +13,39 @@ use crate::options::args::RoundArgs;
 use crate::options::workload::Lengths;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
+/// The messages of a request: what they are made of, and which of them are sent.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    /// What they are made of.
+    pub payload: Payload,
+    /// Bytes of M_i, by PE index, as far as it is known here.
+    pub bytes: Vec<u64>,
+    /// Whose messages are not sent, since they were delivered before; in increasing order.
+    pub left_out: Vec<PeId>,
+    /// Names the undertaking that this is a part of; 0 before it has begun.
+    pub undertaking: u64,
+    /// Whether a record of that is on the disk.
+    pub recorded: bool,
+    /// Of a scatter: where a gather will deliver that follows, and must find nothing.
+    pub later_output: Option<PathBuf>,
+}
+
+impl Messages {
+    /// All of them, of an undertaking that has not begun.
+    pub fn new(payload: Payload, bytes: Vec<u64>) -> Messages {
+        Messages {
+            payload,
+            bytes,
+            left_out: Vec::new(),
+            undertaking: 0,
+            recorded: false,
+            later_output: None,
+        }
+    }
+}
+
 /// What the messages are to be made of, whatever the tree.
-pub enum Asked {
+pub enum AskedMessages {
     /// Files.
     Files {
         /// Where from.
@@ -31,9 +62,9 @@ pub enum Asked {
     },
 }
 
-impl Asked {
+impl AskedMessages {
     /// All that is wrong with what was asked for, at once, if something is.
-    pub fn of(args: &RoundArgs, spread: bool) -> Result<Asked, Vec<RequestError>> {
+    pub fn of(args: &RoundArgs, spread: bool) -> Result<AskedMessages, Vec<RequestError>> {
         let mut faults = Vec::new();
         let kinds = [
             ("--input", args.input.is_some()),
@@ -60,14 +91,14 @@ impl Asked {
             }
         }
         let asked = if let (Some(input), Some(output)) = (&args.input, &args.output) {
-            Some(Asked::Files {
+            Some(AskedMessages::Files {
                 input: input.clone(),
                 output: output.clone(),
             })
         } else if let Some(size) = &args.transfer.size {
             let option = "--size";
             match parse_bytes(size) {
-                Ok(size) => Some(Asked::Synthetic {
+                Ok(size) => Some(AskedMessages::Synthetic {
                     option,
                     lengths: Lengths::of_size(size),
                 }),
@@ -78,7 +109,7 @@ impl Asked {
             }
         } else if let Some(lengths) = &args.transfer.lengths {
             match lengths.parse() {
-                Ok(lengths) => Some(Asked::Synthetic {
+                Ok(lengths) => Some(AskedMessages::Synthetic {
                     option: "--lengths",
                     lengths,
                 }),
@@ -100,11 +131,11 @@ impl Asked {
     }
 
     /// With paths that are the same from wherever somebody looks.
-    pub fn absolute(self) -> Asked {
+    pub fn absolute(self) -> AskedMessages {
         // A path that is empty was refused.
         let from_root = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         match self {
-            Asked::Files { input, output } => Asked::Files {
+            AskedMessages::Files { input, output } => AskedMessages::Files {
                 input: from_root(input),
                 output: from_root(output),
             },
@@ -121,7 +152,7 @@ impl Asked {
         elsewhere: bool,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         match self {
-            Asked::Files { input, output } => {
+            AskedMessages::Files { input, output } => {
                 let last = PeId(tree.len().saturating_sub(1) as u32);
                 if let Some(why) = payload::output_fault(&output, last) {
                     return Err(vec![RequestError::Output { path: output, why }]);
@@ -138,7 +169,7 @@ impl Asked {
                 };
                 Ok((payload, bytes))
             }
-            Asked::Synthetic { option, lengths } => match lengths.deal(tree.len() - 1) {
+            AskedMessages::Synthetic { option, lengths } => match lengths.deal(tree.len() - 1) {
                 Ok(lengths) => {
                     let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
                     Ok((Payload::Synthetic { lengths }, bytes))

@@ -1,15 +1,11 @@
 //! What a request may be chosen from, where it is: the algorithms, pacings and flit sizes
 //! that were left open. `choose.rs` chooses.
 
-use std::sync::Arc;
-
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::Request;
 use crate::options::args::{GatherAlgorithm, RoundArgs, SyncArg};
-use crate::options::names::algorithm_name;
+use crate::options::names::typed;
 use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 
@@ -31,19 +27,16 @@ impl Ways {
         sync: Option<SyncArg>,
         pacing: Option<Pacing>,
     ) -> Ways {
+        let algorithm = algorithm.map(|algorithm| typed(&algorithm));
+        let is_named =
+            |candidate: &Candidate| Some(candidate.operation.algorithm()) == algorithm.as_deref();
+        // What names none of them leaves all open.
+        let names_any = self.candidates.iter().any(is_named);
+        let sync = sync.map(|sync| typed(&sync));
         self.candidates.retain(|candidate| {
-            let algorithm = match (algorithm, candidate.operation) {
-                (Some(GatherAlgorithm::ShoulderTap), it) => it == Operation::ShoulderTap,
-                (Some(GatherAlgorithm::Certification), it) => it != Operation::ShoulderTap,
-                _ => true,
-            };
-            let sync = match (sync, candidate.operation) {
-                (Some(SyncArg::Serial), it) => it == Operation::Certification(Sync::Serial),
-                (Some(SyncArg::Pipelined), it) => it == Operation::Certification(Sync::Pipelined),
-                (None, _) => true,
-            };
-            let pacing = pacing.is_none() || candidate.pacing == pacing;
-            algorithm && sync && pacing
+            let has_sync = sync.is_none() || candidate.operation.sync() == sync.as_deref();
+            let has_pacing = pacing.is_none() || candidate.pacing == pacing;
+            (is_named(candidate) || !names_any) && has_sync && has_pacing
         });
         self
     }
@@ -69,24 +62,12 @@ impl Request {
         bytes: &[u64],
         breadth_first: &Topology,
     ) -> Request {
-        let (algorithm, sync) = algorithm_name(candidate.operation);
-        let request = Request {
-            operation: candidate.operation,
-            pacing: candidate.pacing,
-            algorithm,
-            sync,
-            ..self.clone()
-        };
-        let Some(baseline) = candidate.baseline else {
-            return request;
-        };
-        let own = baseline.lay(breadth_first.clone(), bytes);
-        Request {
-            algorithm: baseline.name(),
-            tree_name: own.name,
-            nodes: own.nodes,
-            tree: Arc::new(own.tree),
-            ..request
+        let mut request = self.clone();
+        request.way = candidate.way(self.way.flit_bytes);
+        if let Some(baseline) = candidate.baseline {
+            let own = baseline.lay(breadth_first.clone(), bytes);
+            request.site = request.site.with_tree(own);
         }
+        request
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::greeting::Newcomer;
-use super::{Cluster, Crew, Heard, LaunchError, Member};
+use super::{Cluster, Heard, LaunchError, LaunchPlan, Member};
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
 use crate::text::words::names;
@@ -38,24 +38,24 @@ pub struct Joining {
     /// Whether other clusters follow this one.
     again: bool,
     /// Whether all have to be there in the end.
-    whole: bool,
+    require_all: bool,
     /// Whether they are to run commands.
     commands: bool,
 }
 
 impl Joining {
-    /// Those of this crew.
-    pub fn new(crew: &Crew<'_>, at: SocketAddr, wait: Duration) -> Joining {
-        let listen = |&pe: &PeId| (pe, crew.placement.places[pe.index()].listen);
+    /// What is expected of those that join by a plan.
+    pub fn new(plan: &LaunchPlan<'_>, at: SocketAddr, wait: Duration) -> Joining {
+        let listen = |&pe: &PeId| (pe, plan.placement.places[pe.index()].listen);
         Joining {
-            listen: crew.pes.iter().map(listen).collect(),
-            timeouts: *crew.timeouts,
+            listen: plan.pes.iter().map(listen).collect(),
+            timeouts: *plan.timeouts,
             at,
             wait,
             // Whom this launch has started, the next one starts anew.
-            again: crew.again && crew.placement.starter().is_none(),
-            whole: crew.whole,
-            commands: crew.commands,
+            again: plan.again && plan.placement.starter().is_none(),
+            require_all: plan.require_all,
+            commands: plan.commands,
         }
     }
 }
@@ -90,14 +90,14 @@ impl Cluster {
                     self.join_one(newcomer, heard);
                 }
                 Some((pe, heard)) = self.events.recv() => self.leave_early(pe, heard),
-                () = sleep_until(began + UNSAID), if !said && joining.whole => {
+                () = sleep_until(began + UNSAID), if !said && joining.require_all => {
                     said = true;
                     let (who, seconds) = (names(&missing), joining.wait.as_secs_f64());
                     let line = format!("waiting up to {seconds} s for {who} to join at {at}");
                     console.line(&line);
                 }
                 () = sleep_until(deadline) => {
-                    if !joining.whole {
+                    if !joining.require_all {
                         return Ok(());
                     }
                     let waited = joining.wait;

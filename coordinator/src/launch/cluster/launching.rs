@@ -27,7 +27,7 @@ use super::greeting::{Greeter, Newcomer};
 use super::joining::Joining;
 use super::process::{Start, Telling, arguments, command, keep, play};
 use super::{Cluster, Death, Heard, LaunchError, LogArgs, Member, Process, remote};
-use crate::launch::ssh::{Hosts, Spread, Task};
+use crate::launch::ssh::{Hosts, RemoteCommand, Spread};
 use crate::launch::starter::{Orders, StarterError};
 use crate::observe::console::Console;
 use crate::site::guard::{Guard, Guarded};
@@ -46,7 +46,7 @@ const WORDS: usize = 64;
 
 /// What a cluster is launched of.
 #[derive(Clone, Copy, Debug)]
-pub struct Crew<'a> {
+pub struct LaunchPlan<'a> {
     /// What plays a PE.
     pub program: &'a Path,
     /// Who is to be played.
@@ -60,7 +60,7 @@ pub struct Crew<'a> {
     /// Whether other clusters may follow this one.
     pub again: bool,
     /// Of those that join: whether all have to, or whoever does in the time is enough.
-    pub whole: bool,
+    pub require_all: bool,
     /// Whether they are to run commands, in this cluster or one that follows.
     pub commands: bool,
     /// How who is started logs.
@@ -69,7 +69,7 @@ pub struct Crew<'a> {
     pub timeouts: &'a Timeouts,
 }
 
-impl Crew<'_> {
+impl LaunchPlan<'_> {
     /// What those are told that have others started.
     fn orders(&self, console: &Console) -> Orders {
         let (port, wait) = match self.placement.launch {
@@ -105,11 +105,11 @@ impl Cluster {
     /// Starts a process for each PE, or waits for those that join, until all have
     /// registered, or until it is given up.
     pub async fn launch(
-        crew: Crew<'_>,
+        plan: LaunchPlan<'_>,
         console: &Console,
         given_up: &CancellationToken,
     ) -> Result<Cluster, LaunchError> {
-        let Crew {
+        let LaunchPlan {
             program,
             pes,
             tree,
@@ -118,7 +118,7 @@ impl Cluster {
             logs,
             timeouts,
             ..
-        } = crew;
+        } = plan;
         let io = |what: &str| {
             let what = what.to_owned();
             move |source| LaunchError::Io { what, source }
@@ -144,7 +144,7 @@ impl Cluster {
         };
         let (begun, failed) = match placement.starter() {
             Some(starter) => {
-                let (started, hearing) = starter.start(crew.orders(console));
+                let (started, hearing) = starter.start(plan.orders(console));
                 cluster.started = Some(started);
                 (Some(hearing.begun), Some(hearing.failed))
             }
@@ -161,7 +161,7 @@ impl Cluster {
             let listener = listen((placement.coordinator, port).into()).map_err(io(&listening))?;
             let address = listener.local_addr().map_err(io(&listening))?;
             if let Launch::Join { wait, .. } = placement.launch {
-                let joining = Joining::new(&crew, address, wait);
+                let joining = Joining::new(&plan, address, wait);
                 let joined = cluster.join_all(joining, &listener, &guarded, &heard, console);
                 return joined.await;
             }
@@ -272,7 +272,7 @@ impl Cluster {
         let place = start.place;
         let mut told: Vec<OsString> = log_args.iter().map(OsString::from).collect();
         told.extend(arguments(pe, &start, &self.timeouts));
-        let task = Task {
+        let task = RemoteCommand {
             prefix: place.run.iter().map(OsString::from).collect(),
             arguments: told,
             input: start.admission,

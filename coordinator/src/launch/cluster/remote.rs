@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::Heard;
 use super::exit::Exit;
 use super::process::Telling;
-use crate::launch::ssh::{Begun, Hosts, Task};
+use crate::launch::ssh::{Begun, Hosts, RemoteCommand};
 
 /// For a PE whose channel has ended to end as well, before its ssh is killed and nobody can
 /// tell whether it did.
@@ -34,7 +34,7 @@ pub fn keep(
     pe: PeId,
     hosts: Arc<Hosts>,
     destination: String,
-    task: Task,
+    task: RemoteCommand,
     telling: Telling,
     heard: mpsc::Sender<(PeId, Heard)>,
     kill: CancellationToken,

@@ -36,19 +36,19 @@ async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> Laun
     }
     let (timeouts, console) = (Timeouts::default(), Console::new());
     let program = Path::new(program);
-    let crew = Crew {
+    let plan = LaunchPlan {
         program,
         pes: &PES,
         tree: &tree(PES.len()),
         placement: &placement,
         guard: &Guard::Secret,
         again: false,
-        whole: true,
+        require_all: true,
         commands: false,
         logs,
         timeouts: &timeouts,
     };
-    let launched = Cluster::launch(crew, &console, &CancellationToken::new()).await;
+    let launched = Cluster::launch(plan, &console, &CancellationToken::new()).await;
     launched.unwrap_err()
 }
 
@@ -103,19 +103,19 @@ async fn an_address_that_is_not_this_machines_is_told() {
         args: Vec::new(),
         json: false,
     };
-    let crew = Crew {
+    let plan = LaunchPlan {
         program: Path::new("/bin/true"),
         pes: &PES[..1],
         tree: &tree(1),
         placement: &placement,
         guard: &Guard::Secret,
         again: false,
-        whole: true,
+        require_all: true,
         commands: false,
         logs: &logs,
         timeouts: &Timeouts::default(),
     };
-    let launched = Cluster::launch(crew, &Console::new(), &CancellationToken::new()).await;
+    let launched = Cluster::launch(plan, &Console::new(), &CancellationToken::new()).await;
     let error = launched.unwrap_err();
     let expected = "cannot listen on 192.0.2.1 for the PEs: ";
     assert!(error.to_string().starts_with(expected), "{error}");

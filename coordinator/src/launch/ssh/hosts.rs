@@ -37,7 +37,7 @@ const TAKERS: usize = 4;
 const TAKE: Duration = Duration::from_secs(CALL.as_secs() + TAKING_S as u64 + 10);
 
 /// What is to run on a host.
-pub struct Task {
+pub struct RemoteCommand {
     /// What stands before the program.
     pub prefix: Vec<OsString>,
     /// What the program is told as arguments.
@@ -168,7 +168,7 @@ impl Hosts {
     /// # Errors
     ///
     /// Why it does not.
-    pub async fn begin(&self, destination: &str, task: &Task) -> Result<Begun, SshFault> {
+    pub async fn begin(&self, destination: &str, task: &RemoteCommand) -> Result<Begun, SshFault> {
         let host = self.host(destination);
         let _try = Try(&host);
         let system = match self.call(destination, task).await? {
@@ -202,7 +202,7 @@ impl Hosts {
         host.clone()
     }
 
-    async fn call(&self, destination: &str, task: &Task) -> Result<Answer, SshFault> {
+    async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<Answer, SshFault> {
         let host = self.host(destination);
         // Neither is ever closed.
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
-use super::hosts::Task;
+use super::hosts::RemoteCommand;
 use crate::site::ssh::Ssh;
 
 /// Said on stderr, where a login shell may have said something else: from here on, what is
@@ -34,7 +34,7 @@ pub fn command(bytes: usize) -> String {
 
 /// Plays a PE if the program is there, else says so. The process that plays it is a child of
 /// the shell, which tells by its exit status what signal has killed it.
-pub fn start(ssh: &Ssh, binary: &Binary, task: &Task) -> Vec<u8> {
+pub fn start(ssh: &Ssh, binary: &Binary, task: &RemoteCommand) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
     script.line("if ! is_there; then safe || exit 1");
     script.line(&format!(

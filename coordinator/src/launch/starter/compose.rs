@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::errand::Errand;
+use super::external_command::ExternalCommand;
 use super::{Orders, StarterError};
 use crate::site::starter::Compose;
 
@@ -106,11 +106,11 @@ async fn done(
     limit: Duration,
     hear: impl FnMut(&str),
 ) -> Result<(), StarterError> {
-    let mut errand = Errand::run(what, &mut command)?;
-    match timeout(limit, errand.ended(hear)).await {
+    let mut running = ExternalCommand::run(what, &mut command)?;
+    match timeout(limit, running.ended(hear)).await {
         Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(ended) => Err(errand.failed(ended)),
-        Err(_) => Err(errand.late(limit)),
+        Ok(ended) => Err(running.failed(ended)),
+        Err(_) => Err(running.late(limit)),
     }
 }
 

@@ -20,7 +20,6 @@ use crate::job::request::Request;
 use crate::observe::console::left_ns;
 use crate::observe::event::Event;
 use crate::observe::phase::Phase;
-use crate::options::names::operation_name;
 use crate::site::placement::Place;
 use edges::EdgeRates;
 use picture::{PePicture, Picture};
@@ -58,7 +57,7 @@ struct Conducted {
     kind: Kind,
     name: String,
     tree: Arc<Tree>,
-    pes: BTreeMap<PeId, Seen>,
+    pes: BTreeMap<PeId, PeStatus>,
     rounds: u64,
     phase: Phase,
     round: RoundId,
@@ -75,7 +74,7 @@ struct UnderWay {
 
 /// What a PE has told of itself.
 #[derive(Debug)]
-struct Seen {
+struct PeStatus {
     place: Place,
     pid: Option<u32>,
     heard: Option<Instant>,
@@ -117,8 +116,8 @@ impl Live {
     fn launching(&self, request: &Request) {
         let mut state = self.lock();
         state.fold();
-        let seen = |pe: PeId| Seen {
-            place: request.placement.places[pe.index()].clone(),
+        let seen = |pe: PeId| PeStatus {
+            place: request.site.placement.places[pe.index()].clone(),
             pid: None,
             heard: None,
             doing: Doing::Idle,
@@ -127,16 +126,16 @@ impl Live {
         };
         state.cluster = Some(Conducted {
             kind: Kind {
-                operation: operation_name(request.operation),
-                algorithm: request.algorithm,
+                operation: request.way.operation.name(),
+                algorithm: request.way.algorithm(),
             },
-            name: request.tree_name.clone(),
-            tree: request.tree.clone(),
-            pes: request.tree.pes().map(|pe| (pe, seen(pe))).collect(),
+            name: request.site.name.clone(),
+            tree: request.site.tree.clone(),
+            pes: request.site.tree.pes().map(|pe| (pe, seen(pe))).collect(),
             rounds: request.rounds,
             phase: Phase::Launch,
             round: RoundId(0),
-            bytes: request.bytes.clone(),
+            bytes: request.messages.bytes.clone(),
             under_way: None,
         });
     }
@@ -224,7 +223,7 @@ impl State {
     }
 }
 
-impl Seen {
+impl PeStatus {
     fn told(&mut self, counts: &Counts, at: Instant) {
         self.heard = Some(at);
         self.rates.told(&counts.edges, at);
@@ -272,7 +271,7 @@ impl Conducted {
         }
     }
 
-    fn pe(&self, pe: PeId, seen: &Seen) -> PePicture {
+    fn pe(&self, pe: PeId, seen: &PeStatus) -> PePicture {
         let counts = &seen.counts;
         let heard = seen.heard.map(|heard| heard.elapsed());
         // What a PE says of its latest round may be of the one before.

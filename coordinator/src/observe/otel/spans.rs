@@ -19,7 +19,7 @@ use crate::job::model::since;
 use crate::job::request::Request;
 use crate::observe::event::Event;
 use crate::observe::phase::Phase;
-use crate::options::names::{operation_name, pacing_name};
+use crate::options::names::pacing_name;
 
 /// What this process is told of what it does.
 pub static NOW: Spans = Spans {
@@ -137,10 +137,10 @@ impl Spans {
     fn launching(&self, request: &Request) {
         self.with(|traced| {
             let attributes = vec![
-                KeyValue::new("flitcast.operation", operation_name(request.operation)),
-                KeyValue::new("flitcast.algorithm", request.algorithm),
-                KeyValue::new("flitcast.tree", request.tree_name.clone()),
-                KeyValue::new("flitcast.pes", request.tree.count() as i64),
+                KeyValue::new("flitcast.operation", request.way.operation.name()),
+                KeyValue::new("flitcast.algorithm", request.way.algorithm()),
+                KeyValue::new("flitcast.tree", request.site.name.clone()),
+                KeyValue::new("flitcast.pes", request.site.tree.count() as i64),
                 KeyValue::new("flitcast.rounds", request.rounds as i64),
             ];
             let (parent, now) = (traced.command.span_context(), traced.export.now());

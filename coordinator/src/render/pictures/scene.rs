@@ -7,6 +7,7 @@ use flitcast_proto::wire::MAX_REPORT_SPANS;
 use flitcast_proto::{PeId, Tree};
 
 use crate::job::request::Request;
+use crate::render::tree::in_tree_order;
 use crate::rounds::outcome::Outcome;
 use crate::rounds::recording::MeasuredRound;
 
@@ -28,7 +29,7 @@ impl<'a> Scene<'a> {
     /// Of a run that was recorded.
     pub fn of(request: &'a Request, outcome: &'a Outcome) -> Option<Scene<'a>> {
         Some(Scene {
-            tree: &request.tree,
+            tree: &request.site.tree,
             bytes: &outcome.rounds.bytes,
             rounds: request.rounds,
             measured: outcome.rounds.recorded.as_ref()?,
@@ -38,13 +39,7 @@ impl<'a> Scene<'a> {
 
     /// The PEs as a tree is printed: each above its children's subtrees.
     pub fn rows(&self) -> Vec<PeId> {
-        let mut rows = Vec::new();
-        let mut next = vec![PeId::ROOT];
-        while let Some(pe) = next.pop() {
-            rows.push(pe);
-            next.extend(self.tree.children(pe).iter().rev());
-        }
-        rows
+        in_tree_order(self.tree)
     }
 
     /// The ports that PEs have: that of files where there are some.

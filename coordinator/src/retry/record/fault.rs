@@ -5,7 +5,6 @@ use flitcast_proto::network::NetworkSpecError;
 use flitcast_proto::tree::TreeFault;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
-use super::VERSION;
 use crate::files::toml_file::Misread;
 use crate::options::link_spec::LinkFault;
 use crate::options::timeouts::TimeoutFault;
@@ -13,25 +12,13 @@ use crate::ways::candidates::Unfit;
 
 /// What is wrong in one place of a record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum RecordFault {
     /// As can be wrong with any file.
     #[error(transparent)]
     Misread(#[from] Misread),
-    /// Nothing says what the rest means.
-    #[error("there is no version: this is no record of a round")]
-    NoVersion,
-    /// The rest means something else.
-    #[error("version {found}: this flitcast reads version {VERSION}")]
-    OtherVersion {
-        /// As the file writes it.
-        found: String,
-    },
     /// No name of an undertaking.
     #[error("undertaking: `{0}` is not sixteen hexadecimal digits")]
     Undertaking(String),
-    /// A key that has to be there.
-    #[error("`{0}` is missing")]
-    Missing(&'static str),
     /// One that goes with another.
     #[error("`{0}` goes with `{1}`, which is not there")]
     Alone(&'static str, &'static str),

@@ -25,20 +25,20 @@ use std::path::{Path, PathBuf};
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::pe::Operation;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
 
-use crate::files::toml_file::{self, FileError, FileKind, quoted};
+use crate::files::toml_file::quoted;
+use crate::files::user_file::{self, FileError, FileKind};
 use crate::job::request::Request;
 use crate::options::link_spec::EdgeSpec;
-use crate::options::names::{operation_name, pacing_name};
+use crate::options::names::pacing_name;
 use crate::options::timeouts;
 use crate::site::reach::Reach;
 use crate::site::slurm::Slurm;
+use crate::ways::way::Way;
 
-pub use fault::Fault;
+pub use fault::RecordFault;
 pub use read::parse;
 
 const FILE: FileKind = FileKind {
@@ -48,24 +48,18 @@ const FILE: FileKind = FileKind {
 };
 
 /// The records that this flitcast writes and reads.
-const VERSION: u64 = 2;
+const VERSION: u32 = 2;
 
 /// Why nothing can be resumed.
-pub type RecordError = FileError<Fault>;
+pub type RecordError = FileError<RecordFault>;
 
 /// What a record says.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Names what was undertaken, in the receipts of what was delivered.
     pub undertaking: u64,
-    /// What the round does.
-    pub operation: Operation,
-    /// The algorithm's name, and for certification how it synchronises.
-    pub algorithm: &'static str,
-    /// See there.
-    pub sync: Option<&'static str>,
-    /// How orders are obeyed, if that was settled.
-    pub pacing: Option<Pacing>,
+    /// What the round does, and how.
+    pub way: Way,
     /// The whole tree's name.
     pub tree_name: String,
     /// The whole tree: the dead have their places in it.
@@ -76,8 +70,6 @@ pub struct Record {
     pub cluster: Option<PathBuf>,
     /// The folder with the PEs' certificates, if they were to use it.
     pub credentials: Option<PathBuf>,
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// Where the messages lie.
@@ -104,7 +96,7 @@ pub struct Record {
 ///
 /// That the file cannot be read, or all that is wrong in it.
 pub fn load(path: &Path) -> Result<Record, RecordError> {
-    toml_file::load(FILE, path, parse)
+    user_file::load(FILE, path, parse)
 }
 
 /// A path that means the same from anywhere, in a text.
@@ -133,11 +125,11 @@ impl Record {
             spread,
             output,
             replace,
-        } = &request.payload
+        } = &request.messages.payload
         else {
             return Err("synthetic messages are made anew".to_owned());
         };
-        let network = match (&request.reach, &request.nodes) {
+        let network = match (&request.site.reach, &request.site.nodes) {
             (Reach::Network(spanned), Some(nodes)) => {
                 let spec = match &spanned.spec {
                     Some(NetworkSpec::Edges(path)) => Some(NetworkSpec::Edges(absolute(path)?)),
@@ -149,28 +141,27 @@ impl Record {
         };
         let profile = request.profile.as_ref();
         Ok(Record {
-            undertaking: request.undertaking,
-            operation: request.operation,
-            algorithm: request.algorithm,
-            sync: request.sync,
-            pacing: request.pacing.or(profile.map(|profile| profile.pacing)),
-            tree_name: request.tree_name.clone(),
-            tree: (*request.tree).clone(),
+            undertaking: request.messages.undertaking,
+            way: Way {
+                pacing: request.way.pacing.or(profile.map(|profile| profile.pacing)),
+                ..request.way
+            },
+            tree_name: request.site.name.clone(),
+            tree: (*request.site.tree).clone(),
             network,
-            cluster: match request.cluster.as_deref() {
+            cluster: match request.site.cluster.as_deref() {
                 Some(job) if Slurm::named(job).is_some() => Some(job.to_owned()),
                 file => file.map(absolute).transpose()?,
             },
-            credentials: request.guard.folder().map(absolute).transpose()?,
-            flit_bytes: request.flit_bytes,
+            credentials: request.site.guard.folder().map(absolute).transpose()?,
             timeouts: request.timeouts,
             input: absolute(input)?,
             spread: *spread,
             output: absolute(output)?,
             replace: *replace,
-            bytes: request.bytes.clone(),
+            bytes: request.messages.bytes.clone(),
             delivered: delivered.clone(),
-            links: request.links.clone(),
+            links: request.site.links.clone(),
             dead: dead.clone(),
         })
     }
@@ -193,13 +184,13 @@ impl Record {
             "undertaking = \"{:016x}\" # as receipts name it",
             self.undertaking
         )?;
-        let operation = operation_name(self.operation);
+        let operation = self.way.operation.name();
         writeln!(out, "operation = {}", quoted(operation))?;
-        writeln!(out, "algorithm = {}", quoted(self.algorithm))?;
-        if let Some(sync) = self.sync {
+        writeln!(out, "algorithm = {}", quoted(self.way.algorithm()))?;
+        if let Some(sync) = self.way.sync() {
             writeln!(out, "sync = {}", quoted(sync))?;
         }
-        if let Some(pacing) = pacing_name(self.pacing) {
+        if let Some(pacing) = pacing_name(self.way.pacing) {
             writeln!(out, "pacing = {}", quoted(pacing))?;
         }
         writeln!(out, "tree = {}", quoted(&self.tree_name))?;
@@ -222,7 +213,7 @@ impl Record {
         if let Some(folder) = &self.credentials {
             writeln!(out, "credentials = {}", path(folder))?;
         }
-        writeln!(out, "flit_bytes = {}", self.flit_bytes)?;
+        writeln!(out, "flit_bytes = {}", self.way.flit_bytes)?;
         let timeouts = timeouts::written(&self.timeouts);
         writeln!(out, "timeouts = {}", quoted(&timeouts))?;
         writeln!(out, "input = {}", path(&self.input))?;

@@ -56,7 +56,7 @@ fn refused(text: &str) -> Vec<String> {
     faults.iter().map(said).collect()
 }
 
-type SpotFault = toml_file::SpotFault<Fault>;
+type SpotFault = user_file::SpotFault<RecordFault>;
 
 #[test]
 fn all_that_is_wrong_is_told_with_its_line() {

@@ -2,69 +2,54 @@
 //! file system.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use flitcast_node::limits::{COMMITS_UNDER_WAY, DISK_BLOCK_BYTES, OPENED_AHEAD};
 use flitcast_proto::PeId;
 use flitcast_proto::cost::{FileCosts, Files, Model};
-use flitcast_proto::wire::control::{FromPe, Payload, ToPe};
-use tokio::time::Instant;
+use flitcast_proto::ops::Direction;
+use flitcast_proto::wire::control::Payload;
 
-use super::{Conductor, Trouble, out_of_turn};
+use super::driver::{Driver, Halt};
+use super::inventory::Found;
 use crate::job::host_costs::Source;
-use crate::job::host_costs::files::{FileSystem, Kept, KnownFiles, assumed};
+use crate::job::host_costs::files::{CachedFiles, FileSystem, KnownFiles, assumed};
+use crate::rounds::conductor::Update;
 
-/// For a PE to measure a file system, beyond what it allows itself.
-const ANSWER: Duration = Duration::from_secs(10);
-
-impl Conductor<'_> {
+impl Driver<'_> {
     /// Completes a model with what files cost, if the messages are made of some; and says
     /// where that is known from.
-    pub(super) async fn know_files(
+    pub async fn know_files(
         &mut self,
+        found: &Found,
         model: &mut Model,
-    ) -> Result<Option<KnownFiles>, Trouble> {
-        if !matches!(self.request.payload, Payload::Files { .. }) {
+    ) -> Result<Option<KnownFiles>, Halt> {
+        if !matches!(self.request.messages.payload, Payload::Files { .. }) {
             return Ok(None);
         }
-        let tree = &self.request.tree;
-        let by_pe: Vec<FileSystem> = tree.ids().map(|pe| self.file_system(pe)).collect();
+        let tree = &self.request.site.tree;
+        let file_system = |pe: PeId| self.file_system(pe, found.file_systems[pe.index()]);
+        let by_pe: Vec<FileSystem> = tree.ids().map(file_system).collect();
         let mut users: BTreeMap<&FileSystem, Vec<PeId>> = BTreeMap::new();
         for pe in tree.pes() {
             users.entry(&by_pe[pe.index()]).or_default().push(pe);
         }
         let mut known: BTreeMap<&FileSystem, (FileCosts, Source)> = BTreeMap::new();
-        let mut asked: BTreeMap<PeId, &FileSystem> = BTreeMap::new();
         for (file_system, users) in users {
-            if let Some(kept) = Kept::load(file_system) {
+            if let Some(kept) = CachedFiles::load(file_system) {
                 known.insert(file_system, (kept.costs(), kept.source()));
                 continue;
             }
             // Rather one that writes: what reading costs is found there as well.
             let writes = |pe: &&PeId| self.writes(**pe);
             if let Some(pe) = users.iter().find(writes).or(users.first()) {
-                self.cluster.say(*pe, ToPe::MeasureFiles).await;
-                asked.insert(*pe, file_system);
+                self.conductor.measure_files(self.now(), *pe);
             }
         }
-        let deadline = Instant::now() + ANSWER;
-        while !asked.is_empty() {
-            match self.next_word(Some(deadline)).await? {
-                Some((pe, FromPe::FilesMeasured(costs))) if asked.contains_key(&pe) => {
-                    let (Some(file_system), Some(costs)) = (asked.remove(&pe), costs) else {
-                        continue;
-                    };
-                    Kept::new(file_system, costs).store();
-                    known.insert(file_system, (costs, Source::Measured));
-                }
-                Some((pe, other)) => return Err(out_of_turn(pe, &other)),
-                None => {
-                    return Err(Trouble::Silent {
-                        silent: asked.into_keys().collect(),
-                        limit: ANSWER,
-                        doing: "measuring what files cost",
-                    });
-                }
+        while let Some(answer) = self.next_answer().await? {
+            if let Update::FilesMeasured(pe, Some(costs)) = answer {
+                let file_system = &by_pe[pe.index()];
+                CachedFiles::new(file_system, costs).store();
+                known.insert(file_system, (costs, Source::Measured));
             }
         }
         let places: Vec<&FileSystem> = known.keys().copied().collect();
@@ -73,6 +58,7 @@ impl Conductor<'_> {
         let disk_of: Vec<usize> = by_pe.iter().map(place).collect();
         let is_unknown = self
             .request
+            .site
             .tree
             .pes()
             .any(|pe| disk_of[pe.index()] == none);
@@ -85,7 +71,7 @@ impl Conductor<'_> {
         let files = Files {
             disks: disks.chain([assumed()]).collect(),
             disk_of,
-            made_of: self.made_of.clone(),
+            made_of: found.made_of.clone(),
             block_bytes: DISK_BLOCK_BYTES as u64,
             opened_ahead: OPENED_AHEAD,
             commits_under_way: COMMITS_UNDER_WAY,
@@ -104,11 +90,15 @@ impl Conductor<'_> {
 
     /// Whether messages become files at a PE.
     fn writes(&self, pe: PeId) -> bool {
-        self.request.operation.is_scatter() != (pe == PeId::ROOT)
+        match self.request.way.operation.direction() {
+            Direction::Down => pe != PeId::ROOT,
+            Direction::Up => pe == PeId::ROOT,
+        }
     }
 
-    /// The one that a PE's files are on. Hosts that do not tell which they are have their own.
-    fn file_system(&self, pe: PeId) -> FileSystem {
+    /// The one that a PE's files are on, of this number among those of its host. Hosts that do
+    /// not tell which they are have their own.
+    fn file_system(&self, pe: PeId, number: u64) -> FileSystem {
         let clock = self
             .cluster
             .register(pe)
@@ -116,7 +106,7 @@ impl Conductor<'_> {
         let clock = clock.filter(|clock| !clock.is_empty());
         FileSystem {
             host: clock.unwrap_or_else(|| pe.to_string()),
-            number: self.file_systems[pe.index()],
+            number,
         }
     }
 }

@@ -6,15 +6,12 @@ use flitcast_proto::PeId;
 use flitcast_proto::calibration::clock::{ClockOffset, offsets_to_root};
 use flitcast_proto::calibration::fit::{LinkFit, Point};
 use flitcast_proto::calibration::{Exchange, MeasuredEdge, fit_directions, fit_latencies};
-use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
-use super::{Conductor, Trouble, out_of_turn};
+use super::driver::{Driver, Halt, or_joined_from};
 use crate::job::fit::{EdgeFit, FitPoint};
 use crate::job::model::{Alike, Measurement};
-
-/// For one edge to be measured, beyond its budget and what the PE itself allows.
-const PROBE: Duration = Duration::from_secs(30);
+use crate::rounds::conductor::{Trouble, Update};
 
 /// An interval of a rate that is no wider than this, as a part of the rate, is good
 /// enough.
@@ -42,10 +39,8 @@ struct Survey {
 /// An edge that is being measured.
 struct Asked {
     pe: PeId,
-    parent: PeId,
     /// What nobody else may use meanwhile.
     ends: Vec<String>,
-    deadline: Instant,
 }
 
 impl Survey {
@@ -81,20 +76,16 @@ fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeF
     }
 }
 
-impl Conductor<'_> {
+impl Driver<'_> {
     /// Measures all clocks and edges, each with `budget`: side by side where no host and no
     /// machine has a part in two of them, so that none disturbs another. Unless `thorough`,
     /// edges that are to be like others are spared (see [`Survey::spared`]).
-    pub(super) async fn measure(
-        &mut self,
-        budget: Duration,
-        thorough: bool,
-    ) -> Result<Measurement, Trouble> {
+    pub async fn measure(&mut self, budget: Duration, thorough: bool) -> Result<Measurement, Halt> {
         let began = Instant::now();
         let all = self.first_children_first().into_iter();
         let mut waiting: Vec<(PeId, Vec<String>)> = all.map(|pe| (pe, self.ends(pe))).collect();
         let edges = waiting.len();
-        let mut exchanges = vec![Vec::new(); self.request.tree.len()];
+        let mut exchanges = vec![Vec::new(); self.request.site.tree.len()];
         let mut measured = Measurement {
             edges: vec![MeasuredEdge::default(); exchanges.len()],
             alike: vec![None; exchanges.len()],
@@ -119,8 +110,8 @@ impl Conductor<'_> {
                         other,
                         asked: false,
                     }) => measured.edges[pe.index()] = measured.edges[other.index()],
-                    Some(_) => self.ask(pe, Duration::ZERO, ends, &mut survey).await,
-                    None => self.ask(pe, budget, ends, &mut survey).await,
+                    Some(_) => self.ask(pe, Duration::ZERO, ends, &mut survey),
+                    None => self.ask(pe, budget, ends, &mut survey),
                 }
             }
             waiting = blocked;
@@ -159,7 +150,7 @@ impl Conductor<'_> {
         edges: &[MeasuredEdge],
         elapsed: Duration,
     ) -> Option<Alike> {
-        let is_here = !self.request.placement.is_spread() && self.shares_parents_clock(pe);
+        let is_here = !self.request.site.placement.is_spread() && self.shares_parents_clock(pe);
         let enough = if is_here { ENOUGH_HERE } else { ENOUGH };
         let kind = |other: &&PeId| self.is_of_a_kind(pe, **other);
         let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLES;
@@ -175,18 +166,18 @@ impl Conductor<'_> {
 
     /// Whether two edges are shaped alike, if they are.
     fn is_of_a_kind(&self, one: PeId, other: PeId) -> bool {
-        let links = &self.request.links;
+        let links = &self.request.site.links;
         links[one.index()] == links[other.index()]
     }
 
     /// What an edge's measurement needs for itself: both its hosts, by address, and the machines
     /// that they are on, by the clocks that their PEs read.
     fn ends(&self, pe: PeId) -> Vec<String> {
-        let parent = self.request.tree.parent(pe);
+        let parent = self.request.site.tree.parent(pe);
         let ends = [Some(pe), parent].into_iter().flatten();
         ends.flat_map(|end| {
-            let address = self.request.placement.places[end.index()].address;
-            let host = self.or_joined_from(address, end).to_string();
+            let address = self.request.site.placement.places[end.index()].address;
+            let host = or_joined_from(self.cluster, address, end).to_string();
             [host, self.clock(end)]
         })
         .filter(|name| !name.is_empty())
@@ -196,7 +187,7 @@ impl Conductor<'_> {
     /// All but P0, so that each parent's first edge comes before any one's second: if not all
     /// are measured, it is of edges everywhere in the tree.
     fn first_children_first(&self) -> Vec<PeId> {
-        let tree = &self.request.tree;
+        let tree = &self.request.site.tree;
         let place = |pe: &PeId| {
             let parent = tree.parent(*pe);
             parent.and_then(|parent| tree.children(parent).iter().position(|child| child == pe))
@@ -209,7 +200,7 @@ impl Conductor<'_> {
     /// Of the edges that are known, the one that the edge to `pe` is taken to be like: shaped
     /// alike, and of the same parent, if there are such; of several the one of middling rate.
     fn alike(&self, pe: PeId, known: &[PeId], edges: &[MeasuredEdge]) -> Option<PeId> {
-        let tree = &self.request.tree;
+        let tree = &self.request.site.tree;
         let is_meant = |other: &PeId| self.is_of_a_kind(pe, *other);
         let is_sibling = |other: &PeId| tree.parent(*other) == tree.parent(pe);
         let meant = known.iter().copied().filter(is_meant);
@@ -225,7 +216,7 @@ impl Conductor<'_> {
 
     /// All edges, and once more each of whose rate that was not sure: something else may have
     /// had the machine just then.
-    pub(super) async fn measure_well(&mut self, budget: Duration) -> Result<Measurement, Trouble> {
+    pub async fn measure_well(&mut self, budget: Duration) -> Result<Measurement, Halt> {
         let mut measured = self.measure(budget, true).await?;
         for pe in self.cluster.pes().skip(1) {
             let doubt = doubt(&measured.edges[pe.index()]);
@@ -260,7 +251,7 @@ impl Conductor<'_> {
     }
 
     /// Compares the clocks of those that do not read P0's.
-    pub(super) async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Trouble> {
+    pub async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Halt> {
         let root = self.clock(PeId::ROOT);
         let others: Vec<PeId> = self
             .cluster
@@ -268,12 +259,12 @@ impl Conductor<'_> {
             .skip(1)
             .filter(|&pe| root.is_empty() || self.clock(pe) != root)
             .collect();
-        let mut exchanges = vec![Vec::new(); self.request.tree.len()];
+        let mut exchanges = vec![Vec::new(); self.request.site.tree.len()];
         for (done, &pe) in others.iter().enumerate() {
             self.console.measured(done, others.len());
             exchanges[pe.index()] = self.probe(pe, Duration::ZERO).await?;
         }
-        self.offsets(&exchanges)
+        Ok(self.offsets(&exchanges)?)
     }
 
     /// The name of the clock that a PE reads.
@@ -283,74 +274,43 @@ impl Conductor<'_> {
     }
 
     fn shares_parents_clock(&self, pe: PeId) -> bool {
-        let parent = self.request.tree.parent(pe);
+        let parent = self.request.site.tree.parent(pe);
         let parents = parent.map_or_else(String::new, |parent| self.clock(parent));
         !parents.is_empty() && self.clock(pe) == parents
     }
 
     fn offsets(&self, exchanges: &[Vec<Exchange>]) -> Result<Vec<ClockOffset>, Trouble> {
-        let ids = self.request.tree.ids();
+        let ids = self.request.site.tree.ids();
         let names: Vec<String> = ids.map(|pe| self.clock(pe)).collect();
         let to_parent = exchanges.iter().map(|all| ClockOffset::between(all));
         let to_parent: Vec<Option<ClockOffset>> = to_parent.collect();
-        offsets_to_root(&self.request.tree, &names, &to_parent).map_err(Trouble::Timeless)
+        offsets_to_root(&self.request.site.tree, &names, &to_parent)
+            .map_err(Trouble::ClockNotComparable)
     }
 
     /// Has the edge between a PE and its parent measured: what was exchanged. With a budget
     /// of 0 that is little, and tells of the clocks and latencies alone.
-    async fn probe(&mut self, edge: PeId, budget: Duration) -> Result<Vec<Exchange>, Trouble> {
+    async fn probe(&mut self, edge: PeId, budget: Duration) -> Result<Vec<Exchange>, Halt> {
         let mut survey = Survey::default();
-        self.ask(edge, budget, Vec::new(), &mut survey).await;
+        self.ask(edge, budget, Vec::new(), &mut survey);
         let answer = self.answer(&mut survey).await?;
         Ok(answer.map_or_else(Vec::new, |(_, exchanges)| exchanges))
     }
 
-    /// Asks a PE's parent to measure the edge between them.
-    async fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
-        let Some(parent) = self.request.tree.parent(pe) else {
-            return;
-        };
-        let probe = ToPe::ProbeEdge {
-            child: pe,
-            budget_ns: budget.as_nanos() as u64,
-        };
-        self.cluster.say(parent, probe).await;
-        survey.asked.push(Asked {
-            pe,
-            parent,
-            ends,
-            deadline: Instant::now() + PROBE + budget,
-        });
+    /// Asks for the edge between a PE and its parent to be measured.
+    fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
+        self.conductor.probe(self.now(), pe, budget);
+        survey.asked.push(Asked { pe, ends });
     }
 
     /// The next answer to what was asked; `None` if nothing is.
-    async fn answer(
-        &mut self,
-        survey: &mut Survey,
-    ) -> Result<Option<(PeId, Vec<Exchange>)>, Trouble> {
-        let Some(deadline) = survey.asked.iter().map(|asked| asked.deadline).min() else {
-            return Ok(None);
-        };
-        match self.next_word(Some(deadline)).await? {
-            Some((from, FromPe::ProbeResult { child, exchanges })) => {
-                let is_it = |asked: &Asked| (asked.parent, asked.pe) == (from, child);
-                let Some(place) = survey.asked.iter().position(is_it) else {
-                    let other = FromPe::ProbeResult { child, exchanges };
-                    return Err(out_of_turn(from, &other));
-                };
-                survey.asked.swap_remove(place);
-                Ok(Some((child, exchanges)))
-            }
-            Some((pe, other)) => Err(out_of_turn(pe, &other)),
-            None => {
-                let late = |asked: &&Asked| asked.deadline <= deadline;
-                let silent = survey.asked.iter().filter(late);
-                Err(Trouble::Silent {
-                    silent: silent.map(|asked| asked.parent).collect(),
-                    limit: PROBE,
-                    doing: "measuring its edges",
-                })
+    async fn answer(&mut self, survey: &mut Survey) -> Result<Option<(PeId, Vec<Exchange>)>, Halt> {
+        while let Some(answer) = self.next_answer().await? {
+            if let Update::Probed(pe, exchanges) = answer {
+                survey.asked.retain(|asked| asked.pe != pe);
+                return Ok(Some((pe, exchanges)));
             }
         }
+        Ok(None)
     }
 }

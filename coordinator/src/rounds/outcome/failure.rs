@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use flitcast_proto::ops::{Direction, Operation};
 use flitcast_proto::{PeId, RoundId};
 
 use crate::job::request::Request;
@@ -10,7 +11,7 @@ use crate::launch::cluster::LaunchError;
 use crate::observe::phase::Phase;
 use crate::site::guard::Guard;
 use crate::text::units::Bytes;
-use crate::text::words::names;
+use crate::text::words::{counted, names};
 
 /// A message that did not arrive.
 #[derive(Clone, Debug)]
@@ -26,17 +27,24 @@ pub struct Lacking {
 /// How the cause of a failed launch begins.
 const LAUNCHING: &str = "the cluster did not come up: ";
 
-/// A run that failed.
-#[derive(Debug)]
-pub struct Failure {
-    /// What failed first.
-    pub cause: String,
-    /// Who failed besides, and how: of a launch, since all its hosts are called at once.
-    pub others: Vec<(PeId, String)>,
-    /// What was being done.
-    pub phase: Phase,
-    /// With whom.
-    pub pe: Option<PeId>,
+/// What came of the messages of a run that failed.
+#[derive(Clone, Debug, Default)]
+pub struct Aftermath {
+    /// Bytes of M_i, by PE index; empty if nobody has said.
+    pub bytes: Vec<u64>,
+    /// Whose messages were there before, with a receipt of the undertaking.
+    pub found: Vec<PeId>,
+    /// Whose messages were delivered.
+    pub delivered: Vec<PeId>,
+    /// Whose were not.
+    pub lacking: Vec<Lacking>,
+}
+
+/// Where a PE runs, and where it stands in the tree.
+#[derive(Clone, Debug)]
+pub struct Whereabouts {
+    /// Which.
+    pub pe: PeId,
     /// Where it listens, as far as is known.
     pub address: Option<String>,
     /// Its process, if it was started here.
@@ -49,27 +57,34 @@ pub struct Failure {
     pub parent: Option<PeId>,
     /// Who stands below it, and so was cut off.
     pub below: Vec<PeId>,
+}
+
+/// A run that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// What failed first.
+    pub cause: String,
+    /// Who failed besides, and how: of a launch, since all its hosts are called at once.
+    pub others: Vec<(PeId, String)>,
+    /// What was being done.
+    pub phase: Phase,
+    /// With whom.
+    pub at: Option<Whereabouts>,
     /// How connections were guarded.
     pub guard: Guard,
     /// In which round; `None` before the first.
     pub round: Option<RoundId>,
-    /// Whether it was a scatter.
-    pub scatter: bool,
+    /// What was being done with the messages.
+    pub operation: Operation,
     /// Whether what was delivered is there to be seen.
     pub keeps_files: bool,
-    /// Whose messages were delivered.
-    pub delivered: Vec<PeId>,
-    /// Whose were not.
-    pub lacking: Vec<Lacking>,
+    /// What came of the messages.
+    pub aftermath: Aftermath,
     /// Whether it was no fault but a request that could not be met, which shows once all PEs
     /// have looked at their files.
     pub refused: bool,
-    /// Whose messages were there before, with a receipt of the undertaking.
-    pub found: Vec<PeId>,
     /// Whom it could go on without.
     pub culprits: Vec<PeId>,
-    /// Bytes of M_i, by PE index; empty if nobody has said.
-    pub bytes: Vec<u64>,
 }
 
 /// Of why a PE is left out, so much is kept.
@@ -78,29 +93,28 @@ pub const WHY_CHARS: usize = 300;
 impl Failure {
     /// Of a cluster that did not come up.
     pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
-        let pe = error.pe();
         let others = error.others().iter();
-        Failure {
-            cause: format!("{LAUNCHING}{error}"),
-            others: others.map(|death| (death.pe, death.to_string())).collect(),
-            phase: Phase::Launch,
+        let at = error.pe().map(|pe| Whereabouts {
             pe,
             address: None,
             pid: None,
             joined_from: None,
-            host: pe.and_then(|pe| request.placement.places[pe.index()].name.clone()),
-            parent: pe.and_then(|pe| request.tree.parent(pe)),
+            host: request.site.placement.places[pe.index()].name.clone(),
+            parent: request.site.tree.parent(pe),
             below: Vec::new(),
-            guard: request.guard.clone(),
+        });
+        Failure {
+            cause: format!("{LAUNCHING}{error}"),
+            others: others.map(|death| (death.pe, death.to_string())).collect(),
+            phase: Phase::Launch,
+            at,
+            guard: request.site.guard.clone(),
             round: None,
-            scatter: request.operation.is_scatter(),
+            operation: request.way.operation,
             keeps_files: false,
-            delivered: Vec::new(),
-            lacking: Vec::new(),
+            aftermath: Aftermath::default(),
             refused: false,
-            found: Vec::new(),
             culprits: error.pes(),
-            bytes: Vec::new(),
         }
     }
 
@@ -121,89 +135,33 @@ impl Failure {
         other.map_or(&self.cause, |(_, cause)| cause)
     }
 
-    /// The messages of which no byte came.
-    fn nothing_of(&self) -> impl Iterator<Item = &Lacking> {
-        self.lacking
-            .iter()
-            .filter(|lacking| lacking.received == Some(0))
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.cause)?;
-        for (_, cause) in &self.others {
-            write!(f, "\n  also: {cause}")?;
-        }
-        let is_known = self.pid.is_some() || self.address.is_some();
-        if let Some(pe) = self.pe.filter(|_| is_known) {
-            write!(f, "\n  where: {pe}")?;
-            if let Some(pid) = self.pid {
-                write!(f, ", process {pid}")?;
-            }
-            if let Some(from) = self.joined_from {
-                write!(f, ", joined from {from},")?;
-            }
-            if let Some(address) = &self.address {
-                write!(f, " at {address}")?;
-            }
-            if let Some(host) = &self.host {
-                write!(f, " on {host}")?;
-            }
-            if let Some(parent) = self.parent {
-                write!(f, ", child of {parent}")?;
-            }
-            if !self.below.is_empty() {
-                write!(f, "\n  cut off with it: {}", names(&self.below))?;
-            }
-        }
-        if let (Guard::Insecure, Some(told)) = (&self.guard, self.guard.told()) {
-            write!(f, "\n  security: {told}")?;
-        }
-        let phase = self.phase;
-        let operation = if self.scatter { "scatter" } else { "gather" };
-        match self.round {
-            Some(round) => write!(f, "\n  when: round {round} of the {operation}, {phase}")?,
-            None => {
-                return write!(
-                    f,
-                    "\n  when: {phase}, before the first round; nothing was sent"
-                );
-            }
-        }
-        match self.delivered.is_empty() {
-            true => write!(f, "\n  delivered: nothing")?,
-            false => {
+    /// What came of the messages, each line behind the one before.
+    fn write_aftermath(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Aftermath {
+            delivered, lacking, ..
+        } = &self.aftermath;
+        match delivered.len() {
+            0 => write!(f, "\n  delivered: nothing")?,
+            count => {
                 let kept = if self.keeps_files { ", and kept" } else { "" };
-                let messages = if self.delivered.len() == 1 {
-                    "message"
-                } else {
-                    "messages"
-                };
-                write!(
-                    f,
-                    "\n  delivered: {} {messages}{kept}: {}",
-                    self.delivered.len(),
-                    names(&self.delivered)
-                )?;
+                let count = counted(count as u64, "message", "messages");
+                let names = names(delivered);
+                write!(f, "\n  delivered: {count}{kept}: {names}")?;
             }
         }
-        let which = if self.scatter {
-            "left without"
-        } else {
-            "not gathered"
+        let which = match self.operation.direction() {
+            Direction::Down => "left without",
+            Direction::Up => "not gathered",
         };
-        let nothing: Vec<PeId> = self.nothing_of().map(|lacking| lacking.pe).collect();
-        for lacking in self
-            .lacking
+        let (nothing, partly): (Vec<&Lacking>, Vec<&Lacking>) = lacking
             .iter()
-            .filter(|lacking| lacking.received != Some(0))
+            .partition(|lacking| lacking.received == Some(0));
+        for Lacking {
+            pe,
+            bytes,
+            received,
+        } in partly
         {
-            let Lacking {
-                pe,
-                bytes,
-                received,
-            } = lacking;
             write!(f, "\n  {which}: {pe}, ")?;
             match received {
                 Some(received) if received == bytes => {
@@ -214,14 +172,65 @@ impl fmt::Display for Failure {
             }
         }
         if !nothing.is_empty() {
-            let bytes = self.nothing_of().map(|lacking| lacking.bytes).sum();
-            write!(
-                f,
-                "\n  {which}: {}, nothing of {} arrived",
-                names(&nothing),
-                Bytes(bytes)
-            )?;
+            let bytes = nothing.iter().map(|lacking| lacking.bytes).sum();
+            let pes: Vec<PeId> = nothing.iter().map(|lacking| lacking.pe).collect();
+            let (pes, bytes) = (names(&pes), Bytes(bytes));
+            write!(f, "\n  {which}: {pes}, nothing of {bytes} arrived")?;
         }
         Ok(())
+    }
+}
+
+/// Where it is, if that is known; each line behind the one before.
+impl fmt::Display for Whereabouts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pid.is_none() && self.address.is_none() {
+            return Ok(());
+        }
+        write!(f, "\n  where: {}", self.pe)?;
+        if let Some(pid) = self.pid {
+            write!(f, ", process {pid}")?;
+        }
+        if let Some(from) = self.joined_from {
+            write!(f, ", joined from {from},")?;
+        }
+        if let Some(address) = &self.address {
+            write!(f, " at {address}")?;
+        }
+        if let Some(host) = &self.host {
+            write!(f, " on {host}")?;
+        }
+        if let Some(parent) = self.parent {
+            write!(f, ", child of {parent}")?;
+        }
+        if !self.below.is_empty() {
+            write!(f, "\n  cut off with it: {}", names(&self.below))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cause)?;
+        for (_, cause) in &self.others {
+            write!(f, "\n  also: {cause}")?;
+        }
+        if let Some(at) = &self.at {
+            write!(f, "{at}")?;
+        }
+        if let (Guard::Insecure, Some(told)) = (&self.guard, self.guard.told()) {
+            write!(f, "\n  security: {told}")?;
+        }
+        let phase = self.phase;
+        let operation = self.operation.name();
+        let Some(round) = self.round else {
+            return write!(
+                f,
+                "\n  when: {phase}, before the first round; nothing was sent"
+            );
+        };
+        write!(f, "\n  when: round {round} of the {operation}, {phase}")?;
+        self.write_aftermath(f)
     }
 }

@@ -11,7 +11,7 @@ use crate::options::timeouts::TimeoutFault;
 
 /// What is wrong in one place of a cluster file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum ClusterFileFault {
     /// As can be wrong with any file.
     #[error(transparent)]
     Misread(#[from] Misread),

@@ -11,18 +11,18 @@
 use flitcast_proto::Tree;
 use flitcast_proto::tree::TreeSpec;
 
-use super::launch::{Endpoint, Launched, Section};
-use super::{At, ClusterFile, Edges, Fault, Reader, Settings, Value};
-use crate::files::toml_file::Spot;
+use super::launch::{Endpoint, LaunchTable, Launched};
+use super::{At, ClusterFile, ClusterFileFault, Edges, Reader, Settings, Value};
+use crate::files::user_file::Spot;
 use crate::options::link_spec::Links;
 use crate::site::placement::{Launch, Placement};
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     /// The cluster of PEs that join, on the tree that is named.
     pub(super) fn joined(
         &mut self,
         tree: &Value<'_>,
-        launch: Option<Section>,
+        launch: Option<LaunchTable>,
         coordinator: Option<&At<Option<Endpoint>>>,
         link: Option<Spot>,
         (name, settings): (Option<String>, Settings),
@@ -35,13 +35,13 @@ impl Reader<'_, Fault> {
             files,
         } = self.launched(launch, coordinator, &[])?;
         if !matches!(launch, Launch::Join { .. }) {
-            self.fault(spot, Fault::TreeOfNobody);
+            self.fault(spot, ClusterFileFault::TreeOfNobody);
         }
         let tree = named?;
         let placement = Placement::joining(coordinator, launch, tree.len());
         if let (Some(link), Some(place)) = (link, placement.away()) {
             let (name, address) = ("a PE".to_owned(), place.address);
-            self.fault(link, Fault::LinkAcrossHosts { name, address });
+            self.fault(link, ClusterFileFault::LinkAcrossHosts { name, address });
         }
         Some(ClusterFile {
             name,
@@ -63,7 +63,7 @@ impl Reader<'_, Fault> {
             Ok(spec) => spec.build().map_err(|faults| faults.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        made.map_err(|why| self.fault(spot, Fault::NamedTree { why }))
+        made.map_err(|why| self.fault(spot, ClusterFileFault::NamedTree { why }))
             .ok()
     }
 }

@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::ssh::{self, Named};
-use super::{At, Entry, Fault, starter};
-use crate::files::toml_file::{Reader, Spot, Value};
+use super::{At, ClusterFileFault, PeEntry, starter};
+use crate::files::toml_file::{Reader, Value};
+use crate::files::user_file::Spot;
 use crate::site::placement::Launch;
 use crate::text::units::parse_time;
 
@@ -18,13 +19,13 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// `[launch]`, as far as it can be read.
-pub struct Section {
+pub struct LaunchTable {
     spot: Spot,
     /// `None` if what stands there is none.
     kind: Option<Kind>,
     wait: Option<At<Option<Duration>>>,
-    ssh: ssh::Section,
-    starter: starter::Section,
+    ssh: ssh::SshKeys,
+    starter: starter::StarterKeys,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,15 +59,15 @@ impl Kind {
     }
 }
 
-impl Section {
+impl LaunchTable {
     /// One that says nothing else.
-    fn of(kind: Kind) -> Section {
-        Section {
+    fn of(kind: Kind) -> LaunchTable {
+        LaunchTable {
             spot: Spot::default(),
             kind: Some(kind),
             wait: None,
-            ssh: ssh::Section::default(),
-            starter: starter::Section::default(),
+            ssh: ssh::SshKeys::default(),
+            starter: starter::StarterKeys::default(),
         }
     }
 }
@@ -84,16 +85,16 @@ pub struct Launched {
 /// An address, and a port if one is given.
 pub type Endpoint = (IpAddr, Option<u16>);
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     /// `[launch]`; `None` if it is no table.
-    pub(super) fn launch(&mut self, value: &Value<'_>) -> Option<Section> {
+    pub(super) fn launch(&mut self, value: &Value<'_>) -> Option<LaunchTable> {
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type("launch", "a table, [launch]", value);
             return None;
         };
-        let mut section = Section {
+        let mut section = LaunchTable {
             spot: self.spot_of(value),
-            ..Section::of(Kind::Local)
+            ..LaunchTable::of(Kind::Local)
         };
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref().as_str()) {
@@ -142,13 +143,13 @@ impl Reader<'_, Fault> {
     /// fault was reported.
     pub(super) fn launched(
         &mut self,
-        section: Option<Section>,
+        section: Option<LaunchTable>,
         coordinator: Option<&At<Option<Endpoint>>>,
-        entries: &[Entry],
+        entries: &[PeEntry],
     ) -> Option<Launched> {
         let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
         let said = coordinator.map_or(Some(loopback), |at| at.said);
-        let section = section.unwrap_or_else(|| Section::of(Kind::Local));
+        let section = section.unwrap_or_else(|| LaunchTable::of(Kind::Local));
         // Of a kind that there is not, nothing else is useless.
         let kind = section.kind?;
         if kind != Kind::Ssh {
@@ -160,7 +161,7 @@ impl Reader<'_, Fault> {
         if let (Kind::Local | Kind::Ssh, Some(at), Some((_, Some(port)))) =
             (kind, coordinator, said)
         {
-            self.fault(at.spot, Fault::UselessPort { port });
+            self.fault(at.spot, ClusterFileFault::UselessPort { port });
         }
         let (launch, files) = match kind {
             Kind::Local => (Launch::Local, Vec::new()),
@@ -184,13 +185,13 @@ impl Reader<'_, Fault> {
     fn joining(
         &mut self,
         kind: Kind,
-        section: Section,
+        section: LaunchTable,
         coordinator: Option<&At<Option<Endpoint>>>,
-        entries: &[Entry],
+        entries: &[PeEntry],
     ) -> Option<(Launch, Vec<Named>)> {
         for entry in entries.iter().filter(|entry| !entry.run.is_empty()) {
             let (name, kind) = (entry.name(), kind.name());
-            self.fault(entry.run_spot, Fault::UselessRun { name, kind });
+            self.fault(entry.run_spot, ClusterFileFault::UselessRun { name, kind });
         }
         let begun = match kind {
             Kind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
@@ -208,7 +209,7 @@ impl Reader<'_, Fault> {
         let Some(port) = port else {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
             let kind = kind.name();
-            self.fault(spot, Fault::NoPort { kind });
+            self.fault(spot, ClusterFileFault::NoPort { kind });
             return None;
         };
         let (wait, (starter, files)) = (wait?, begun?);

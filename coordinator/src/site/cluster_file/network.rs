@@ -13,14 +13,14 @@ use std::collections::{HashMap, HashSet};
 use flitcast_proto::PeId;
 use flitcast_proto::network::{Network, SpanningError, bfs};
 
-use super::{Entry, Fault, Reader, Value};
+use super::{ClusterFileFault, PeEntry, Reader, Value};
 
 /// What may stand in it.
 const KEYS: &str = "edges";
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     /// The network, connected; what is wrong with it is noted.
-    pub(super) fn network(&mut self, value: &Value<'_>, entries: &[Entry]) -> Option<Network> {
+    pub(super) fn network(&mut self, value: &Value<'_>, entries: &[PeEntry]) -> Option<Network> {
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type("network", "a table, [network]", value);
             return None;
@@ -39,10 +39,13 @@ impl Reader<'_, Fault> {
             && let Some(parent) = &entry.parent
         {
             let (name, more) = (entry.name(), children.count());
-            self.fault(parent.spot, Fault::ParentInNetwork { name, more });
+            self.fault(
+                parent.spot,
+                ClusterFileFault::ParentInNetwork { name, more },
+            );
         }
         let Some(edges) = edges else {
-            self.fault(self.spot_of(value), Fault::NoEdges);
+            self.fault(self.spot_of(value), ClusterFileFault::NoEdges);
             return None;
         };
         let Some(list) = edges.get_ref().as_array() else {
@@ -60,7 +63,7 @@ impl Reader<'_, Fault> {
         }
         let spot = self.spot_of(edges);
         let network = Network::from_edges(entries.len(), pairs)
-            .map_err(|fault| self.fault(spot, Fault::Network(fault)))
+            .map_err(|fault| self.fault(spot, ClusterFileFault::Network(fault)))
             .ok()?;
         match bfs(&network, 0) {
             Ok(_) => Some(network),
@@ -68,7 +71,7 @@ impl Reader<'_, Fault> {
                 let name = |node: &u32| entries[*node as usize].name();
                 let names: Vec<String> = nodes.iter().map(name).collect();
                 let (root, more) = (name(&0), count - nodes.len());
-                self.fault(spot, Fault::Apart { root, names, more });
+                self.fault(spot, ClusterFileFault::Apart { root, names, more });
                 None
             }
             Err(SpanningError::NoSuchRoot { .. }) => unreachable!("there is a [[pe]]"),
@@ -92,13 +95,16 @@ impl Reader<'_, Fault> {
             let id = ids.get(name).map(|id| id.0);
             if id.is_none() && strangers.insert(name) {
                 let name = name.to_owned();
-                self.fault(self.spot_of(&ends[end]), Fault::UnknownEnd { name });
+                self.fault(
+                    self.spot_of(&ends[end]),
+                    ClusterFileFault::UnknownEnd { name },
+                );
             }
             id
         });
         if a == b && ids[0].is_some() {
             let name = a.to_owned();
-            self.fault(self.spot_of(value), Fault::Loop { name });
+            self.fault(self.spot_of(value), ClusterFileFault::Loop { name });
             return None;
         }
         Some((ids[0]?, ids[1]?))

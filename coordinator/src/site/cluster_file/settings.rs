@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, Entry, Fault, Named, Reader, Value};
-use crate::files::toml_file::Spot;
+use super::{At, ClusterFileFault, Named, PeEntry, Reader, Value};
+use crate::files::user_file::Spot;
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts::{self, Timeout};
 
@@ -48,7 +48,7 @@ pub struct Credentials {
     pub spot: Spot,
 }
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     pub(super) fn security(&mut self, value: &Value<'_>) -> Option<Credentials> {
         let Some(table) = value.get_ref().as_table() else {
             self.wrong_type("security", "a table, [security]", value);
@@ -58,7 +58,7 @@ impl Reader<'_, Fault> {
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "credentials" => credentials = self.folder(value),
-                "insecure" => self.fault(self.spot_of(key), Fault::Insecure),
+                "insecure" => self.fault(self.spot_of(key), ClusterFileFault::Insecure),
                 _ => self.unknown_key(key, SECURITY_KEYS),
             }
         }
@@ -94,7 +94,7 @@ impl Reader<'_, Fault> {
             match value.get_ref().as_str() {
                 Some(text) => {
                     if let Err(fault) = timeout.set(&mut said, text) {
-                        self.fault(self.spot_of(value), Fault::Timeout(fault));
+                        self.fault(self.spot_of(value), ClusterFileFault::Timeout(fault));
                     }
                 }
                 None => self.wrong_type(timeout.name, "a time in quotes, like \"5s\"", value),
@@ -107,7 +107,10 @@ impl Reader<'_, Fault> {
             let told = ["silence", "heartbeat"]
                 .iter()
                 .find_map(|key| table.get(*key));
-            self.fault(self.spot_of(told.unwrap_or(value)), Fault::Timeout(fault));
+            self.fault(
+                self.spot_of(told.unwrap_or(value)),
+                ClusterFileFault::Timeout(fault),
+            );
         }
         said
     }
@@ -119,7 +122,7 @@ impl Reader<'_, Fault> {
             Some(Ok(link)) => Some(link),
             Some(Err(faults)) => {
                 for fault in faults {
-                    self.fault(spot, Fault::Link(fault));
+                    self.fault(spot, ClusterFileFault::Link(fault));
                 }
                 None
             }
@@ -136,7 +139,7 @@ impl Reader<'_, Fault> {
     /// is to be.
     pub(super) fn links(
         &mut self,
-        entries: &[Entry],
+        entries: &[PeEntry],
         everywhere: Option<&At<Option<LinkSpec>>>,
         in_network: bool,
     ) -> Links {
@@ -145,7 +148,7 @@ impl Reader<'_, Fault> {
         // the root.
         if let (Some(link), None, false) = (&first.link, &first.parent, in_network) {
             let (name, key) = (first.name(), "link");
-            self.fault(link.spot, Fault::EdgeWithoutParent { name, key });
+            self.fault(link.spot, ClusterFileFault::EdgeWithoutParent { name, key });
         }
         let mut said = everywhere
             .into_iter()
@@ -155,7 +158,10 @@ impl Reader<'_, Fault> {
             (!address.is_loopback()).then(|| (entry.name(), address))
         });
         if let (Some(link), Some((name, address))) = (said.next(), away) {
-            self.fault(link.spot, Fault::LinkAcrossHosts { name, address });
+            self.fault(
+                link.spot,
+                ClusterFileFault::LinkAcrossHosts { name, address },
+            );
         }
         let links = (0..).map(PeId).zip(entries).filter_map(|(pe, entry)| {
             let link = entry.link.as_ref()?.said?;

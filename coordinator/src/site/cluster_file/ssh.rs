@@ -19,8 +19,8 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::{At, Entry, Fault, Reader, Value};
-use crate::files::toml_file::Spot;
+use super::{At, ClusterFileFault, PeEntry, Reader, Value};
+use crate::files::user_file::Spot;
 use crate::site::ssh::{Ssh, is_destination};
 
 /// What may stand in `[launch]` for ssh alone.
@@ -39,16 +39,16 @@ pub struct Named {
 
 /// What `[launch]` says of ssh.
 #[derive(Default)]
-pub struct Section {
+pub struct SshKeys {
     ssh: Ssh,
     /// The first of its keys, and where.
     first: Option<(Spot, &'static str)>,
     files: Vec<Named>,
 }
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     /// Reads a key of `[launch]`; whether it is one for ssh.
-    pub(super) fn ssh_key(&mut self, section: &mut Section, key: &str, value: &Value<'_>) -> bool {
+    pub(super) fn ssh_key(&mut self, section: &mut SshKeys, key: &str, value: &Value<'_>) -> bool {
         let ssh = &mut section.ssh;
         let (spot, text) = (self.spot_of(value), value.get_ref().as_str());
         let key = match key {
@@ -126,27 +126,27 @@ impl Reader<'_, Fault> {
     }
 
     /// That nothing is said of an ssh that is not used.
-    pub(super) fn without_ssh(&mut self, section: &Section, entries: &[Entry]) {
+    pub(super) fn without_ssh(&mut self, section: &SshKeys, entries: &[PeEntry]) {
         if let Some((spot, key)) = section.first {
-            self.fault(spot, Fault::UselessKey { key });
+            self.fault(spot, ClusterFileFault::UselessKey { key });
         }
         if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
-            self.fault(*spot, Fault::UselessKey { key: "ssh" });
+            self.fault(*spot, ClusterFileFault::UselessKey { key: "ssh" });
         }
     }
 
     /// How the hosts are reached, and the files that are named for it.
     pub(super) fn over_ssh(
         &mut self,
-        section: Section,
+        section: SshKeys,
         coordinator: IpAddr,
         spot: Spot,
-        entries: &[Entry],
+        entries: &[PeEntry],
     ) -> (Ssh, Vec<Named>) {
         for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
             if let Some(name) = entry.name.as_ref().filter(|name| !is_destination(name)) {
                 let name = name.clone();
-                self.fault(entry.spot, Fault::NoDestination { name });
+                self.fault(entry.spot, ClusterFileFault::NoDestination { name });
             }
         }
         let away = entries.iter().find_map(|entry| {
@@ -154,7 +154,7 @@ impl Reader<'_, Fault> {
             (!address.is_loopback()).then(|| (entry.name(), address))
         });
         if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
-            let fault = Fault::CoordinatorOnLoopback {
+            let fault = ClusterFileFault::CoordinatorOnLoopback {
                 coordinator,
                 name,
                 address,

@@ -18,26 +18,26 @@
 //! ```
 
 use super::ssh::Named;
-use super::{Fault, Reader, Value};
-use crate::files::toml_file::Spot;
-use crate::site::starter::{Compose, Starter, Step};
+use super::{ClusterFileFault, Reader, Value};
+use crate::files::user_file::Spot;
+use crate::site::starter::{Compose, SlurmStep, Starter};
 
 /// What may stand in `[launch]` for these alone.
 pub const KEYS: &str = "file, options";
 
 /// What `[launch]` says for them.
 #[derive(Default)]
-pub struct Section {
+pub struct StarterKeys {
     /// The compose file; `None` in it if what stands there is none.
     file: Option<Option<Named>>,
     options: Option<(Spot, Vec<String>)>,
 }
 
-impl Reader<'_, Fault> {
+impl Reader<'_, ClusterFileFault> {
     /// Reads a key of `[launch]`; whether it is one of these.
     pub(super) fn starter_key(
         &mut self,
-        section: &mut Section,
+        section: &mut StarterKeys,
         key: &str,
         value: &Value<'_>,
     ) -> bool {
@@ -51,20 +51,24 @@ impl Reader<'_, Fault> {
     }
 
     /// The tasks of a step of Slurm.
-    pub(super) fn step(&mut self, section: Section) -> Starter {
+    pub(super) fn step(&mut self, section: StarterKeys) -> Starter {
         if let Some(Some(named)) = section.file {
             self.useless(named.spot, "file", "compose");
         }
         let options = section.options.map(|(_, options)| options);
-        Starter::Slurm(Step {
+        Starter::Slurm(SlurmStep {
             options: options.unwrap_or_default(),
         })
     }
 
     /// The services of a compose file, which is at `kind` if nothing says where.
-    pub(super) fn services(&mut self, section: Section, kind: Spot) -> Option<(Starter, Named)> {
+    pub(super) fn services(
+        &mut self,
+        section: StarterKeys,
+        kind: Spot,
+    ) -> Option<(Starter, Named)> {
         let Some(file) = section.file else {
-            self.fault(kind, Fault::NoComposeFile);
+            self.fault(kind, ClusterFileFault::NoComposeFile);
             return None;
         };
         let file = file?;
@@ -77,7 +81,7 @@ impl Reader<'_, Fault> {
     }
 
     /// That nothing is said of what is not used.
-    pub(super) fn without_starter(&mut self, section: &Section) {
+    pub(super) fn without_starter(&mut self, section: &StarterKeys) {
         if let Some(Some(named)) = &section.file {
             self.useless(named.spot, "file", "compose");
         }
@@ -87,6 +91,6 @@ impl Reader<'_, Fault> {
     }
 
     fn useless(&mut self, spot: Spot, key: &'static str, kind: &'static str) {
-        self.fault(spot, Fault::KeyOfKind { key, kind });
+        self.fault(spot, ClusterFileFault::KeyOfKind { key, kind });
     }
 }

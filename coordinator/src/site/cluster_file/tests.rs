@@ -1,7 +1,7 @@
 //! A good file, and files in which every fault must be found at once.
 
 use super::*;
-use crate::site::starter::Step;
+use crate::site::starter::SlurmStep;
 
 fn good(text: &str) -> ClusterFile {
     match parse(text) {
@@ -456,7 +456,7 @@ fn what_has_others_started_is_told_how() {
     let starter = |text: &str| good(text).placement.starter().cloned();
     let step = |options: &[&str]| {
         let options = options.iter().map(ToString::to_string).collect();
-        Some(Starter::Slurm(Step { options }))
+        Some(Starter::Slurm(SlurmStep { options }))
     };
     assert_eq!(starter(slurm), step(&[]));
     let more = format!("{slurm}options = ['--partition=short', '-v']\n");

@@ -250,7 +250,7 @@ impl Kept {
             wait,
             starter: None,
         };
-        placement.kept = Some(placement::Kept {
+        placement.kept = Some(placement::KeptPlaces {
             guard: self.said.guard.clone(),
             elsewhere,
         });

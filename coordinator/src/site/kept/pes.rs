@@ -14,7 +14,7 @@ const FILE: &str = "pes.json";
 
 /// The process of one PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptPe {
     /// Whom it plays.
     pub pe: PeId,
     /// Its process, while there is one.
@@ -35,13 +35,13 @@ pub struct Pes {
     /// The keeper's process.
     pub keeper: u32,
     /// The PEs, by their numbers.
-    pub pes: Vec<Kept>,
+    pub pes: Vec<KeptPe>,
 }
 
 impl Pes {
     /// Writes them, whole or not at all.
     pub fn write(&self, folder: &Path) -> Result<(), KeptError> {
-        let pe = |kept: &Kept| {
+        let pe = |kept: &KeptPe| {
             json!({
                 "pe": kept.pe.0,
                 "process": kept.process,
@@ -75,7 +75,7 @@ impl Pes {
     pub fn of(value: &Value) -> Option<Pes> {
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
         let pe = |value: &Value| {
-            Some(Kept {
+            Some(KeptPe {
                 pe: PeId(number(&value["pe"])?),
                 process: number(&value["process"]),
                 since: time(value["since_s"].as_u64()?)?,
@@ -125,7 +125,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Pes::read(dir.path()).unwrap(), None);
         let since = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        let kept = |pe, process: Option<u32>, end: Option<&str>| Kept {
+        let kept = |pe, process: Option<u32>, end: Option<&str>| KeptPe {
             pe: PeId(pe),
             process,
             since,

@@ -152,7 +152,7 @@ fn parse(frame: &[u8]) -> io::Result<Run> {
     let body = frame.get(LENGTH_BYTES..).unwrap_or_default();
     match ToPe::parse(body).map_err(io::Error::other)? {
         ToPe::Run(run) => Ok(run),
-        other => Err(io::Error::other(crate::clipped(&other))),
+        other => Err(io::Error::other(crate::text::clipped(&other))),
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::cost::{MadeOf, Model};
-use crate::pe::Operation;
+use crate::ops::Operation;
 use crate::predict::{Prediction, predict};
 use crate::schedule::pace::{Pacing, Timing};
 use crate::tree::TreeSpec;

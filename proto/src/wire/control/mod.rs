@@ -1,6 +1,7 @@
 //! The channel between the coordinator and a PE. What comes in is checked here,
 //! once: a tree is a tree, a flit size is in its range, an id is a PE's.
 
+mod brief;
 mod counts;
 mod from_pe;
 mod join;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 use super::{Secret, WireError, pb};
 use crate::calibration::Exchange;
 use crate::cost::{Edge, FileCosts, Link, MadeOf};
-use crate::pe::Operation;
-use crate::schedule::pace::Pace;
+use crate::items::Message;
+use crate::ops::{Brief, Operation};
 use crate::spans::Span;
 use crate::{PeId, RoundId, Tree};
 
@@ -284,20 +285,10 @@ impl Payload {
 /// What the rounds need to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
-    /// Bytes of M_1..M_n for P0, empty for others.
-    pub lengths: Vec<u64>,
-    /// Bytes of the PE's own message.
-    pub own_bytes: u64,
-    /// Nonnull messages of the PE's subtree, its own included.
-    pub subtree_messages: u64,
-    /// The same for each child, in index order.
-    pub child_messages: Vec<u64>,
+    /// What the PE's state machine is told.
+    pub brief: Brief,
     /// How many rounds there will be, counted from 1.
     pub rounds: u64,
-    /// P0 in a scatter: the PEs with nonnull messages, in the order in which those go.
-    pub order: Vec<PeId>,
-    /// What the PE knows of time on its edges, in nanoseconds.
-    pub pace: Pace,
 }
 
 /// A round, seen from one PE.
@@ -336,6 +327,28 @@ pub struct Report {
     pub counts: Box<Counts>,
 }
 
+impl Report {
+    /// Of a round in which nothing has happened but that these messages are expected.
+    pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
+        Report {
+            round,
+            complete: false,
+            started_ns: 0,
+            arrivals,
+            collisions: 0,
+            peak_buffered_flits: 0,
+            peak_resident_bytes: 0,
+            own_start: None,
+            late_frames: 0,
+            files_ns: 0,
+            repeated_frames: 0,
+            retransmitted_packets: 0,
+            spans: Vec::new(),
+            counts: Box::default(),
+        }
+    }
+}
+
 /// The start of a PE's own message in a gather, on its host's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnStart {
@@ -362,6 +375,21 @@ pub struct Arrival {
     pub at_ns: u64,
     /// When it was delivered, on the same clock; 0 if it is not.
     pub delivered_ns: u64,
+}
+
+impl Arrival {
+    /// Of a message that is to come.
+    pub fn of(message: &Message) -> Arrival {
+        Arrival {
+            source: message.source,
+            destination: message.destination,
+            bytes_received: 0,
+            bytes_total: message.bytes,
+            delivered: false,
+            at_ns: 0,
+            delivered_ns: 0,
+        }
+    }
 }
 
 fn missing(what: &str) -> WireError {

@@ -8,15 +8,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use prost::Message as _;
 
-use super::pace::{parse_pace, put_pace};
+use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
 use super::task::parse_work;
 use super::{Assignment, Payload, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link};
 use crate::cost::Edge;
-use crate::pe::Operation;
-use crate::schedule::certification::Sync;
 use crate::shape;
 use crate::wire::pb::{self, control::Kind};
-use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, put_frame};
+use crate::wire::{WireError, put_frame};
 use crate::{PeId, RoundId, Tree};
 
 impl ToPe {
@@ -31,14 +29,9 @@ impl ToPe {
                 budget_ns,
             }),
             ToPe::MeasureFiles => Kind::MeasureFiles(pb::MeasureFiles {}),
-            ToPe::Prepare(prepare) => Kind::Prepare(pb::Prepare {
-                lengths: prepare.lengths,
-                own_bytes: prepare.own_bytes,
-                subtree_messages: prepare.subtree_messages,
-                child_messages: prepare.child_messages,
-                rounds: prepare.rounds,
-                order: prepare.order.into_iter().map(|pe| pe.0).collect(),
-                pace: Some(put_pace(&prepare.pace)),
+            ToPe::Prepare(Prepare { brief, rounds }) => Kind::Prepare(pb::Prepare {
+                brief: Some(put_brief(&brief)),
+                rounds,
             }),
             ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
             ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
@@ -70,14 +63,9 @@ impl ToPe {
                 budget_ns: probe.budget_ns,
             },
             Kind::MeasureFiles(pb::MeasureFiles {}) => ToPe::MeasureFiles,
-            Kind::Prepare(prepare) => ToPe::Prepare(Prepare {
-                lengths: prepare.lengths,
-                own_bytes: prepare.own_bytes,
-                subtree_messages: prepare.subtree_messages,
-                child_messages: prepare.child_messages,
-                rounds: prepare.rounds,
-                order: prepare.order.into_iter().map(PeId).collect(),
-                pace: parse_pace(prepare.pace)?,
+            Kind::Prepare(pb::Prepare { brief, rounds }) => ToPe::Prepare(Prepare {
+                brief: parse_brief(brief.ok_or_else(|| missing("the brief"))?)?,
+                rounds,
             }),
             Kind::Trigger(trigger) => ToPe::Trigger {
                 round: RoundId(trigger.round),
@@ -119,11 +107,8 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .collect(),
         left_out: assignment.left_out.iter().map(|pe| pe.0).collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
-        operation: operation_code(assignment.operation),
-        window: match assignment.operation {
-            Operation::LinearGather { window } => window,
-            _ => 0,
-        },
+        operation: assignment.operation.code(),
+        window: assignment.operation.window().unwrap_or(0),
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
@@ -158,12 +143,6 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
     let parents = parents.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
     let tree = Tree::with_absent(std::iter::once(None).chain(parents).collect());
     let tree = tree.map_err(WireError::malformed)?;
-    if !(MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&assignment.flit_bytes) {
-        let flit_bytes = assignment.flit_bytes;
-        return Err(WireError::malformed(format!(
-            "no flit can have {flit_bytes} bytes"
-        )));
-    }
     let payload = match assignment.payload.ok_or_else(|| missing("the payload"))? {
         pb::assignment::Payload::Synthetic(synthetic) => {
             if synthetic.lengths.len() + 1 != tree.len() {
@@ -195,7 +174,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         tree: Arc::new(tree),
         parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
         operation: parse_operation(assignment.operation, assignment.window)?,
-        flit_bytes: assignment.flit_bytes,
+        flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,
         record_spans: assignment.record_spans,
         left_out,
@@ -230,38 +209,4 @@ fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edg
         Ok((child, Edge { down, up }))
     };
     links.into_iter().map(parse).collect()
-}
-
-fn parse_operation(value: i32, window: u32) -> Result<Operation, WireError> {
-    match pb::Operation::try_from(value) {
-        Ok(pb::Operation::ScatterFdf) => Ok(Operation::Scatter),
-        Ok(pb::Operation::GatherShoulderTap) => Ok(Operation::ShoulderTap),
-        Ok(pb::Operation::GatherCertificationSerial) => Ok(Operation::Certification(Sync::Serial)),
-        Ok(pb::Operation::GatherCertificationPipelined) => {
-            Ok(Operation::Certification(Sync::Pipelined))
-        }
-        Ok(pb::Operation::GatherCertificationParallel) => {
-            Ok(Operation::Certification(Sync::Parallel))
-        }
-        Ok(pb::Operation::GatherLinear) => Ok(Operation::LinearGather { window }),
-        Ok(pb::Operation::GatherCombining) => Ok(Operation::CombiningGather),
-        Ok(pb::Operation::ScatterCombining) => Ok(Operation::CombiningScatter),
-        Ok(pb::Operation::Unspecified) | Err(_) => {
-            Err(WireError::malformed(format!("{value} is no operation")))
-        }
-    }
-}
-
-fn operation_code(operation: Operation) -> i32 {
-    let code = match operation {
-        Operation::Scatter => pb::Operation::ScatterFdf,
-        Operation::ShoulderTap => pb::Operation::GatherShoulderTap,
-        Operation::Certification(Sync::Serial) => pb::Operation::GatherCertificationSerial,
-        Operation::Certification(Sync::Pipelined) => pb::Operation::GatherCertificationPipelined,
-        Operation::Certification(Sync::Parallel) => pb::Operation::GatherCertificationParallel,
-        Operation::LinearGather { .. } => pb::Operation::GatherLinear,
-        Operation::CombiningGather => pb::Operation::GatherCombining,
-        Operation::CombiningScatter => pb::Operation::ScatterCombining,
-    };
-    code as i32
 }

@@ -1,8 +1,8 @@
 //! What stands around the bands: head, rows with the tree at their side, step
 //! axis, marker lines, legend.
 
-use flitcast_proto::pe::Control;
-use flitcast_proto::schedule::plan::Plan;
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::plan::Plan;
 
 use super::canvas::{Anchor, Canvas, Num, text_width};
 use super::layout::{Layout, MARGIN};

@@ -1,7 +1,7 @@
 //! Where things stand in the picture: a row for each PE, a column for each step.
 //! Nothing is drawn here.
 
-use flitcast_proto::schedule::plan::Plan;
+use flitcast_proto::ops::plan::Plan;
 use flitcast_proto::{PeId, Tree};
 
 use super::canvas::text_width;

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use flitcast_proto::Tree;
-use flitcast_proto::pe::Operation;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::plan::plan;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::plan::plan;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 use roxmltree::{Document, Node};

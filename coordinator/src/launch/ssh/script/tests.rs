@@ -55,7 +55,7 @@ fn what_is_copied_runs_with_every_word_as_it_was() {
         b"#!/bin/sh\ncase $1 in self-hash) echo 0123456789abcdef; exit;; esac\n\
           printf '<%s>' \"$@\" >&2; cat >&2; kill -9 $$\n",
     );
-    let task = Task {
+    let task = RemoteCommand {
         prefix: vec!["env".into(), format!("ODD={ODD}").into()],
         arguments: vec![ODD.into(), "".into(), "-x".into()],
         input: b"and its input".to_vec(),
@@ -86,7 +86,7 @@ fn what_others_could_have_put_there_is_not_run() {
     let binary = binary(
         b"#!/bin/sh\n: >~/it-ran\ncase $1 in self-hash) echo 0123456789abcdef;; *) echo; esac\n",
     );
-    let task = Task {
+    let task = RemoteCommand {
         prefix: Vec::new(),
         arguments: vec!["node".into()],
         input: Vec::new(),

@@ -1,0 +1,126 @@
+//! A command of somebody else's that is run for a cluster: what it says, and how it ends.
+
+use std::collections::VecDeque;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::StarterError;
+use crate::launch::ssh::lines;
+
+/// Lines of last words that are kept.
+const KEPT: usize = 3;
+/// For what it has said to be read once it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A command that runs.
+pub struct ExternalCommand {
+    what: String,
+    child: Child,
+    said: mpsc::Receiver<String>,
+    last_words: VecDeque<String>,
+}
+
+impl ExternalCommand {
+    /// Runs it, called `what` where it fails. What it says on either stream is heard line by line.
+    pub fn run(what: &str, command: &mut Command) -> Result<ExternalCommand, StarterError> {
+        let spawned = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // The terminal's Ctrl-C is for the coordinator; it tells the others.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = spawned.map_err(|error| not_run(what, &error))?;
+        let (say, said) = mpsc::channel(1);
+        let streams = [
+            child.stdout.take().map(lines),
+            child.stderr.take().map(lines),
+        ];
+        for mut stream in streams.into_iter().flatten() {
+            let say = say.clone();
+            tokio::spawn(async move {
+                while let Some(line) = stream.recv().await {
+                    if say.send(line).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(ExternalCommand {
+            what: what.to_owned(),
+            child,
+            said,
+            last_words: VecDeque::new(),
+        })
+    }
+
+    /// Its process, as long as nobody has seen its end.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for its end, and tells `hear` of each line until then.
+    pub async fn ended(&mut self, mut hear: impl FnMut(&str)) -> io::Result<ExitStatus> {
+        let status = loop {
+            tokio::select! {
+                Some(line) = self.said.recv() => self.keep(line, &mut hear),
+                status = self.child.wait() => break status?,
+            }
+        };
+        let rest = async {
+            while let Some(line) = self.said.recv().await {
+                self.keep(line, &mut hear);
+            }
+        };
+        // Somebody whom it has left behind may hold its pipes open.
+        let _ = timeout(LAST_WORDS, rest).await;
+        Ok(status)
+    }
+
+    fn keep(&mut self, line: String, hear: &mut impl FnMut(&str)) {
+        hear(&line);
+        if line.is_empty() {
+            return;
+        }
+        if self.last_words.len() == KEPT {
+            self.last_words.pop_front();
+        }
+        self.last_words.push_back(line);
+    }
+
+    /// That it ended so, and should not have.
+    pub fn failed(self, status: io::Result<ExitStatus>) -> StarterError {
+        let why = match status {
+            Ok(status) => format!("ended with {status}"),
+            Err(error) => format!("cannot be waited for: {error}"),
+        };
+        StarterError {
+            what: self.what,
+            why,
+            last_words: self.last_words,
+        }
+    }
+
+    /// That it has not ended in time; it is killed.
+    pub fn late(self, limit: Duration) -> StarterError {
+        StarterError {
+            what: self.what,
+            why: format!("has not ended after {} s", limit.as_secs()),
+            last_words: self.last_words,
+        }
+    }
+}
+
+fn not_run(what: &str, error: &io::Error) -> StarterError {
+    StarterError {
+        what: what.to_owned(),
+        why: format!("cannot be run: {error}"),
+        last_words: VecDeque::new(),
+    }
+}

@@ -1,0 +1,76 @@
+//! `--format`: how a result is printed. There is one list of formats for all commands; each
+//! offers some of them.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Command, Error};
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Rows and columns for eyes.
+    Table,
+    /// A drawing for terminals.
+    Text,
+    /// For programs.
+    Json,
+    /// For spreadsheets.
+    Csv,
+    /// A drawing.
+    Svg,
+    /// For Graphviz.
+    Dot,
+    /// For Flitcast itself.
+    Toml,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Svg => "svg",
+            Format::Dot => "dot",
+            Format::Toml => "toml",
+        }
+    }
+}
+
+/// The formats that a command offers, each with what its help says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Formats(pub &'static [(Format, &'static str)]);
+
+/// What most commands offer.
+pub const TABLE_OR_JSON: Formats =
+    Formats(&[(Format::Table, "For eyes"), (Format::Json, "For programs")]);
+
+impl Formats {
+    fn possible(self) -> impl Iterator<Item = PossibleValue> {
+        let value = |(format, help): &(Format, _)| PossibleValue::new(format.name()).help(*help);
+        self.0.iter().map(value)
+    }
+}
+
+impl TypedValueParser for Formats {
+    type Value = Format;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Format, Error> {
+        let names = PossibleValuesParser::new(self.possible());
+        let name = names.parse_ref(command, arg, value)?;
+        let named = self.0.iter().find(|(format, _)| format.name() == name);
+        // The parser of names takes no other.
+        Ok(named.map_or(Format::Table, |(format, _)| *format))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.possible()))
+    }
+}

@@ -1,0 +1,263 @@
+//! How far an undertaking has come, and what follows from that: whom the next run leaves out, on
+//! which tree it is, what it sends, and whether there is one. Nothing here looks at a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use flitcast_proto::ops::Operation;
+use flitcast_proto::tree::Repair;
+use flitcast_proto::{PeId, Tree};
+
+use crate::rounds::outcome::Aftermath;
+
+/// What is known between two runs.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The whole tree, the dead too.
+    tree: Arc<Tree>,
+    /// Bytes of M_i, by PE index, as far as is known.
+    bytes: Vec<u64>,
+    /// Who is left out, and why.
+    dead: BTreeMap<PeId, String>,
+    /// Whose messages were delivered.
+    delivered: BTreeSet<PeId>,
+}
+
+/// The run that comes next.
+#[derive(Clone, Debug)]
+pub struct Next {
+    /// On which tree, and who moves for it.
+    pub repair: Repair,
+    /// What it does.
+    pub operation: Operation,
+    /// Those whose messages were delivered, and are null now; in increasing order.
+    pub left_out: Vec<PeId>,
+    /// Those whose messages are missing, be they dead or not.
+    pub missing: Vec<PeId>,
+    /// Of those, the ones whose messages can be sent.
+    pub sendable: Vec<PeId>,
+}
+
+impl Progress {
+    /// Of an undertaking that begins; `bytes[i]` is the length of M_i, 0 if that is yet to be
+    /// known.
+    pub fn new(tree: Arc<Tree>, bytes: Vec<u64>) -> Progress {
+        Progress {
+            tree,
+            bytes,
+            dead: BTreeMap::new(),
+            delivered: BTreeSet::new(),
+        }
+    }
+
+    /// Takes note of the lengths of messages, by PE index, where they are not 0: a message that
+    /// was delivered is null in later runs.
+    pub fn learn_bytes(&mut self, bytes: &[u64]) {
+        let known = self.bytes.iter_mut().zip(bytes);
+        for (known, bytes) in known.filter(|(_, bytes)| **bytes > 0) {
+            *known = *bytes;
+        }
+    }
+
+    /// Takes note of a run that failed, by the fault of these, each for its reason.
+    pub fn learn(
+        &mut self,
+        aftermath: &Aftermath,
+        culprits: impl IntoIterator<Item = (PeId, String)>,
+    ) {
+        self.learn_bytes(&aftermath.bytes);
+        let delivered = aftermath.delivered.iter().chain(&aftermath.found);
+        self.learn_delivered(delivered.copied());
+        for (pe, why) in culprits {
+            self.learn_dead(pe, why);
+        }
+    }
+
+    /// Takes note of messages that were delivered.
+    pub fn learn_delivered(&mut self, pes: impl IntoIterator<Item = PeId>) {
+        self.delivered.extend(pes);
+    }
+
+    /// Leaves a PE out from now on. P0 cannot be left out.
+    pub fn learn_dead(&mut self, pe: PeId, why: String) {
+        if pe != PeId::ROOT {
+            self.dead.insert(pe, why);
+        }
+    }
+
+    /// Bytes of M_i, by PE index.
+    pub fn bytes(&self) -> &[u64] {
+        &self.bytes
+    }
+
+    /// Who is left out, and why.
+    pub fn dead(&self) -> &BTreeMap<PeId, String> {
+        &self.dead
+    }
+
+    /// Whose messages were delivered.
+    pub fn delivered(&self) -> &BTreeSet<PeId> {
+        &self.delivered
+    }
+
+    /// Whose messages are missing, be they dead or not.
+    pub fn missing(&self) -> Vec<PeId> {
+        let nonnull = |pe: &PeId| self.bytes[pe.index()] > 0;
+        let pes = self.tree.pes().skip(1).filter(nonnull);
+        pes.filter(|pe| !self.delivered.contains(pe)).collect()
+    }
+
+    /// The tree without the dead; `can_reach(orphan, ancestor)` says who may be whose parent.
+    pub fn repair(&self, can_reach: impl Fn(PeId, PeId) -> bool) -> Repair {
+        let dead: Vec<PeId> = self.dead.keys().copied().collect();
+        self.tree.without(&dead, can_reach)
+    }
+
+    /// The next run of an operation.
+    pub fn next(&self, operation: Operation, can_reach: impl Fn(PeId, PeId) -> bool) -> Next {
+        let repair = self.repair(can_reach);
+        let tree = &repair.tree;
+        let missing = self.missing();
+        let is_there = |pe: &PeId| tree.contains(*pe);
+        let sendable = missing.iter().copied().filter(is_there).collect();
+        Next {
+            // A path may be none any more.
+            operation: operation.on(tree),
+            left_out: self.delivered.iter().copied().collect(),
+            missing,
+            sendable,
+            repair,
+        }
+    }
+
+    /// Whether there is another run after one that failed by the fault of these, of which so many
+    /// are left of those that were asked for; if not, why not, where any was.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none.
+    pub fn goes_on(
+        &self,
+        culprits: &[PeId],
+        [left, asked_for]: [u32; 2],
+        can_reach: impl Fn(PeId, PeId) -> bool,
+    ) -> Result<(), Option<String>> {
+        if asked_for == 0 {
+            return Err(None);
+        }
+        if culprits.contains(&PeId::ROOT) {
+            return Err(Some(
+                "P0 is the root: nothing can be repaired without it".to_owned(),
+            ));
+        }
+        if culprits.is_empty() {
+            return Err(Some(
+                "it is no PE's failure: leaving one out would not help".to_owned(),
+            ));
+        }
+        let tree = self.repair(can_reach).tree;
+        if !self.missing().iter().any(|pe| tree.contains(*pe)) {
+            return Err(Some("there is nothing left to send".to_owned()));
+        }
+        match left {
+            0 => Err(Some(format!(
+                "it has been retried as often as --retry {asked_for} says"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::schedule::certification::Sync;
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+
+    fn progress(tree: &str, bytes: u64) -> Progress {
+        let tree: TreeSpec = tree.parse().unwrap();
+        let tree = Arc::new(tree.build().unwrap());
+        let mut lengths = vec![bytes; tree.len()];
+        lengths[0] = 0;
+        Progress::new(tree, lengths)
+    }
+
+    fn ids<const N: usize>(ids: [u32; N]) -> [PeId; N] {
+        ids.map(PeId)
+    }
+
+    const ANYWHERE: fn(PeId, PeId) -> bool = |_, _| true;
+
+    #[test]
+    fn the_dead_are_left_out_and_so_is_what_was_delivered() {
+        let mut progress = progress("path:5", 7);
+        progress.learn_dead(PeId(2), "killed".to_owned());
+        progress.learn_dead(PeId::ROOT, "never".to_owned());
+        progress.learn_delivered(ids([4, 1]));
+        let next = progress.next(Operation::Scatter, ANYWHERE);
+        assert_eq!(next.operation, Operation::Scatter);
+        assert_eq!(next.left_out, ids([1, 4]));
+        assert_eq!(next.missing, ids([2, 3]));
+        assert_eq!(next.sendable, ids([3]));
+        assert_eq!(next.repair.tree.parent(PeId(3)), Some(PeId(1)));
+        let stranded = progress.next(Operation::Scatter, |_, _| false);
+        assert_eq!(stranded.repair.stranded, ids([3, 4]));
+        assert!(stranded.sendable.is_empty());
+    }
+
+    #[test]
+    fn what_needs_a_path_gives_way_where_there_is_none_any_more() {
+        let mut path = progress("path:4", 7);
+        path.learn_dead(PeId(2), "killed".to_owned());
+        let on_a_path = path.next(Operation::ShoulderTap, ANYWHERE);
+        assert_eq!(on_a_path.operation, Operation::ShoulderTap);
+        let mut tree = progress("path:4", 7);
+        tree.learn_dead(PeId(3), "killed".to_owned());
+        let shorter = tree.next(Operation::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
+        assert_eq!(shorter.operation, Operation::ShoulderTap);
+        let mut split = progress("path:5", 7);
+        for pe in [1, 3] {
+            split.learn_dead(PeId(pe), "killed".to_owned());
+        }
+        let star = split.next(Operation::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
+        let certification = Operation::Certification(Sync::Pipelined);
+        assert_eq!(star.operation, certification);
+    }
+
+    #[test]
+    fn a_length_is_not_forgotten_when_its_message_is_null_for_once() {
+        let mut progress = progress("path:3", 0);
+        assert!(progress.missing().is_empty());
+        progress.learn_bytes(&[0, 5, 9]);
+        progress.learn_bytes(&[0, 0, 8]);
+        assert_eq!(progress.bytes(), [0, 5, 8]);
+        assert_eq!(progress.missing(), ids([1, 2]));
+    }
+
+    #[test]
+    fn there_is_another_run_where_leaving_somebody_out_helps() {
+        let mut lost = progress("path:3", 7);
+        lost.learn_dead(PeId(1), "killed".to_owned());
+        let goes_on = |progress: &Progress, culprits: &[PeId], runs| {
+            let gone_on = progress.goes_on(culprits, runs, ANYWHERE);
+            gone_on.map_err(|why| why.unwrap_or_default())
+        };
+        let why_not = |why: &str| Err(why.to_owned());
+        assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), Ok(()));
+        assert_eq!(goes_on(&lost, &ids([1]), [0, 0]), why_not(""));
+        let asked = goes_on(&lost, &ids([1]), [0, 2]);
+        assert_eq!(
+            asked,
+            why_not("it has been retried as often as --retry 2 says")
+        );
+        let root = goes_on(&lost, &ids([1, 0]), [1, 2]);
+        let no_root = "P0 is the root: nothing can be repaired without it";
+        assert_eq!(root, why_not(no_root));
+        let nobody = "it is no PE's failure: leaving one out would not help";
+        assert_eq!(goes_on(&lost, &[], [1, 2]), why_not(nobody));
+        lost.learn_delivered(ids([2]));
+        let nothing = why_not("there is nothing left to send");
+        assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), nothing);
+    }
+}

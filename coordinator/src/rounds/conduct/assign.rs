@@ -1,0 +1,99 @@
+//! Every PE is told its place, and tells what it has found where its messages lie and where they
+//! are to arrive.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use flitcast_node::payload::destination;
+use flitcast_proto::PeId;
+use flitcast_proto::ops::Direction;
+use flitcast_proto::wire::control::{Assignment, FromPe};
+use flitcast_proto::wire::negotiate;
+
+use super::driver::{Driver, Halt, or_joined_from};
+use super::inventory::{Found, Inventory};
+use crate::observe::phase::Phase;
+use crate::rounds::conductor::{Trouble, Update, out_of_turn};
+
+impl Driver<'_> {
+    /// Tells every PE its place and what to do; what they have found.
+    pub async fn assign(&mut self) -> Result<Found, Halt> {
+        self.enter(Phase::Connect);
+        let request = self.request;
+        for pe in request.site.tree.pes() {
+            let Some(register) = self.cluster.register(pe) else {
+                continue;
+            };
+            let version = negotiate(register.min_version, register.max_version)
+                .map_err(|error| Trouble::Incompatible(pe, error))?;
+            let assignment = Assignment {
+                version,
+                tree: request.site.tree.clone(),
+                parent_listen: self.parent_listen(pe)?,
+                operation: request.way.operation,
+                flit_bytes: request.way.flit_bytes,
+                payload: request.messages.payload.clone(),
+                links: request.site.links_of(pe),
+                record_spans: request.pictures.wanted(),
+                left_out: request.messages.left_out.clone(),
+                undertaking: request.messages.undertaking,
+                recorded: request.messages.recorded,
+                later_output: request.messages.later_output.clone(),
+            };
+            self.conductor.assign(self.now(), pe, assignment);
+            // One at a time: it may be long.
+            self.say_words().await;
+        }
+        let direction = request.way.operation.direction();
+        let left_out = &request.messages.left_out;
+        let mut inventory = Inventory::new(&request.site.tree, direction, left_out);
+        while let Some(answer) = self.next_answer().await? {
+            if let Update::Ready(pe, ready) = answer {
+                let taken = inventory.take(pe, ready);
+                taken.map_err(|ready| out_of_turn(pe, &FromPe::Ready(ready)))?;
+            }
+        }
+        let found = inventory.found();
+        self.bytes = found.bytes.clone();
+        self.found = found.delivered.clone();
+        match found.standing.is_empty() {
+            true => Ok(found),
+            false => Err(self.output_stands(&found.standing).into()),
+        }
+    }
+
+    /// Each entry that stands where a message was to arrive, and at whom.
+    fn output_stands(&self, standing: &[(PeId, PeId)]) -> Trouble {
+        let direction = self.request.way.operation.direction();
+        let place = |&(of, at): &(PeId, PeId)| {
+            // P0 gets nothing that goes down: what it tells of is the output of the gather.
+            let output = match (direction, at) {
+                (Direction::Down, PeId::ROOT) => self.request.messages.later_output.as_deref(),
+                _ => self.request.messages.payload.output(),
+            };
+            let path = destination(output.unwrap_or(Path::new("")), of);
+            let host = self.request.site.placement.places[at.index()].name.as_ref();
+            let host = host.map_or(String::new(), |host| format!(" on {host}"));
+            format!("{} at {at}{host}", path.display())
+        };
+        Trouble::OutputStands(standing.iter().map(place).collect())
+    }
+
+    /// Where a PE reaches its parent: at the address that the placement gives, and the
+    /// port that the parent has got.
+    fn parent_listen(&self, pe: PeId) -> Result<Option<String>, Trouble> {
+        let Some(parent) = self.request.site.tree.parent(pe) else {
+            return Ok(None);
+        };
+        let Some(register) = self.cluster.register(parent) else {
+            return Ok(None);
+        };
+        let listen: SocketAddr = register
+            .listen
+            .parse()
+            .map_err(|_| Trouble::NoPort(parent, register.listen.chars().take(100).collect()))?;
+        let address = self.request.site.placement.parent_address(pe, parent);
+        let address = or_joined_from(self.cluster, address, parent);
+        Ok(Some(SocketAddr::new(address, listen.port()).to_string()))
+    }
+}

@@ -1,0 +1,204 @@
+//! What the PEs have found where their messages lie and where they are to arrive, put together.
+
+use std::sync::Arc;
+
+use flitcast_proto::cost::MadeOf;
+use flitcast_proto::ops::Direction;
+use flitcast_proto::wire::control::Ready;
+use flitcast_proto::{PeId, Tree};
+
+/// What all PEs have found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Bytes of M_i, by PE index: of those that are sent.
+    pub bytes: Vec<u64>,
+    /// What M_i is made of, by PE index.
+    pub made_of: Vec<MadeOf>,
+    /// The file system of P_i, by PE index.
+    pub file_systems: Vec<u64>,
+    /// Whose messages are there, with a receipt of the undertaking.
+    pub delivered: Vec<PeId>,
+    /// In whose place something else stands, and at whom.
+    pub standing: Vec<(PeId, PeId)>,
+}
+
+/// Takes what one PE after the other tells.
+#[derive(Debug)]
+pub struct Inventory {
+    tree: Arc<Tree>,
+    direction: Direction,
+    /// Those whose messages are null, in increasing order.
+    left_out: Vec<PeId>,
+    found: Found,
+}
+
+impl Inventory {
+    /// Of messages that go this way over the tree; those of `left_out`, who are in increasing
+    /// order, are null.
+    pub fn new(tree: &Arc<Tree>, direction: Direction, left_out: &[PeId]) -> Inventory {
+        let pes = tree.len();
+        Inventory {
+            tree: tree.clone(),
+            direction,
+            left_out: left_out.to_vec(),
+            found: Found {
+                bytes: vec![0; pes],
+                made_of: vec![MadeOf::default(); pes],
+                file_systems: vec![0; pes],
+                ..Found::default()
+            },
+        }
+    }
+
+    /// Whether M_i may be so long.
+    fn may_be(&self, pe: PeId, bytes: u64) -> bool {
+        let is_null = !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok();
+        bytes == 0 || !is_null
+    }
+
+    /// Takes what a PE tells.
+    ///
+    /// # Errors
+    ///
+    /// What it tells, which cannot be.
+    pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Ready> {
+        let pes = self.found.bytes.len();
+        let is_message = |of: &PeId| *of != PeId::ROOT && of.index() < pes;
+        if !ready
+            .delivered
+            .iter()
+            .chain(&ready.standing)
+            .all(is_message)
+        {
+            return Err(ready);
+        }
+        let sent = &ready.message_bytes;
+        let from = match (self.direction, pe == PeId::ROOT) {
+            _ if sent.is_empty() => pe.index(),
+            (Direction::Down, true) if sent.len() == pes - 1 => 1,
+            (Direction::Up, false) if sent.len() == 1 => pe.index(),
+            _ => return Err(ready),
+        };
+        let may_be = |(of, bytes): (u32, &u64)| self.may_be(PeId(of), *bytes);
+        if !(from as u32..).zip(sent).all(may_be) {
+            return Err(ready);
+        }
+        let found = &mut self.found;
+        found.file_systems[pe.index()] = ready.file_system;
+        for (i, bytes) in (from..).zip(sent) {
+            let made_of = ready.made_of.get(i - from).copied().unwrap_or_default();
+            found.bytes[i] = *bytes;
+            // No entry is without a byte, whatever a PE says.
+            found.made_of[i] = MadeOf {
+                entries: made_of.entries.min(*bytes),
+                cold_bytes: made_of.cold_bytes.min(*bytes),
+            };
+        }
+        found.delivered.extend(ready.delivered);
+        let standing = ready.standing.into_iter();
+        found.standing.extend(standing.map(|of| (of, pe)));
+        Ok(())
+    }
+
+    /// What all have told.
+    pub fn found(self) -> Found {
+        let mut found = self.found;
+        found.delivered.sort_unstable();
+        found.delivered.dedup();
+        for pe in &found.delivered {
+            found.bytes[pe.index()] = 0;
+        }
+        // Where no message arrives, anything may stand.
+        found.standing.retain(|(of, _)| found.bytes[of.index()] > 0);
+        found.standing.sort_unstable();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+
+    fn inventory(direction: Direction, left_out: &[u32]) -> Inventory {
+        let tree: TreeSpec = "star:4".parse().unwrap();
+        let left_out: Vec<PeId> = left_out.iter().copied().map(PeId).collect();
+        Inventory::new(&Arc::new(tree.build().unwrap()), direction, &left_out)
+    }
+
+    fn ready(message_bytes: &[u64]) -> Ready {
+        Ready {
+            message_bytes: message_bytes.to_vec(),
+            ..Ready::default()
+        }
+    }
+
+    #[test]
+    fn lengths_come_from_where_the_messages_lie() {
+        let mut scatter = inventory(Direction::Down, &[]);
+        scatter.take(PeId(0), ready(&[5, 6, 7])).unwrap();
+        scatter.take(PeId(2), ready(&[])).unwrap();
+        assert_eq!(scatter.found().bytes, [0, 5, 6, 7]);
+        let mut gather = inventory(Direction::Up, &[]);
+        for pe in [3, 1] {
+            gather.take(PeId(pe), ready(&[u64::from(pe)])).unwrap();
+        }
+        gather.take(PeId(0), ready(&[])).unwrap();
+        assert_eq!(gather.found().bytes, [0, 1, 0, 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_given_back() {
+        let cannot = |direction, left_out: &[u32], pe, told: Ready| {
+            let mut inventory = inventory(direction, left_out);
+            assert_eq!(inventory.take(PeId(pe), told.clone()), Err(told));
+            assert_eq!(inventory.found().bytes, [0; 4]);
+        };
+        cannot(Direction::Down, &[], 0, ready(&[5, 6]));
+        cannot(Direction::Down, &[], 0, ready(&[5, 6, 7, 8]));
+        cannot(Direction::Down, &[], 1, ready(&[5]));
+        cannot(Direction::Up, &[], 0, ready(&[5]));
+        cannot(Direction::Up, &[], 1, ready(&[5, 6]));
+        // These were delivered before.
+        cannot(Direction::Down, &[2], 0, ready(&[5, 6, 7]));
+        cannot(Direction::Up, &[1, 2], 2, ready(&[6]));
+        for of in [0, 4] {
+            let told = Ready {
+                delivered: vec![PeId(of)],
+                ..ready(&[])
+            };
+            cannot(Direction::Down, &[], 1, told);
+        }
+    }
+
+    #[test]
+    fn what_was_delivered_is_not_sent_and_stands_in_nobodys_way() {
+        let mut scatter = inventory(Direction::Down, &[]);
+        let made_of = MadeOf {
+            entries: 9,
+            cold_bytes: 9,
+        };
+        let root = Ready {
+            standing: vec![PeId(3), PeId(2)],
+            made_of: vec![made_of; 2],
+            ..ready(&[5, 6, 7])
+        };
+        scatter.take(PeId(0), root).unwrap();
+        for pe in [2, 1] {
+            let told = Ready {
+                delivered: vec![PeId(2)],
+                file_system: u64::from(pe),
+                ..ready(&[])
+            };
+            scatter.take(PeId(pe), told).unwrap();
+        }
+        let found = scatter.found();
+        assert_eq!(found.bytes, [0, 5, 0, 7]);
+        assert_eq!(found.delivered, [PeId(2)]);
+        assert_eq!(found.standing, [(PeId(3), PeId(0))]);
+        assert_eq!(found.file_systems, [0, 1, 2, 0]);
+        let entries: Vec<u64> = found.made_of.iter().map(|of| of.entries).collect();
+        assert_eq!(entries, [0, 5, 6, 0], "no entry is without a byte");
+    }
+}

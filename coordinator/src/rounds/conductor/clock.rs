@@ -1,0 +1,25 @@
+//! Arithmetic with points in time and spans of it. What would be before the origin, or beyond the
+//! end of counting, is neither.
+
+use std::time::Duration;
+
+use flitcast_proto::Time;
+
+fn ns(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// So long after a point in time.
+pub fn after(time: Time, span: Duration) -> Time {
+    Time(time.0.saturating_add(ns(span)))
+}
+
+/// So long before a point in time; `None` before the origin.
+pub fn before(time: Time, span: Duration) -> Option<Time> {
+    time.0.checked_sub(ns(span)).map(Time)
+}
+
+/// From one point in time to a later one; nothing if it is not later.
+pub fn between(earlier: Time, later: Time) -> Duration {
+    Duration::from_nanos(later.0.saturating_sub(earlier.0))
+}

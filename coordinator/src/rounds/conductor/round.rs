@@ -1,0 +1,188 @@
+//! A round: triggered, watched, and reported by all.
+
+use flitcast_proto::wire::control::{FromPe, Report, ToPe};
+use flitcast_proto::{PeId, RoundId, Time};
+
+use super::awaited::ANSWER;
+use super::clock::{after, between};
+use super::trouble::out_of_turn;
+use super::{Conductor, Stall, State, Trouble, Update, Watch};
+use crate::observe::phase::Phase;
+use crate::rounds::outcome::slowdown;
+
+/// A round that P0 has begun and not ended.
+#[derive(Debug)]
+pub struct UnderWay {
+    pub watch: Watch,
+    began: Time,
+    /// How many times longer than predicted it takes, as was said last.
+    slow: f64,
+    /// When to look after it, should nobody answer a ping before.
+    pub next_look: Time,
+}
+
+/// A round that P0 is done with.
+#[derive(Debug)]
+pub struct Reporting {
+    pub deadline: Time,
+}
+
+impl Conductor {
+    /// Begins the next round, if all is answered that was asked for and there is one.
+    pub(super) fn go_on(&mut self, now: Time) {
+        let rounds = self.plan.as_ref().map_or(0, |plan| plan.rounds);
+        if self.awaited.is_empty() && self.round.0 < rounds {
+            self.begin_round(now);
+        }
+    }
+
+    fn begin_round(&mut self, now: Time) {
+        let round = RoundId(self.round.0 + 1);
+        self.round = round;
+        self.last_reports.fill(None);
+        let of = self.bytes_of_round();
+        self.enter(Phase::Round { moved: 0, of });
+        self.updates.push_back(Update::RoundBegins(round));
+        self.say(PeId::ROOT, ToPe::Trigger { round });
+        // A round has no deadline of its own: it takes what its links take. It is watched
+        // instead, and given up when nothing moves any more.
+        let timeouts = self.setting.timeouts;
+        self.state = State::Round(UnderWay {
+            watch: Watch::new(timeouts, self.setting.tree.len(), now),
+            began: now,
+            slow: 1.0,
+            next_look: after(now, timeouts.heartbeat),
+        });
+    }
+
+    fn bytes_of_round(&self) -> u64 {
+        let bytes = self.plan.iter().flat_map(|plan| &plan.bytes);
+        bytes.fold(0, |all, bytes| all.saturating_add(*bytes))
+    }
+
+    /// A word while P0 plays a round.
+    pub(super) fn hear_in_round(&mut self, now: Time, pe: PeId, word: FromPe) {
+        let State::Round(under_way) = &self.state else {
+            return;
+        };
+        match word {
+            FromPe::Progress { bytes, .. } if pe == PeId::ROOT => {
+                let elapsed = between(under_way.began, now);
+                let of = self.bytes_of_round();
+                self.enter(Phase::Round { moved: bytes, of });
+                self.updates.push_back(Update::Progress { bytes, elapsed });
+            }
+            FromPe::Report(_) if pe == PeId::ROOT => {
+                if self.last_reports[0].is_some() {
+                    self.collect_reports(now);
+                }
+            }
+            other => self.fail(now, out_of_turn(pe, &other)),
+        }
+    }
+
+    fn collect_reports(&mut self, now: Time) {
+        self.updates.push_back(Update::RoundDone);
+        self.wants_look = false;
+        self.enter(Phase::Report);
+        let (round, tree) = (self.round, self.setting.tree.clone());
+        for pe in tree.pes().skip(1) {
+            self.say(pe, ToPe::Collect { round });
+        }
+        let deadline = after(now, ANSWER);
+        self.state = State::Reporting(Reporting { deadline });
+        self.end_round_if_reported(now);
+    }
+
+    /// A word while reports are collected.
+    pub(super) fn hear_in_reporting(&mut self, now: Time, pe: PeId, word: FromPe) {
+        match word {
+            FromPe::Report(_) => {
+                // Reports with spans are long.
+                let deadline = after(now, ANSWER);
+                self.state = State::Reporting(Reporting { deadline });
+                self.end_round_if_reported(now);
+            }
+            FromPe::Progress { .. } => {}
+            other => self.fail(now, out_of_turn(pe, &other)),
+        }
+    }
+
+    fn unreported(&self) -> impl Iterator<Item = PeId> {
+        let pes = self.setting.tree.pes();
+        pes.filter(|pe| self.last_reports[pe.index()].is_none())
+    }
+
+    fn end_round_if_reported(&mut self, now: Time) {
+        if self.unreported().next().is_some() {
+            return;
+        }
+        // Who is absent has nothing to tell.
+        let nothing = || Report::blank(self.round, Vec::new());
+        let reports = self.last_reports.iter().cloned();
+        let reports = reports.map(|report| report.unwrap_or_else(nothing));
+        self.updates
+            .push_back(Update::RoundReported(reports.collect()));
+        self.state = State::Asking;
+        self.go_on(now);
+    }
+
+    /// Some have not reported in time.
+    pub(super) fn miss_reports(&mut self, now: Time) {
+        let silent = Trouble::Silent {
+            silent: self.unreported().collect(),
+            limit: ANSWER,
+            doing: "reporting the round",
+        };
+        self.fail(now, silent);
+    }
+
+    /// Says that a round is slow, and gives it up when it stands still.
+    pub(super) fn look_after_round(&mut self, now: Time) {
+        let State::Round(under_way) = &mut self.state else {
+            return;
+        };
+        under_way.next_look = after(now, self.setting.timeouts.heartbeat);
+        // Said once, and again each time that it has doubled.
+        let predicted_ns = self.plan.as_ref().map_or(0, |plan| plan.predicted_ns);
+        let slower = slowdown(between(under_way.began, now), predicted_ns);
+        if let Some(times) = slower.filter(|times| *times >= 2.0 * under_way.slow) {
+            under_way.slow = times;
+            self.updates.push_back(Update::Slow {
+                round: self.round,
+                times,
+                phase: self.phase,
+            });
+        }
+        let watch = &under_way.watch;
+        self.wants_look = watch.wants_look(now);
+        if let Some(stall) = watch.check(now) {
+            let seconds = watch.quiet(now).as_secs_f64();
+            let what = self.told_of(stall);
+            let text = format!("{what}; nothing has moved for {seconds:.1} s");
+            self.fail(now, Trouble::Stalled(stall.pe(), text));
+        }
+    }
+
+    fn told_of(&self, stall: Stall) -> String {
+        let at = |pe: PeId| match self.setting.addresses.get(pe.index()) {
+            Some(Some(address)) => format!("{pe} at {address}"),
+            _ => pe.to_string(),
+        };
+        match stall {
+            Stall::Unreached { pe, from } => format!(
+                "{} cannot be reached from {}: it acknowledges nothing",
+                at(pe),
+                at(from)
+            ),
+            Stall::TakesNothing { pe, from } => {
+                format!("{} takes nothing from {}", at(pe), at(from))
+            }
+            Stall::SendsNothing { pe, to } => {
+                format!("{} owes {} the rest of a message", at(pe), at(to))
+            }
+            Stall::Busy { pe } => format!("{} does not get done with its files", at(pe)),
+            Stall::StandsStill => "every PE waits for another".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The conductor at made-up times.
+
+mod any_order;
+mod causes;
+mod courses;
+
+use std::time::Duration;
+
+use flitcast_node::lively::Lifeless;
+use flitcast_proto::ops::{Brief, Direction, Operation};
+use flitcast_proto::schedule::pace::Timing;
+use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::wire::control::{Arrival, Doing};
+
+use super::*;
+
+const P0: PeId = PeId(0);
+const P1: PeId = PeId(1);
+const P2: PeId = PeId(2);
+const P3: PeId = PeId(3);
+/// Of every message.
+const BYTES: u64 = 1000;
+
+fn at(seconds: f64) -> Time {
+    Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
+}
+
+fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
+    FromPe::Fault {
+        round: RoundId(1),
+        peer,
+        reason: reason.to_owned(),
+        bad_input: false,
+        output_stands: false,
+    }
+}
+
+fn killed() -> Lost {
+    Lost::Exited {
+        how: "was killed by signal 9 (SIGKILL)".to_owned(),
+        last_words: Vec::new(),
+    }
+}
+
+fn silent() -> Lost {
+    Lost::Lifeless(Lifeless::Silent(Duration::from_secs(3)))
+}
+
+/// What a PE says that has done nothing for some seconds, and is doing this.
+fn pong(quiet: f64, doing: Doing) -> FromPe {
+    let ms = (quiet * 1000.0) as u64;
+    FromPe::Pong(Pong {
+        quiet_ms: ms,
+        files_quiet_ms: ms,
+        doing,
+        unreached: Vec::new(),
+        counts: Counts::default(),
+    })
+}
+
+/// A report on a round by P1, P2 or P3, of a scatter; of its message so much has come.
+fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
+    let arrival = Arrival {
+        source: P0,
+        destination: pe,
+        bytes_received,
+        bytes_total: BYTES,
+        delivered: bytes_received == BYTES,
+        at_ns: 1,
+        delivered_ns: 1,
+    };
+    let arrivals = if pe == P0 { Vec::new() } else { vec![arrival] };
+    FromPe::Report(Report::blank(RoundId(round), arrivals))
+}
+
+/// A scatter over P0, P1, P2 and P3, each the parent of the next, and its conductor.
+struct Scatter {
+    conductor: Conductor,
+    updates: Vec<Update>,
+}
+
+impl Scatter {
+    fn new(rounds: u64, joined: &[PeId]) -> Scatter {
+        let tree: TreeSpec = "path:4".parse().unwrap();
+        let tree = Arc::new(tree.build().unwrap());
+        let setting = Setting {
+            tree: tree.clone(),
+            direction: Direction::Down,
+            timeouts: Timeouts::default(),
+            joined: joined.iter().copied().collect(),
+            addresses: vec![None, Some("10.0.0.1:7".to_owned())],
+        };
+        let bytes = vec![0, BYTES, BYTES, BYTES];
+        let scatter = Operation::Scatter;
+        let mut conductor = Conductor::new(at(0.0), setting);
+        let plan = Plan {
+            briefs: Brief::all(&tree, scatter, &bytes, &Timing::LOCK_STEP),
+            bytes,
+            rounds,
+            predicted_ns: 1_000_000_000,
+        };
+        conductor.conduct(at(0.0), plan);
+        Scatter {
+            conductor,
+            updates: Vec::new(),
+        }
+    }
+
+    /// One whose first round was begun at second 1.
+    fn begun(rounds: u64, joined: &[PeId]) -> Scatter {
+        let mut scatter = Scatter::new(rounds, joined);
+        for pe in [P3, P0, P2, P1] {
+            assert_eq!(scatter.conductor.round, RoundId(0));
+            scatter.says(1.0, pe, FromPe::Prepared);
+        }
+        assert_eq!(scatter.words().len(), 5, "four prepare, one is triggered");
+        scatter
+    }
+
+    fn says(&mut self, seconds: f64, pe: PeId, word: FromPe) {
+        self.conductor.handle_word(at(seconds), pe, word);
+    }
+
+    fn loses(&mut self, seconds: f64, pe: PeId, lost: Lost) {
+        self.conductor.handle_lost(at(seconds), pe, lost);
+    }
+
+    /// Lets the time pass, and nothing else.
+    fn waits(&mut self, until: f64) {
+        while let Some(time) = self.conductor.poll_timeout()
+            && time <= at(until)
+        {
+            self.conductor.handle_timeout(time);
+        }
+    }
+
+    fn words(&mut self) -> Vec<(PeId, ToPe)> {
+        std::iter::from_fn(|| self.conductor.poll_word()).collect()
+    }
+
+    fn updates(&mut self) -> &[Update] {
+        self.updates
+            .extend(std::iter::from_fn(|| self.conductor.poll_update()));
+        &self.updates
+    }
+
+    /// That it gave up, all having been told why.
+    fn gave_up(&mut self) -> GaveUp {
+        let gave_up = self.conductor.gave_up().expect("it gave up");
+        let cause = gave_up.trouble.to_string();
+        let words = self.words();
+        let aborts = words.iter().filter_map(|(pe, word)| match word {
+            ToPe::Abort { reason, .. } => Some((*pe, reason)),
+            _ => None,
+        });
+        let all = [P0, P1, P2, P3].map(|pe| (pe, &cause));
+        assert_eq!(aborts.collect::<Vec<_>>(), all);
+        assert!(self.conductor.is_idle());
+        assert_eq!(self.conductor.poll_timeout(), None);
+        gave_up
+    }
+
+    /// Why it gave up.
+    fn cause(&mut self) -> String {
+        self.gave_up().trouble.to_string()
+    }
+}
+
+/// A word that has no place in any round.
+fn odd() -> FromPe {
+    FromPe::Line("hello".to_owned())
+}

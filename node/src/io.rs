@@ -1,0 +1,376 @@
+//! What a node plays rounds on: its connections, its files, the monotonic clock.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::task::Poll;
+
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::{Brief, Word};
+use flitcast_proto::round::{Observer, Round, RoundFault};
+use flitcast_proto::wire::control::{Doing, Report};
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
+use flitcast_proto::{PeId, RoundId, Time, Tree};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
+
+use crate::blocking::joined;
+use crate::clock::{self, Alarm};
+use crate::counters::Counters;
+use crate::limits::{COMMITS_UNDER_WAY, OPENING};
+use crate::link::{Link, LinkError};
+use crate::neighbours::Neighbours;
+use crate::payload::{PayloadError, Sink, Source};
+use crate::process;
+use crate::pulse::{Pulse, While};
+use crate::retransmissions::Retransmissions;
+use crate::round::{Heard, RoundError, RoundIo, doing};
+use crate::rounds::RoundsIo;
+use crate::store::{Outbox, Store};
+
+/// What one PE plays all its rounds on.
+pub struct NodeIo<'a> {
+    /// Who it is, and where.
+    pub pe: PeId,
+    /// The tree of all.
+    pub tree: Arc<Tree>,
+    /// What it was told of each round.
+    pub brief: Brief,
+    /// Whether spans are recorded.
+    pub records_spans: bool,
+    /// The connections.
+    pub neighbours: &'a mut Neighbours,
+    /// What TCP had to send again on them.
+    pub retransmissions: Retransmissions,
+    /// Where messages come from and go.
+    pub store: &'a Store,
+    /// For what time alone brings.
+    pub alarm: Alarm,
+    /// Where it is told what the PE is doing.
+    pub pulse: &'a Pulse,
+    /// What belongs to the round under way.
+    pub state: State<'a>,
+}
+
+/// What belongs to one round.
+#[derive(Default)]
+pub struct State<'a> {
+    outbox: Option<Outbox<'a>>,
+    /// The message that goes out, and its bytes; and the one that comes in.
+    source: Option<(Message, Source)>,
+    sink: Option<(Message, Sink)>,
+    prefix: Vec<u8>,
+    held: Vec<Held>,
+    /// Messages that are being made visible.
+    commits: JoinSet<(Message, Result<(), PayloadError>)>,
+    collisions: u64,
+    files_ns: u64,
+    started_ns: u64,
+}
+
+/// A message that is held, as frames without their seals, each behind its length.
+struct Held {
+    message: Message,
+    frames: Vec<u8>,
+    /// Bytes of them that were sent on.
+    sent: usize,
+}
+
+impl<'a> RoundsIo for NodeIo<'a> {
+    type Observer = &'a Counters;
+    type Working = While<'a>;
+
+    async fn prepare(&mut self) {
+        let sends = self.brief.sends.clone();
+        let mut outbox = Outbox::new(self.store, sends, self.brief.flit_bytes);
+        // A disk that takes longer holds the round up when it has begun.
+        let _ = timeout(OPENING, outbox.opened()).await;
+        self.state = State {
+            outbox: Some(outbox),
+            ..State::default()
+        };
+    }
+
+    fn begin(&mut self, id: RoundId) -> Round<&'a Counters> {
+        let brief = self.brief.clone();
+        let counters = self.pulse.counters();
+        let tree = self.tree.clone();
+        let round = Round::observed(id, tree, self.pe, brief, counters);
+        let spans = match self.records_spans {
+            true => MAX_REPORT_SPANS,
+            false => 0,
+        };
+        let mut round = round.record_spans(spans);
+        if self.pe == PeId::ROOT {
+            let now = clock::now();
+            self.state.started_ns = now.0;
+            round.handle_trigger(now);
+        }
+        round
+    }
+
+    fn working(&self) -> While<'a> {
+        self.pulse.doing(Doing::Working)
+    }
+
+    async fn settle(&mut self, round: &mut Round<&'a Counters>) {
+        while let Some(commit) = self.state.commits.join_next().await {
+            // The round has its error already.
+            if let Ok(message) = committed(commit) {
+                round.handle_committed(clock::now(), message);
+            }
+        }
+    }
+
+    fn report(&mut self, mut round: Round<&'a Counters>, complete: bool) -> Report {
+        let links = self.neighbours.all_mut();
+        Report {
+            round: round.id(),
+            complete,
+            started_ns: self.state.started_ns,
+            arrivals: round.arrivals().to_vec(),
+            collisions: self.state.collisions,
+            peak_buffered_flits: round.peak_buffered_flits(),
+            peak_resident_bytes: process::peak_resident_bytes(),
+            own_start: round.own_start(),
+            late_frames: round.late_frames(),
+            repeated_frames: links.map(Link::take_repeated).sum(),
+            files_ns: self.state.files_ns,
+            retransmitted_packets: self.retransmissions.take(),
+            spans: round.take_spans(),
+            counts: Box::new(self.pulse.counters().counts()),
+        }
+    }
+}
+
+impl NodeIo<'_> {
+    /// While one connection is busy, another one may be lost.
+    fn look(&mut self) -> Result<(), RoundError> {
+        Ok(self.neighbours.look(clock::now())?)
+    }
+}
+
+impl RoundIo for NodeIo<'_> {
+    type Error = RoundError;
+
+    fn now(&self) -> Time {
+        clock::now()
+    }
+
+    async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
+        Ok(self.neighbours.get(to).send_control(frame).await?)
+    }
+
+    async fn send_flit(
+        &mut self,
+        round: &mut Round<impl Observer>,
+        to: PeId,
+        message: Message,
+        bytes: u64,
+    ) -> Result<(), RoundError> {
+        let State {
+            outbox,
+            source,
+            prefix,
+            files_ns,
+            ..
+        } = &mut self.state;
+        let (_, source) = match source {
+            Some((of, _)) if *of == message => source.as_mut().expect("just looked at"),
+            _ => {
+                let opened = outbox.as_mut().expect("it was prepared").take(message);
+                source.insert((message, opened))
+            }
+        };
+        let payload = source.next(bytes as usize, files_ns).await;
+        let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
+        prefix.clear();
+        round.put_prefix(clock::now(), payload, prefix);
+        self.neighbours.get(to).send_flit(prefix, payload).await?;
+        self.look()
+    }
+
+    async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
+        let held = &mut self.state.held;
+        let Some(place) = held.iter().position(|held| held.message == message) else {
+            return Ok(());
+        };
+        let Held { frames, sent, .. } = &mut held[place];
+        let (length, rest) = frames[*sent..].split_at(LENGTH_BYTES);
+        let length = u32::from_be_bytes(length.try_into().expect("a length")) as usize;
+        self.neighbours.get(to).send_body(&rest[..length]).await?;
+        *sent += LENGTH_BYTES + length;
+        if *sent == frames.len() {
+            held.swap_remove(place);
+        }
+        Ok(())
+    }
+
+    async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), RoundError> {
+        let (source, sink) = self.neighbours.pair(from, to);
+        sink.send_body(source.body()).await?;
+        self.look()
+    }
+
+    async fn store(
+        &mut self,
+        from: PeId,
+        message: Message,
+        payload: Range<usize>,
+    ) -> Result<bool, RoundError> {
+        let State { sink, files_ns, .. } = &mut self.state;
+        let (_, sink) = match sink {
+            Some((of, _)) if *of == message => sink.as_mut().expect("just looked at"),
+            _ => sink.insert((message, self.store.sink(message))),
+        };
+        let payload = &self.neighbours.get(from).body()[payload];
+        let stored = sink.write(payload, files_ns).await;
+        let stored = stored.map_err(|source| RoundError::Payload { message, source })?;
+        self.look()?;
+        Ok(stored)
+    }
+
+    fn hold(&mut self, from: PeId, message: Message) {
+        let body = self.neighbours.get(from).body();
+        let held = &mut self.state.held;
+        let place = held.iter().position(|held| held.message == message);
+        let place = place.unwrap_or_else(|| {
+            held.push(Held {
+                message,
+                frames: Vec::new(),
+                sent: 0,
+            });
+            held.len() - 1
+        });
+        let frames = &mut held[place].frames;
+        frames.extend_from_slice(&(body.len() as u32).to_be_bytes());
+        frames.extend_from_slice(body);
+    }
+
+    fn drop_frame(&mut self, from: PeId) {
+        self.neighbours.get(from).consume();
+    }
+
+    async fn make_room(&mut self) -> Result<Option<Message>, RoundError> {
+        let commits = &mut self.state.commits;
+        if commits.len() < COMMITS_UNDER_WAY {
+            return Ok(None);
+        }
+        let began = clock::now();
+        let commit = commits.join_next().await;
+        self.state.files_ns += clock::now().0 - began.0;
+        commit.map(committed).transpose()
+    }
+
+    fn commit(&mut self, message: Message) -> bool {
+        match self.state.sink.take() {
+            Some((_, Sink::Files(files))) => {
+                let commit = async move { (message, files.commit().await) };
+                self.state.commits.spawn(commit);
+                false
+            }
+            Some((_, Sink::Synthetic(_))) | None => true,
+        }
+    }
+
+    async fn listen(
+        &mut self,
+        round: &Round<impl Observer>,
+        until: Option<Time>,
+    ) -> Result<Heard, RoundError> {
+        let commits = &mut self.state.commits;
+        let doing = doing(round, until.is_none() && commits.is_empty());
+        let _waiting = doing.map(|doing| self.pulse.doing(doing));
+        tokio::select! {
+            biased;
+            from = next_frame(round, self.neighbours) => Ok(Heard::Frame(from?)),
+            Some(commit) = commits.join_next() => Ok(Heard::Committed(committed(commit)?)),
+            rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| Heard::Due)?),
+        }
+    }
+
+    fn body(&mut self, from: PeId) -> &[u8] {
+        self.neighbours.get(from).body()
+    }
+
+    fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
+        if last.is_none() {
+            self.state.source = None;
+        }
+        // Streams meet where there are several sources: P0 alone begins on the trigger.
+        if self.brief.operation.begins_on() == Word::Trigger {
+            return;
+        }
+        let frame = u64::from(self.brief.flit_bytes) + MAX_FLIT_PREFIX as u64;
+        for link in self.neighbours.children_mut() {
+            if Some(link.peer()) != last && round.listens_to(link.peer()) {
+                let waiting = link.waiting_bytes().div_ceil(frame);
+                self.state.collisions += waiting;
+                self.pulse.counters().collided(waiting);
+            }
+        }
+    }
+
+    fn refused(&mut self, fault: RoundFault) -> RoundError {
+        match fault {
+            RoundFault::Wire { from, error } => self.neighbours.get(from).wire(error).into(),
+            other => RoundError::Fault(other),
+        }
+    }
+}
+
+fn committed(
+    commit: Result<(Message, Result<(), PayloadError>), JoinError>,
+) -> Result<Message, RoundError> {
+    let (message, result) = joined(commit);
+    result.map_err(|source| RoundError::Payload { message, source })?;
+    Ok(message)
+}
+
+/// Waits until a neighbour that the round listens to has a frame.
+async fn next_frame(
+    round: &Round<impl Observer>,
+    neighbours: &mut Neighbours,
+) -> Result<PeId, LinkError> {
+    if let Some(from) = round.awaits_rest_from() {
+        neighbours.get(from).next_frame().await?;
+        return Ok(from);
+    }
+    std::future::poll_fn(|cx| {
+        for link in neighbours.all_mut() {
+            if round.listens_to(link.peer())
+                && let Poll::Ready(result) = link.poll_frame(cx)
+            {
+                return Poll::Ready(result.map(|()| link.peer()));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+impl Observer for &Counters {
+    fn begun(&self) {
+        self.round_begins();
+    }
+
+    fn finished(&self) {
+        self.round_done();
+    }
+
+    fn moved(&self, bytes: u64) {
+        Counters::moved(self, bytes);
+    }
+
+    fn late(&self) {
+        Counters::late(self);
+    }
+
+    fn holds(&self, flits: u64) {
+        Counters::holds(self, flits);
+    }
+
+    fn started(&self, due: Time, began: Time) {
+        Counters::started(self, due, began);
+    }
+}

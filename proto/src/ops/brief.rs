@@ -1,0 +1,83 @@
+//! What each PE is told of a round before it begins.
+
+use std::collections::BTreeMap;
+
+use super::table::Operation;
+use crate::items::{Address, Leg, Message};
+use crate::schedule::pace::{Pace, Timing};
+use crate::{PeId, Tree};
+
+/// What a PE is told of a round beforehand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Brief {
+    /// What the round does.
+    pub operation: Operation,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// What a tick is, and how orders are obeyed.
+    pub pace: Pace,
+    /// The nonnull messages this PE is the source of, in the order in which they
+    /// go: P0's schedule in a scatter, its own message for another PE in a gather.
+    pub sends: Vec<Message>,
+    /// The nonnull messages this PE is the destination of, by id.
+    pub takes: Vec<Message>,
+    /// Nonnull messages of this PE's subtree, its own included. Only the end of
+    /// the round is told by it, never the schedule.
+    pub subtree_messages: u64,
+    /// The same for each child, in index order.
+    pub child_messages: Vec<u64>,
+    /// By a static schedule: what this PE sends and what it takes, by their first steps.
+    pub legs: Vec<Leg>,
+}
+
+impl Brief {
+    /// The briefs of all PEs of a round, by PE index, `bytes[i]` being the length of the message
+    /// with the id i, which is 0 where its PE is absent. Who is absent is told of nothing.
+    pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
+        let subtree_messages = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
+        let mut sends = vec![Vec::new(); tree.len()];
+        let mut takes = vec![Vec::new(); tree.len()];
+        let addresses = operation.messages(tree);
+        let by_id: BTreeMap<_, _> = addresses.iter().map(|to| (to.id, to)).collect();
+        for id in (operation.entry().order)(tree, bytes, timing) {
+            let Address {
+                source,
+                destinations,
+                ..
+            } = by_id[&id];
+            let message = Message {
+                source: *source,
+                destination: destinations[0],
+                bytes: bytes[id.index()],
+            };
+            sends[source.index()].push(message);
+            for pe in destinations {
+                takes[pe.index()].push(message);
+            }
+        }
+        for takes in &mut takes {
+            takes.sort_by_key(Message::id);
+        }
+        let mut legs = vec![Vec::new(); tree.len()];
+        for leg in (operation.entry().legs)(tree, bytes, timing) {
+            legs[leg.from.index()].push(leg);
+            legs[leg.to.index()].push(leg);
+        }
+        let brief = |pe: PeId| {
+            let children = tree.children(pe).iter();
+            Brief {
+                operation,
+                flit_bytes: timing.flit_bytes(),
+                pace: timing.pace(tree, pe),
+                sends: std::mem::take(&mut sends[pe.index()]),
+                takes: std::mem::take(&mut takes[pe.index()]),
+                subtree_messages: subtree_messages[pe.index()],
+                child_messages: children
+                    .map(|child| subtree_messages[child.index()])
+                    .collect(),
+                legs: std::mem::take(&mut legs[pe.index()]),
+            }
+        };
+        tree.ids().map(brief).collect()
+    }
+}

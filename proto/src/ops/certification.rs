@@ -1,0 +1,351 @@
+//! A PE in a gather by Transmission-Certification (paper 000, section III-B):
+//! token down, certificates up, orders down, then one gap-free stream up.
+
+use std::collections::VecDeque;
+
+use super::brief::Brief;
+use super::certification_plan::plan;
+use super::orders::Orders;
+use super::role::{Place, Role};
+use super::table::{Direction, Entry, Fits, Operation, Word, by_id, no_legs, to_root};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::schedule::bounds::gather_steps;
+use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
+use crate::schedule::pace::{Pace, Pacing};
+use crate::{PeId, Time};
+
+/// One child after the other.
+pub(super) const SERIAL: Entry = Entry {
+    name: "gather",
+    algorithm: "certification",
+    sync: Some("serial"),
+    ways: &[
+        ("certification-serial", Some(Pacing::Scheduled)),
+        ("certification-serial-turns", Some(Pacing::Turns)),
+        ("certification-serial-eager", Some(Pacing::Eager)),
+    ],
+    code: 3,
+    fits: Fits::Trees,
+    gives_orders: true,
+    begins_on: Word::Order,
+    has_control_ports: false,
+    direction: Direction::Up,
+    messages: to_root,
+    order: by_id,
+    legs: no_legs,
+    plan: Some(plan),
+    bound: gather_steps,
+    role: |place, brief| Box::new(Certification::new(place, brief)),
+};
+
+/// Pipelined.
+pub(super) const PIPELINED: Entry = Entry {
+    sync: Some("pipelined"),
+    ways: &[
+        ("certification-pipelined", Some(Pacing::Scheduled)),
+        ("certification-pipelined-turns", Some(Pacing::Turns)),
+        ("certification-pipelined-eager", Some(Pacing::Eager)),
+    ],
+    code: 4,
+    ..SERIAL
+};
+
+/// With a port for each neighbour.
+pub(super) const PARALLEL: Entry = Entry {
+    sync: Some("parallel"),
+    ways: &[],
+    code: 5,
+    has_control_ports: true,
+    ..SERIAL
+};
+
+/// How an operation of this file synchronises.
+pub(super) fn sync_of(operation: Operation) -> Sync {
+    match operation {
+        Operation::Certification(sync) => sync,
+        other => unreachable!("{other:?} is no certification"),
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Certification {
+    sync: Sync,
+    pace: Pace,
+    flit_bytes: u32,
+    own: Option<Message>,
+    own_bytes: u64,
+    /// Children in the token's order, with the ticks that an order takes to reach them
+    /// and what they certified.
+    children: Vec<(PeId, u64, Option<Certificate>)>,
+    tokens_sent: usize,
+    /// Children whose certificate is in.
+    certified: usize,
+    token_at: Option<Time>,
+    /// Pipelined, in lock step: the certificate crosses so many steps after the token
+    /// came.
+    certify_after: u64,
+    owes_certificate: bool,
+    /// The PE's order came; P0 gives itself one.
+    ordered: bool,
+    /// When the own message may go.
+    own_due: Time,
+    /// Orders yet to go, and when the one under way went.
+    orders: Orders,
+    order_sent_at: Time,
+    /// Streams yet to come, in their sequence; the first may be under way.
+    streams: VecDeque<Slot>,
+    /// Pipelined, a subtree without flits gets no order.
+    gets_order: bool,
+}
+
+impl Certification {
+    pub(super) fn new(place: &Place, brief: Brief) -> Certification {
+        let sync = sync_of(brief.operation);
+        let is_root = place.is_root();
+        let own = brief.sends.first().copied();
+        let (order, certify_after) = match sync {
+            Sync::Serial | Sync::Parallel => (place.children().to_vec(), 0),
+            Sync::Pipelined => {
+                let broadcast = place.tree.token_broadcast();
+                // Received in step t, it crosses in step 2B + 1 - t.
+                let after = 2 * broadcast.steps() + 1 - 2 * broadcast.received_step(place.id);
+                let after = if brief.pace.lock_step { after } else { 0 };
+                (broadcast.order(place.id).to_vec(), after)
+            }
+        };
+        let reach = |pe: PeId| {
+            let place = place.children().binary_search(&pe);
+            place.map_or(0, |place| brief.pace.below[place].reach)
+        };
+        Certification {
+            sync,
+            flit_bytes: brief.flit_bytes,
+            own,
+            own_bytes: own.map_or(0, |own| own.bytes),
+            children: order.into_iter().map(|pe| (pe, reach(pe), None)).collect(),
+            tokens_sent: 0,
+            certified: 0,
+            token_at: None,
+            certify_after,
+            owes_certificate: !is_root,
+            ordered: false,
+            own_due: Time(0),
+            orders: Orders::default(),
+            order_sent_at: Time(0),
+            streams: VecDeque::new(),
+            gets_order: is_root || sync == Sync::Serial || brief.subtree_messages > 0,
+            pace: brief.pace,
+        }
+    }
+
+    fn awaits_certificate(&self, from: PeId) -> bool {
+        let asked = self.children.iter().take(self.tokens_sent);
+        asked
+            .into_iter()
+            .any(|(pe, _, certificate)| *pe == from && certificate.is_none())
+    }
+
+    fn all_certified(&self) -> bool {
+        self.certified == self.children.len()
+    }
+
+    /// The children that get an order, once all have certified.
+    fn promises(&self) -> Vec<Child> {
+        let certified = self.children.iter();
+        let certified = certified.filter_map(|&(pe, reach, c)| Some((pe, reach, c?)));
+        rules::places(self.sync, self.pace.control, certified)
+    }
+
+    /// Notes the orders, and the streams in the sequence in which they come.
+    fn give_orders(&mut self, now: Time, slots: Vec<Slot>) {
+        self.orders = match self.pace.pacing {
+            Pacing::Turns => {
+                let own = (self.own_bytes, self.pace.up.message(self.own_bytes));
+                let start = if self.own.is_some() {
+                    self.own_due
+                } else {
+                    now
+                };
+                Orders::in_turns(own, start, self.flit_bytes, &slots)
+            }
+            Pacing::Scheduled | Pacing::Eager => Orders::at_once(&slots),
+        };
+        self.streams = slots.into_iter().filter(|slot| slot.bytes > 0).collect();
+        self.ordered = true;
+    }
+
+    /// When the certificate may go, if nothing but time is missing.
+    fn certificate_due(&self) -> Option<Time> {
+        let Time(at) = self.token_at?;
+        (self.owes_certificate && self.all_certified())
+            .then(|| Time(at + self.certify_after.saturating_sub(1)))
+    }
+
+    /// When the own message may go, if nothing but time is missing.
+    fn own_due(&self) -> Option<Time> {
+        (self.ordered && self.own.is_some()).then_some(self.own_due)
+    }
+}
+
+impl Role for Certification {
+    fn trigger(&mut self, now: Time) {
+        self.token_at = Some(now);
+        // Alone in its tree, P0 waits for nobody's certificate.
+        self.ordered = self.children.is_empty();
+    }
+
+    fn control(
+        &mut self,
+        place: &Place,
+        now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let from_parent = place.parent() == Some(from);
+        match item {
+            Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
+            Control::Certificate(certificate) if self.awaits_certificate(from) => {
+                if let Some((.., slot)) = self.children.iter_mut().find(|(pe, ..)| *pe == from) {
+                    *slot = Some(certificate);
+                    self.certified += 1;
+                }
+                if place.is_root() && self.all_certified() {
+                    let slots = rules::root_orders(self.flit_bytes, &self.promises());
+                    self.give_orders(now, slots);
+                }
+            }
+            Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
+                let up = &self.pace.up;
+                let slots = rules::orders(self.sync, up, after, self.own_bytes, &self.promises());
+                let wait = match self.pace.pacing {
+                    Pacing::Eager => 0,
+                    _ => after.saturating_sub(up.first_flit(self.own_bytes)),
+                };
+                self.own_due = Time(now.0.saturating_add(wait));
+                self.give_orders(now, slots);
+            }
+            _ => {
+                let phase = "in this phase of a Transmission-Certification gather";
+                return Err(Violation::UnexpectedControl { from, item, phase });
+            }
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, now: Time, bytes: u64) {
+        self.orders.progress(now, bytes);
+    }
+
+    fn interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
+        let (to, after) = self.orders.next(now)?;
+        self.orders.went(now);
+        Some((to, Control::Order { after }))
+    }
+
+    fn interjection_timeout(&self) -> Option<Time> {
+        self.orders.due()
+    }
+
+    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+        let message = *message;
+        let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
+        if message.destination != PeId::ROOT || !comes_from_below {
+            return Err(Violation::NoRoute { from, message });
+        }
+        let left = self.streams.front().map_or(0, |slot| slot.bytes);
+        if message.bytes > left {
+            return Err(Violation::Overrun { from, message });
+        }
+        Ok(match place.parent() {
+            Some(to) => Route::relay(to),
+            None => Route::deliver(),
+        })
+    }
+
+    fn received(&mut self, _from: PeId, message: &Message) {
+        if let Some(slot) = self.streams.front_mut() {
+            slot.bytes -= message.bytes;
+            if slot.bytes == 0 {
+                self.streams.pop_front();
+            }
+        }
+    }
+
+    fn was_due(&self) -> Option<Time> {
+        (self.ordered && self.own_bytes > 0).then_some(self.own_due)
+    }
+
+    fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
+        self.token_at?;
+        let control = |to, item| Some(Transmit::Control { to, item });
+        if let Some(&(to, ..)) = self.children.get(self.tokens_sent)
+            && (self.sync != Sync::Serial || self.certified == self.tokens_sent)
+        {
+            return control(to, Control::Token);
+        }
+        let parent = place.parent();
+        if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
+            let promises = self.promises();
+            let up = &self.pace.up;
+            let certificate = rules::certificate(self.sync, up, self.own_bytes, &promises);
+            return (due <= now).then_some(Transmit::Control {
+                to,
+                item: Control::Certificate(certificate),
+            });
+        }
+        if let Some((to, after)) = self.orders.next(now) {
+            self.order_sent_at = now;
+            return control(to, Control::Order { after });
+        }
+        if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
+            return (due <= now).then_some(Transmit::Message { to, message });
+        }
+        None
+    }
+
+    fn sent(&mut self, transmit: &Transmit) {
+        match transmit {
+            Transmit::Message { .. } => self.own = None,
+            Transmit::Control {
+                item: Control::Token,
+                ..
+            } => self.tokens_sent += 1,
+            Transmit::Control {
+                item: Control::Certificate(_),
+                ..
+            } => self.owes_certificate = false,
+            Transmit::Control { .. } => self.orders.went(self.order_sent_at),
+        }
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        let orders = self.orders.due();
+        let own = self.own_due();
+        let next = orders.into_iter().chain(own).min();
+        self.certificate_due().or(next)
+    }
+
+    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        if place.parent() == Some(from) {
+            let awaits_order = self.gets_order && !self.owes_certificate && !self.ordered;
+            return self.token_at.is_none() || awaits_order;
+        }
+        // What has to be relayed needs the send port; P0 relays nothing.
+        let owes_orders = self.orders.due() == Some(Time(0));
+        let port_free = place.is_root() || (!owes_orders && self.own.is_none());
+        let its_turn =
+            self.ordered && port_free && self.streams.front().is_some_and(|slot| slot.pe == from);
+        self.awaits_certificate(from) || its_turn
+    }
+
+    fn is_over(&self, _place: &Place) -> bool {
+        self.token_at.is_some()
+            && self.tokens_sent == self.children.len()
+            && self.all_certified()
+            && !self.owes_certificate
+            && (self.ordered || !self.gets_order)
+            && self.orders.is_empty()
+            && self.own.is_none()
+            && self.streams.is_empty()
+    }
+}

@@ -1,0 +1,241 @@
+//! A PE that combines, as MPI libraries do on binomial trees: it waits until it has
+//! all of its subtree's messages and only then sends them on. A baseline to measure
+//! against: what it waits with, it has to hold.
+
+use std::collections::VecDeque;
+
+use super::brief::Brief;
+use super::role::{Place, Role};
+use super::table::{Direction, Entry, Fits, Word, by_id, from_root, no_legs, to_root};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::schedule::bounds::gather_steps;
+use crate::schedule::pace::Timing;
+use crate::schedule::scatter as rules;
+use crate::{MessageId, PeId, Time, Tree};
+
+/// A gather whose PEs combine.
+pub(super) const GATHER: Entry = Entry {
+    name: "gather",
+    algorithm: "combining",
+    sync: None,
+    ways: &[],
+    code: 7,
+    fits: Fits::Trees,
+    gives_orders: false,
+    begins_on: Word::Token,
+    has_control_ports: false,
+    direction: Direction::Up,
+    messages: to_root,
+    order: by_id,
+    legs: no_legs,
+    plan: None,
+    bound: gather_steps,
+    role: |place, brief| Box::new(Combining::new(place, brief, false)),
+};
+
+/// A scatter whose PEs combine.
+pub(super) const SCATTER: Entry = Entry {
+    name: "scatter",
+    algorithm: "combining",
+    sync: None,
+    ways: &[],
+    code: 8,
+    fits: Fits::Trees,
+    gives_orders: false,
+    begins_on: Word::Trigger,
+    has_control_ports: false,
+    direction: Direction::Down,
+    messages: from_root,
+    order: block_order,
+    legs: no_legs,
+    plan: None,
+    bound: rules::optimal_steps,
+    role: |place, brief| Box::new(Combining::new(place, brief, true)),
+};
+
+#[derive(Debug)]
+pub(super) struct Combining {
+    scatters: bool,
+    /// The children, the largest subtree first: that block was merged last.
+    children: Vec<PeId>,
+    /// P0: the trigger came; others in a gather: the token did.
+    begun: bool,
+    /// In a gather: children that are yet to be told to begin.
+    tokens_owed: VecDeque<PeId>,
+    /// Messages of which this PE is the source, in order.
+    own: VecDeque<Message>,
+    /// Messages that it holds.
+    held: VecDeque<Message>,
+    /// Neighbours that data comes from, and how many messages each has left.
+    to_receive: Vec<(PeId, u64)>,
+}
+
+/// The order in which a combining scatter sends the messages: block by block.
+fn block_order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
+    let blocks = largest_first(tree, PeId::ROOT);
+    let place = |pe: PeId| {
+        let block = tree.child_toward(PeId::ROOT, pe);
+        blocks.iter().position(|&child| Some(child) == block)
+    };
+    let pes = tree.pes().skip(1);
+    let mut order: Vec<PeId> = pes.filter(|pe| bytes[pe.index()] > 0).collect();
+    order.sort_by_cached_key(|&pe| (place(pe), pe));
+    order.into_iter().map(MessageId::from).collect()
+}
+
+fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
+    let sizes = tree.subtree_sums(|_| 1);
+    let mut children = tree.children(pe).to_vec();
+    children.sort_by_key(|child| (std::cmp::Reverse(sizes[child.index()]), *child));
+    children
+}
+
+impl Combining {
+    pub(super) fn new(place: &Place, brief: Brief, scatters: bool) -> Combining {
+        let to_receive = match scatters {
+            true => {
+                let parent = place.parent().into_iter();
+                parent.map(|pe| (pe, brief.subtree_messages)).collect()
+            }
+            false => {
+                let children = place.children().iter().copied();
+                children.zip(brief.child_messages.iter().copied()).collect()
+            }
+        };
+        Combining {
+            scatters,
+            children: largest_first(&place.tree, place.id),
+            begun: false,
+            tokens_owed: match scatters {
+                true => VecDeque::new(),
+                false => place.children().iter().copied().collect(),
+            },
+            own: brief.sends.into(),
+            held: VecDeque::new(),
+            to_receive,
+        }
+    }
+
+    fn left_from(&self, from: PeId) -> u64 {
+        let left = self.to_receive.iter().find(|(pe, _)| *pe == from);
+        left.map_or(0, |(_, messages)| *messages)
+    }
+
+    fn has_all(&self) -> bool {
+        self.to_receive.iter().all(|(_, left)| *left == 0)
+    }
+
+    /// The held message that goes next: as it came in a gather, largest block first
+    /// in a scatter.
+    fn next_held(&self, place: &Place) -> Option<&Message> {
+        if !self.scatters {
+            return self.held.front();
+        }
+        let block = |message: &Message| {
+            let child = place.tree.child_toward(place.id, message.destination);
+            self.children.iter().position(|&c| Some(c) == child)
+        };
+        self.held.iter().min_by_key(|message| block(message))
+    }
+}
+
+impl Role for Combining {
+    fn trigger(&mut self, _now: Time) {
+        self.begun = true;
+    }
+
+    fn control(
+        &mut self,
+        place: &Place,
+        _now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let begins = !self.scatters && !self.begun && place.parent() == Some(from);
+        if item == Control::Token && begins {
+            self.begun = true;
+            return Ok(());
+        }
+        let phase = "in a combining round";
+        Err(Violation::UnexpectedControl { from, item, phase })
+    }
+
+    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+        let message = *message;
+        if self.left_from(from) == 0 {
+            return Err(Violation::Overrun { from, message });
+        }
+        if message.destination == place.id {
+            return Ok(Route::deliver());
+        }
+        let below = if self.scatters {
+            message.destination
+        } else {
+            message.source
+        };
+        match place.tree.child_toward(place.id, below) {
+            Some(child) if self.scatters || child == from => {
+                self.held.push_back(message);
+                Ok(Route::hold())
+            }
+            _ => Err(Violation::NoRoute { from, message }),
+        }
+    }
+
+    fn received(&mut self, from: PeId, _message: &Message) {
+        if let Some((_, left)) = self.to_receive.iter_mut().find(|(pe, _)| *pe == from) {
+            *left -= 1;
+        }
+    }
+
+    fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+        if !self.begun && (place.is_root() || !self.scatters) {
+            return None;
+        }
+        if let Some(&to) = self.tokens_owed.front() {
+            let item = Control::Token;
+            return Some(Transmit::Control { to, item });
+        }
+        if !self.has_all() {
+            return None;
+        }
+        if let Some(&message) = self.own.front().or(self.next_held(place)) {
+            let to = match self.scatters {
+                true => place.tree.child_toward(place.id, message.destination)?,
+                false => place.parent()?,
+            };
+            return Some(Transmit::Message { to, message });
+        }
+        None
+    }
+
+    fn sent(&mut self, transmit: &Transmit) {
+        match transmit {
+            Transmit::Message { message, .. } => {
+                if self.own.front() == Some(message) {
+                    self.own.pop_front();
+                } else {
+                    self.held.retain(|held| held != message);
+                }
+            }
+            Transmit::Control { .. } => drop(self.tokens_owed.pop_front()),
+        }
+    }
+
+    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        let waits_for_token = !self.scatters && !self.begun;
+        if waits_for_token {
+            return place.parent() == Some(from);
+        }
+        self.left_from(from) > 0
+    }
+
+    fn is_over(&self, place: &Place) -> bool {
+        let begun = self.begun || (self.scatters && !place.is_root());
+        begun
+            && self.tokens_owed.is_empty()
+            && self.own.is_empty()
+            && self.has_all()
+            && self.held.is_empty()
+    }
+}

@@ -1,0 +1,129 @@
+//! A PE in a linear gather, as MPI libraries do it: P0 orders one child after the
+//! other, at most `window` of them unanswered. On a star; a baseline to measure
+//! against.
+
+use std::collections::VecDeque;
+
+use super::brief::Brief;
+use super::role::{Place, Role};
+use super::table::{Direction, Entry, Fits, Word, by_id, no_legs, to_root};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::schedule::bounds::gather_steps;
+use crate::{PeId, Time};
+
+/// One PE after the other.
+pub(super) const ENTRY: Entry = Entry {
+    name: "gather",
+    algorithm: "linear",
+    sync: None,
+    ways: &[],
+    code: 6,
+    fits: Fits::Stars,
+    gives_orders: false,
+    begins_on: Word::Order,
+    has_control_ports: false,
+    direction: Direction::Up,
+    messages: to_root,
+    order: by_id,
+    legs: no_legs,
+    plan: None,
+    bound: gather_steps,
+    role: |place, brief| Box::new(Linear::new(place, brief)),
+};
+
+#[derive(Debug)]
+pub(super) struct Linear {
+    window: usize,
+    own: Option<Message>,
+    /// P0: the trigger came; others: the order did.
+    begun: bool,
+    /// P0: children whose order is yet to go, and those whose message is yet to come.
+    to_order: VecDeque<PeId>,
+    to_answer: VecDeque<PeId>,
+}
+
+impl Linear {
+    pub(super) fn new(place: &Place, brief: Brief) -> Linear {
+        Linear {
+            window: brief.operation.window().unwrap_or(1).max(1) as usize,
+            own: brief.sends.first().copied(),
+            begun: false,
+            to_order: place.children_with_messages(&brief).collect(),
+            to_answer: VecDeque::new(),
+        }
+    }
+}
+
+impl Role for Linear {
+    fn trigger(&mut self, _now: Time) {
+        self.begun = true;
+    }
+
+    fn control(
+        &mut self,
+        place: &Place,
+        _now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        match item {
+            Control::Order { .. } if place.parent() == Some(from) && !self.begun => {
+                self.begun = true;
+                Ok(())
+            }
+            _ => {
+                let phase = "in a linear gather";
+                Err(Violation::UnexpectedControl { from, item, phase })
+            }
+        }
+    }
+
+    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+        let message = *message;
+        match place.is_root() && message.source == from && message.destination == PeId::ROOT {
+            true => Ok(Route::deliver()),
+            false => Err(Violation::NoRoute { from, message }),
+        }
+    }
+
+    fn received(&mut self, _from: PeId, _message: &Message) {
+        self.to_answer.pop_front();
+    }
+
+    fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+        if !self.begun {
+            return None;
+        }
+        if let (Some(message), Some(to)) = (self.own, place.parent()) {
+            return Some(Transmit::Message { to, message });
+        }
+        if self.to_answer.len() < self.window
+            && let Some(&to) = self.to_order.front()
+        {
+            let item = Control::Order { after: 1 };
+            return Some(Transmit::Control { to, item });
+        }
+        None
+    }
+
+    fn sent(&mut self, transmit: &Transmit) {
+        match transmit {
+            Transmit::Message { .. } => self.own = None,
+            Transmit::Control { .. } => self.to_answer.extend(self.to_order.pop_front()),
+        }
+    }
+
+    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        match place.is_root() {
+            true => self.to_answer.front() == Some(&from),
+            false => place.parent() == Some(from) && self.own.is_some(),
+        }
+    }
+
+    fn is_over(&self, place: &Place) -> bool {
+        (self.begun || !place.is_root())
+            && self.own.is_none()
+            && self.to_order.is_empty()
+            && self.to_answer.is_empty()
+    }
+}

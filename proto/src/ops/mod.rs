@@ -1,0 +1,38 @@
+//! Operations and the algorithms that do them, a file for each, and the state machine of one PE
+//! in one round, without I/O.
+//!
+//! The table ([`Operation`]) says all that others ask of an operation: its name, which messages
+//! it has, what it takes by the paper's model, how its PEs play. Whoever adds one writes a file
+//! with an entry and a role, and a line of the table.
+//!
+//! A driver tells the machine ([`Pe`]) what happened (`handle_*`, with the time) and asks it
+//! what to do (`poll_*`). It has one send port and one receive port. The driver moves
+//! one item at a time through the send port: what [`Pe::poll_transmit`] returns,
+//! or the relay that [`Pe::handle_head`] decided, until [`Pe::handle_sent`]. It
+//! takes flits only from neighbours that [`Pe::listens_to`] admits.
+//!
+//! The machine orders and routes; it never sees a payload byte. What a tick is, is
+//! told beforehand ([`Pace`](crate::schedule::pace::Pace)): a step in the simulator, a
+//! nanosecond on real links.
+
+mod brief;
+mod certification;
+mod certification_plan;
+mod combining;
+mod linear;
+mod listed;
+mod orders;
+mod pe;
+pub mod plan;
+mod receipts;
+mod role;
+mod scatter;
+mod shoulder_tap;
+mod table;
+
+pub use brief::Brief;
+pub use pe::Pe;
+pub use table::{Direction, Fits, Operation, Word};
+
+#[cfg(test)]
+mod tests;

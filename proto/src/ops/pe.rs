@@ -1,0 +1,191 @@
+//! The state machine of one PE: what all operations have in common. It keeps the two ports and
+//! the receipts, and asks the PE's role for the rest.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::brief::Brief;
+use super::receipts::Receipts;
+use super::role::{Place, Role};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::{PeId, Time, Tree};
+
+/// The state machine of one PE in one round.
+#[derive(Debug)]
+pub struct Pe {
+    place: Place,
+    role: Box<dyn Role>,
+    receipts: Receipts,
+    /// A message that is coming in, and what becomes of it.
+    incoming: Option<(PeId, Message, Route)>,
+    /// Whose messages have come in, or begun to: each comes once.
+    seen: BTreeSet<PeId>,
+    /// The send port is taken by what `poll_transmit` returned.
+    sending: Option<Transmit>,
+    /// The send port is taken by a relay.
+    relaying: bool,
+}
+
+impl Pe {
+    /// A PE at the start of a round.
+    pub fn new(tree: Arc<Tree>, id: PeId, brief: Brief) -> Pe {
+        let place = Place { tree, id };
+        let receipts = Receipts::new(&place, &brief);
+        let role = (brief.operation.entry().role)(&place, brief);
+        Pe {
+            place,
+            role,
+            receipts,
+            incoming: None,
+            seen: BTreeSet::new(),
+            sending: None,
+            relaying: false,
+        }
+    }
+
+    /// Which PE this is.
+    pub fn id(&self) -> PeId {
+        self.place.id
+    }
+
+    /// P0 begins the round.
+    pub fn handle_trigger(&mut self, now: Time) {
+        self.role.trigger(now);
+    }
+
+    /// A control item came in from a neighbour.
+    pub fn handle_control(
+        &mut self,
+        now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        match item {
+            Control::Receipt if self.receipts.take(from) => Ok(()),
+            _ => self.role.control(&self.place, now, from, item),
+        }
+    }
+
+    /// The head of a message came in from a neighbour: one decision for all of it.
+    pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
+        if self.incoming.is_some() {
+            return Err(Violation::Interrupted { from, message });
+        }
+        if !self.listens_to(from) {
+            return Err(Violation::OutOfTurn { from, message });
+        }
+        let known = |pe| self.place.tree.contains(pe);
+        if !known(message.source) || !known(message.destination) {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if self.seen.contains(&message.pe()) {
+            return Err(Violation::Repeated { from, message });
+        }
+        let route = self.role.route(&self.place, from, &message)?;
+        // Lists come from others.
+        if route.relay.contains(&from) {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if message.bytes == 0 {
+            return Err(Violation::EmptyMessage { from, message });
+        }
+        self.seen.insert(message.pe());
+        self.relaying |= route.relays();
+        self.incoming = Some((from, message, route.clone()));
+        Ok(route)
+    }
+
+    /// The last flit of the incoming message has left the receive port.
+    pub fn handle_received(&mut self) {
+        if let Some((from, message, _)) = self.incoming.take() {
+            self.role.received(from, &message);
+        }
+    }
+
+    /// The message for this PE is verified and visible.
+    pub fn handle_delivered(&mut self) {
+        self.receipts.delivered();
+    }
+
+    /// The send port has finished with what it was given: the last `Transmit`, or
+    /// the relay.
+    pub fn handle_sent(&mut self) {
+        match self.sending.take() {
+            Some(Transmit::Control {
+                item: Control::Receipt,
+                ..
+            }) => self.receipts.sent(),
+            Some(transmit) => self.role.sent(&transmit),
+            // The next message may be coming in while the last flit of this one
+            // goes out; the port then stays a relay's.
+            None => {
+                let incoming = self.incoming.as_ref();
+                self.relaying = incoming.is_some_and(|(_, _, route)| route.relays());
+            }
+        }
+    }
+
+    /// What to send now. The port is busy with it until [`Pe::handle_sent`].
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        if self.sending.is_some() || self.relaying {
+            return None;
+        }
+        self.sending = self.role.next(&self.place, now);
+        if self.sending.is_none()
+            && self.role.is_over(&self.place)
+            && let Some(to) = self.receipts.next()
+        {
+            let item = Control::Receipt;
+            self.sending = Some(Transmit::Control { to, item });
+        }
+        self.sending
+    }
+
+    /// So many more bytes of the message under way have passed: sent by this PE, or
+    /// received by P0.
+    pub fn handle_progress(&mut self, now: Time, bytes: u64) {
+        self.role.progress(now, bytes);
+    }
+
+    /// In turns: a control item that goes now, between two flits of the message under
+    /// way. It counts as sent.
+    pub fn poll_interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
+        self.role.interjection(now)
+    }
+
+    /// When [`Pe::poll_interjection`] will have something, as far as is known.
+    pub fn interjection_timeout(&self) -> Option<Time> {
+        self.role.interjection_timeout()
+    }
+
+    /// When [`Pe::poll_transmit`] may have something that it has not now, if the
+    /// passing of time alone brings it.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.sending.is_some() || self.relaying {
+            return None;
+        }
+        self.role.timeout()
+    }
+
+    /// When this PE's own message is due, once an order or a wakeup call has said it;
+    /// afterwards, when it was.
+    pub fn own_due(&self) -> Option<Time> {
+        self.role.was_due()
+    }
+
+    /// Whether the receive port would take a control item or a head from this
+    /// neighbour now. A frame of another one waits in the network.
+    pub fn listens_to(&self, from: PeId) -> bool {
+        self.incoming.is_none()
+            && (self.receipts.is_due_from(from) || self.role.listens_to(&self.place, from))
+    }
+
+    /// Whether this PE's part of the round is over.
+    pub fn is_finished(&self) -> bool {
+        self.sending.is_none()
+            && !self.relaying
+            && self.incoming.is_none()
+            && self.role.is_over(&self.place)
+            && self.receipts.is_settled()
+    }
+}

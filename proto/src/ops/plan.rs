@@ -1,0 +1,164 @@
+//! The whole schedule of a round, worked out without running anything: when every
+//! message and every control item crosses. O(n log n); nothing recurses.
+//!
+//! It reads the same rules as the state machines; `tests/tests/plans.rs` holds it
+//! against the simulator, item by item.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::table::Operation;
+use crate::items::{Control, Message};
+use crate::trace::{Crossing, Item};
+use crate::{PeId, Tree};
+
+pub use super::scatter::plan_scatter;
+
+/// When a message crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessagePlan {
+    /// M_i's PE.
+    pub pe: PeId,
+    /// L_i.
+    pub flits: u64,
+    /// The step in which its first flit crosses its first link.
+    pub first_step: u64,
+    /// The step in which its last flit reaches its destination.
+    pub arrival_step: u64,
+}
+
+/// When a control item crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlPlan {
+    /// The step.
+    pub step: u64,
+    /// Its sender.
+    pub from: PeId,
+    /// Its receiver.
+    pub to: PeId,
+    /// What it is.
+    pub item: Control,
+}
+
+/// The schedule of a round.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// On which tree.
+    pub tree: Arc<Tree>,
+    /// Which operation.
+    pub operation: Operation,
+    /// The nonnull messages, by PE.
+    pub messages: Vec<MessagePlan>,
+    /// All control items, by step, then by sender.
+    pub control: Vec<ControlPlan>,
+    /// The time of the operation: the last arrival, 0 if there is nothing to send.
+    pub time_steps: u64,
+    /// No schedule takes less: see [`bounds`](crate::schedule::bounds).
+    pub lower_bound_steps: u64,
+}
+
+/// Plans an operation; a scatter farthest destination first.
+///
+/// # Panics
+///
+/// If Shoulder-Tap is asked for on a tree that is no path, or what users know from
+/// elsewhere: [`crate::baseline`] works that out.
+pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+    match operation.entry().plan {
+        Some(plan) => plan(tree, operation, flits),
+        None => panic!("{operation:?} has no schedule to plan"),
+    }
+}
+
+/// A plan of so many crossings, in order.
+pub(super) fn finish(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+    mut messages: Vec<MessagePlan>,
+    mut control: Vec<ControlPlan>,
+) -> Plan {
+    messages.sort_unstable_by_key(|message| message.pe);
+    control.sort_unstable_by_key(|item| (item.step, item.from, item.to));
+    Plan {
+        tree: tree.clone(),
+        operation,
+        time_steps: messages.iter().map(|m| m.arrival_step).max().unwrap_or(0),
+        messages,
+        control,
+        lower_bound_steps: (operation.entry().bound)(tree, flits),
+    }
+}
+
+/// M_i on its way to P0.
+pub(super) fn gathered(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
+    let arrival_step = first_step + flits - 1 + u64::from(tree.depth(pe)) - 1;
+    MessagePlan {
+        pe,
+        flits,
+        first_step,
+        arrival_step,
+    }
+}
+
+impl Plan {
+    /// Every flit and control item, as the simulator records them: by step, then by
+    /// sender. As many as there are flits times edges on their way.
+    pub fn crossings(&self) -> Vec<Crossing> {
+        let tree = &self.tree;
+        let mut all: Vec<Crossing> = Vec::new();
+        for &ControlPlan {
+            step,
+            from,
+            to,
+            item,
+        } in &self.control
+        {
+            all.push(Crossing {
+                step,
+                from,
+                to,
+                item: Item::Control(item),
+            });
+        }
+        let addresses = self.operation.messages(tree);
+        let by_id: BTreeMap<_, _> = addresses.iter().map(|to| (to.id, to)).collect();
+        for plan in &self.messages {
+            let mut way = vec![plan.pe];
+            while let Some(parent) = way.last().and_then(|&pe| tree.parent(pe)) {
+                way.push(parent);
+            }
+            let source = by_id[&plan.pe.into()].source;
+            if source == PeId::ROOT {
+                way.reverse();
+            }
+            let message = Message {
+                source,
+                destination: way[way.len() - 1],
+                bytes: plan.flits,
+            };
+            for (edge, hop) in (0..).zip(way.windows(2)) {
+                for index in 1..=plan.flits {
+                    all.push(Crossing {
+                        step: plan.first_step + edge + index - 1,
+                        from: hop[0],
+                        to: hop[1],
+                        item: Item::Flit { message, index },
+                    });
+                }
+            }
+        }
+        all.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
+        all
+    }
+
+    /// How many crossings [`Plan::crossings`] would give; `u64::MAX` if that cannot be
+    /// counted.
+    pub fn crossing_count(&self) -> u64 {
+        let flits = self.messages.iter().map(|message| {
+            let edges = u64::from(self.tree.depth(message.pe));
+            message.flits.saturating_mul(edges)
+        });
+        flits.fold(self.control.len() as u64, u64::saturating_add)
+    }
+}

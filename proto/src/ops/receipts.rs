@@ -1,0 +1,66 @@
+//! The end of a round, the same for every algorithm: what is yet to be delivered here,
+//! whose receipt is yet to come, and who is yet to get one. Receipts go against the
+//! data: upwards where that goes down, when a subtree has everything; downwards where it
+//! goes up, when P0 has.
+
+use std::collections::VecDeque;
+
+use super::brief::Brief;
+use super::role::Place;
+use super::table::Direction;
+use crate::PeId;
+
+#[derive(Debug)]
+pub(super) struct Receipts {
+    to_deliver: u64,
+    due: Vec<PeId>,
+    owed: VecDeque<PeId>,
+}
+
+impl Receipts {
+    pub(super) fn new(place: &Place, brief: &Brief) -> Receipts {
+        let to_deliver = brief.takes.len() as u64;
+        let children = place.children_with_messages(brief);
+        let parent = place.parent().filter(|_| brief.subtree_messages > 0);
+        match brief.operation.direction() {
+            Direction::Down => Receipts {
+                to_deliver,
+                due: children.collect(),
+                owed: parent.into_iter().collect(),
+            },
+            Direction::Up => Receipts {
+                to_deliver,
+                due: parent.into_iter().collect(),
+                owed: children.collect(),
+            },
+        }
+    }
+
+    pub(super) fn delivered(&mut self) {
+        self.to_deliver -= 1;
+    }
+
+    pub(super) fn is_due_from(&self, from: PeId) -> bool {
+        self.due.contains(&from)
+    }
+
+    /// A receipt came; whether it was due.
+    pub(super) fn take(&mut self, from: PeId) -> bool {
+        let place = self.due.iter().position(|&pe| pe == from);
+        place.map(|place| self.due.swap_remove(place)).is_some()
+    }
+
+    /// Who gets a receipt next: nobody, while anything is missing.
+    pub(super) fn next(&self) -> Option<PeId> {
+        let complete = self.to_deliver == 0 && self.due.is_empty();
+        self.owed.front().copied().filter(|_| complete)
+    }
+
+    pub(super) fn sent(&mut self) {
+        self.owed.pop_front();
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.to_deliver == 0 && self.due.is_empty() && self.owed.is_empty()
+    }
+}

@@ -1,0 +1,155 @@
+//! A PE in a scatter. P0 sends the messages farthest destination first; the
+//! others relay or keep what comes from their parent. Receipts follow upwards.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::brief::Brief;
+use super::plan::{MessagePlan, Plan, finish};
+use super::role::{Place, Role};
+use super::table::{Direction, Entry, Fits, Operation, Word, from_root, no_legs};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::schedule::pace::Timing;
+use crate::schedule::scatter as rules;
+use crate::{MessageId, PeId, Time, Tree};
+
+/// Farthest destination first.
+pub(super) const ENTRY: Entry = Entry {
+    name: "scatter",
+    algorithm: "fdf",
+    sync: None,
+    ways: &[("fdf", None)],
+    code: 1,
+    fits: Fits::Trees,
+    gives_orders: false,
+    begins_on: Word::Trigger,
+    has_control_ports: false,
+    direction: Direction::Down,
+    messages: from_root,
+    order,
+    legs: no_legs,
+    plan: Some(plan_farthest_first),
+    bound: rules::optimal_steps,
+    role: |place, brief| Box::new(Scatter::new(place, brief)),
+};
+
+/// Farthest destination first, as far as edges are alike.
+pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
+    let order = rules::decreasing_tail(tree, bytes, timing);
+    order.into_iter().map(MessageId::from).collect()
+}
+
+/// When everything crosses.
+pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+    let order = rules::farthest_first(tree, flits);
+    finish(
+        tree,
+        operation,
+        flits,
+        one_by_one(tree, flits, &order),
+        Vec::new(),
+    )
+}
+
+/// Plans a scatter in the given order of destinations: the nonnull messages, each
+/// once.
+pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
+    let messages = one_by_one(tree, flits, order);
+    finish(tree, Operation::Scatter, flits, messages, Vec::new())
+}
+
+/// When messages cross that P0 sends in this order, without a gap.
+pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<MessagePlan> {
+    let arrivals = rules::arrival_steps(tree, flits, order);
+    let messages = order.iter().zip(arrivals).map(|(&pe, arrival_step)| {
+        let flits = flits[pe.index()];
+        MessagePlan {
+            pe,
+            flits,
+            // All flits but the first, and all edges but the first, come after it.
+            first_step: arrival_step + 2 - flits - u64::from(tree.depth(pe)),
+            arrival_step,
+        }
+    });
+    messages.collect()
+}
+
+#[derive(Debug)]
+pub(super) struct Scatter {
+    /// P0: what is left to send, in order.
+    to_send: VecDeque<Message>,
+    /// P0: the round has begun.
+    triggered: bool,
+    /// Messages yet to come from the parent.
+    to_receive: u64,
+    /// The PE's own message is yet to come.
+    own_due: bool,
+}
+
+impl Scatter {
+    pub(super) fn new(place: &Place, brief: Brief) -> Scatter {
+        let below: u64 = brief.child_messages.iter().sum();
+        let is_root = place.is_root();
+        Scatter {
+            to_send: brief.sends.into(),
+            triggered: false,
+            to_receive: if is_root { 0 } else { brief.subtree_messages },
+            own_due: !is_root && brief.subtree_messages > below,
+        }
+    }
+}
+
+impl Role for Scatter {
+    fn trigger(&mut self, _now: Time) {
+        self.triggered = true;
+    }
+
+    fn control(
+        &mut self,
+        _place: &Place,
+        _now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let phase = "in a scatter";
+        Err(Violation::UnexpectedControl { from, item, phase })
+    }
+
+    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+        let message = *message;
+        if message.source != PeId::ROOT || Some(from) != place.parent() {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if message.destination == place.id {
+            return match std::mem::take(&mut self.own_due) {
+                true => Ok(Route::deliver()),
+                false => Err(Violation::Overrun { from, message }),
+            };
+        }
+        match place.tree.child_toward(place.id, message.destination) {
+            Some(to) => Ok(Route::relay(to)),
+            None => Err(Violation::NoRoute { from, message }),
+        }
+    }
+
+    fn received(&mut self, _from: PeId, _message: &Message) {
+        self.to_receive -= 1;
+    }
+
+    fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+        if !self.triggered {
+            return None;
+        }
+        let message = self.to_send.pop_front()?;
+        let to = place.tree.child_toward(place.id, message.destination)?;
+        Some(Transmit::Message { to, message })
+    }
+
+    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        place.parent() == Some(from) && self.to_receive > 0
+    }
+
+    fn is_over(&self, place: &Place) -> bool {
+        (self.triggered || !place.is_root()) && self.to_send.is_empty() && self.to_receive == 0
+    }
+}

@@ -1,0 +1,230 @@
+//! A PE in a gather by Shoulder-Tap (paper 000, section III-A): it is tapped,
+//! taps its child, sends its own message when due, and then relays.
+
+use std::sync::Arc;
+
+use super::brief::Brief;
+use super::plan::{ControlPlan, Plan, finish, gathered};
+use super::role::{Place, Role};
+use super::table::{Direction, Entry, Fits, Operation, Word, by_id, no_legs, to_root};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::schedule::bounds::gather_steps;
+use crate::schedule::pace::{Pace, Pacing, Timing};
+use crate::schedule::shoulder_tap as rules;
+use crate::{PeId, Time, Tree};
+
+/// By Shoulder-Tap.
+pub(super) const ENTRY: Entry = Entry {
+    name: "gather",
+    algorithm: "shoulder-tap",
+    sync: None,
+    ways: &[
+        ("shoulder-tap", Some(Pacing::Scheduled)),
+        ("shoulder-tap-turns", Some(Pacing::Turns)),
+        ("shoulder-tap-eager", Some(Pacing::Eager)),
+    ],
+    code: 2,
+    fits: Fits::Paths,
+    gives_orders: true,
+    begins_on: Word::Order,
+    has_control_ports: false,
+    direction: Direction::Up,
+    messages: to_root,
+    order: by_id,
+    legs: no_legs,
+    plan: Some(plan),
+    bound: gather_steps,
+    role: |place, brief| Box::new(ShoulderTap::new(place, brief)),
+};
+
+fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+    assert!(tree.is_path(), "Shoulder-Tap works on paths");
+    let mut messages = Vec::new();
+    let mut control = Vec::new();
+    let along = tree.top_down();
+    let mut after = rules::FIRST_WAKEUP;
+    for (position, pair) in (1..).zip(along.windows(2)) {
+        let (from, pe) = (pair[0], pair[1]);
+        let item = Control::Wakeup { after };
+        control.push(ControlPlan {
+            step: position,
+            from,
+            to: pe,
+            item,
+        });
+        let own = flits[pe.index()];
+        let pace = Timing::LOCK_STEP.pace(tree, pe);
+        if own > 0 {
+            // All but the end PE pass the call on first.
+            let start = match tree.children(pe).is_empty() {
+                true => after - 1,
+                false => rules::start(&pace, after, own),
+            };
+            messages.push(gathered(tree, pe, own, position + start + 1));
+        }
+        after = rules::next_wakeup(&pace, after, own);
+    }
+    finish(tree, operation, flits, messages, control)
+}
+
+#[derive(Debug)]
+pub(super) struct ShoulderTap {
+    is_root: bool,
+    child: Option<PeId>,
+    pace: Pace,
+    own: Option<Message>,
+    own_bytes: u64,
+    /// The call that came: when, and its s.
+    called: Option<(Time, u64)>,
+    /// The call to the child is yet to go,
+    owes_call: bool,
+    /// when so many bytes of the own message are out,
+    call_mark: u64,
+    /// of which so many are.
+    sent_bytes: u64,
+    /// Messages yet to come from the child.
+    to_receive: u64,
+}
+
+impl ShoulderTap {
+    pub(super) fn new(place: &Place, brief: Brief) -> ShoulderTap {
+        let child = place.children().first().copied();
+        let own = brief.sends.first().copied();
+        let own_bytes = own.map_or(0, |own| own.bytes);
+        let call_mark = match brief.pace.pacing {
+            Pacing::Turns => rules::call_mark(&brief.pace, own_bytes),
+            Pacing::Scheduled | Pacing::Eager => 0,
+        };
+        ShoulderTap {
+            is_root: place.is_root(),
+            child,
+            pace: brief.pace,
+            own,
+            own_bytes,
+            called: None,
+            owes_call: child.is_some(),
+            call_mark,
+            sent_bytes: 0,
+            to_receive: brief.child_messages.iter().sum(),
+        }
+    }
+
+    fn own_due(&self) -> Option<Time> {
+        self.own?;
+        self.was_due()
+    }
+
+    /// The call to the child, if it goes now.
+    fn call(&self) -> Option<(PeId, Control)> {
+        let (_, s) = self.called?;
+        let child = self.child?;
+        let due = self.owes_call && self.sent_bytes >= self.call_mark;
+        let after = match self.pace.pacing {
+            Pacing::Scheduled if self.is_root => rules::FIRST_WAKEUP,
+            Pacing::Scheduled => rules::next_wakeup(&self.pace, s, self.own_bytes),
+            Pacing::Turns | Pacing::Eager => rules::FIRST_WAKEUP,
+        };
+        due.then_some((child, Control::Wakeup { after }))
+    }
+}
+
+impl Role for ShoulderTap {
+    fn trigger(&mut self, now: Time) {
+        self.called = Some((now, 0));
+    }
+
+    fn control(
+        &mut self,
+        place: &Place,
+        now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        let from_parent = place.parent() == Some(from);
+        match item {
+            Control::Wakeup { after } if from_parent && self.called.is_none() => {
+                self.called = Some((now, after));
+                Ok(())
+            }
+            _ => Err(Violation::UnexpectedControl {
+                from,
+                item,
+                phase: "in a Shoulder-Tap gather",
+            }),
+        }
+    }
+
+    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+        let message = *message;
+        let comes_from_below = Some(from) == self.child
+            && place.tree.child_toward(place.id, message.source) == self.child;
+        if message.destination != PeId::ROOT || !comes_from_below {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if self.to_receive == 0 {
+            return Err(Violation::Overrun { from, message });
+        }
+        Ok(match place.parent() {
+            Some(to) => Route::relay(to),
+            None => Route::deliver(),
+        })
+    }
+
+    fn received(&mut self, _from: PeId, _message: &Message) {
+        self.to_receive -= 1;
+    }
+
+    fn was_due(&self) -> Option<Time> {
+        let (Time(at), after) = self.called.filter(|_| self.own_bytes > 0)?;
+        let wait = after.saturating_sub(self.pace.up.first_flit(self.own_bytes));
+        Some(Time(at.saturating_add(wait)))
+    }
+
+    fn progress(&mut self, _now: Time, bytes: u64) {
+        if self.own.is_some() {
+            self.sent_bytes += bytes;
+        }
+    }
+
+    fn interjection(&mut self, _now: Time) -> Option<(PeId, Control)> {
+        let call = self.call()?;
+        self.owes_call = false;
+        Some(call)
+    }
+
+    fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
+        self.called?;
+        if let Some((to, item)) = self.call() {
+            return Some(Transmit::Control { to, item });
+        }
+        if let (Some(message), Some(to)) = (self.own, place.parent()) {
+            return (self.own_due() <= Some(now)).then_some(Transmit::Message { to, message });
+        }
+        None
+    }
+
+    fn sent(&mut self, transmit: &Transmit) {
+        match transmit {
+            Transmit::Control { .. } => self.owes_call = false,
+            Transmit::Message { .. } => self.own = None,
+        }
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        self.own_due().filter(|_| self.call().is_none())
+    }
+
+    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        if place.parent() == Some(from) {
+            self.called.is_none()
+        } else {
+            // Until the own message is out, what the child sends would have to
+            // wait here.
+            self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive > 0
+        }
+    }
+
+    fn is_over(&self, _place: &Place) -> bool {
+        self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive == 0
+    }
+}

@@ -1,0 +1,290 @@
+//! The table of operations: what others ask of one is said in its entry, and nowhere else.
+
+use std::sync::Arc;
+
+use super::brief::Brief;
+use super::plan::Plan;
+use super::role::{Place, Role};
+use super::{certification, combining, linear, listed, scatter, shoulder_tap};
+use crate::items::{Address, Leg};
+use crate::schedule::certification::Sync;
+use crate::schedule::pace::{Pacing, Timing};
+use crate::{MessageId, PeId, Tree};
+
+/// What a round does and by which algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Scatter, farthest destination first.
+    Scatter,
+    /// Gather by Shoulder-Tap; the tree must be a path.
+    ShoulderTap,
+    /// Gather by Transmission-Certification.
+    Certification(Sync),
+    /// Gather as users know it, to measure against; the tree must be a star: P0 asks
+    /// one PE after the other, with so many requests under way.
+    LinearGather {
+        /// At least 1.
+        window: u32,
+    },
+    /// Gather as users know it: each PE holds all that its subtree sends before it
+    /// sends it on.
+    CombiningGather,
+    /// Scatter as users know it: each PE holds all that its subtree gets before it
+    /// sends it on.
+    CombiningScatter,
+    /// Scatter, farthest destination first, by a list of what each PE sends and takes.
+    ListedScatter,
+}
+
+/// The trees that an operation works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fits {
+    /// All of them.
+    Trees,
+    /// Those in which no PE has two children.
+    Paths,
+    /// Those in which P0 has all other PEs as children.
+    Stars,
+}
+
+/// On which word the source of a message may begin it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The trigger of the round: P0 is the source.
+    Trigger,
+    /// The token, as in what users know from elsewhere.
+    Token,
+    /// An order or a wakeup call of its own.
+    Order,
+}
+
+/// Which way messages go. Receipts go against them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From P0. A PE tells its parent when its whole subtree has what is for it.
+    Down,
+    /// To P0, which tells all whose messages it has.
+    Up,
+}
+
+/// Works a schedule out in lock step, the messages being so many flits long.
+type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
+
+/// What the table says of an operation.
+pub(super) struct Entry {
+    /// What users ask for: "scatter", "gather".
+    pub name: &'static str,
+    /// The algorithm, as users type and read it.
+    pub algorithm: &'static str,
+    /// How it synchronises, where an algorithm has several ways.
+    pub sync: Option<&'static str>,
+    /// The ways that users may choose or compare, by name, with how orders are obeyed, where it
+    /// gives any. Empty where users are not offered it, or only on a tree that a baseline lays.
+    pub ways: &'static [(&'static str, Option<Pacing>)],
+    /// Its number on the wire.
+    pub code: i32,
+    /// The trees that it works on.
+    pub fits: Fits,
+    /// Whether PEs are told when to transmit, so that it matters how they obey.
+    pub gives_orders: bool,
+    /// On which word the source of a message may begin it.
+    pub begins_on: Word,
+    /// Whether a PE has a port for the control items of each neighbour.
+    pub has_control_ports: bool,
+    /// Which way messages go.
+    pub direction: Direction,
+    /// All its messages on a tree, by id, those of absent PEs included.
+    pub messages: fn(&Tree) -> Vec<Address>,
+    /// The nonnull messages, in the order in which each source sends its own; their lengths
+    /// are given by id.
+    pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
+    /// Everything that crosses an edge, by first steps, where PEs play a list; the messages'
+    /// lengths are given by id. Empty where they go by what they hear.
+    pub legs: fn(&Tree, &[u64], &Timing) -> Vec<Leg>,
+    /// Its schedule in lock step, if it can be worked out without playing it.
+    pub plan: Option<Planner>,
+    /// The steps that no algorithm for the same takes less than, the messages being so many
+    /// flits long.
+    pub bound: fn(&Tree, &[u64]) -> u64,
+    /// What a PE does.
+    pub role: fn(&Place, Brief) -> Box<dyn Role>,
+}
+
+impl Operation {
+    /// All of them; of one with a parameter, its least.
+    pub const ALL: [Operation; 9] = [
+        Operation::Scatter,
+        Operation::ShoulderTap,
+        Operation::Certification(Sync::Serial),
+        Operation::Certification(Sync::Pipelined),
+        Operation::Certification(Sync::Parallel),
+        Operation::LinearGather { window: 1 },
+        Operation::CombiningGather,
+        Operation::CombiningScatter,
+        Operation::ListedScatter,
+    ];
+
+    pub(super) fn entry(self) -> &'static Entry {
+        match self {
+            Operation::Scatter => &scatter::ENTRY,
+            Operation::ShoulderTap => &shoulder_tap::ENTRY,
+            Operation::Certification(Sync::Serial) => &certification::SERIAL,
+            Operation::Certification(Sync::Pipelined) => &certification::PIPELINED,
+            Operation::Certification(Sync::Parallel) => &certification::PARALLEL,
+            Operation::LinearGather { .. } => &linear::ENTRY,
+            Operation::CombiningGather => &combining::GATHER,
+            Operation::CombiningScatter => &combining::SCATTER,
+            Operation::ListedScatter => &listed::SCATTER,
+        }
+    }
+
+    /// What users ask for: "scatter" or "gather".
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    /// The algorithm, as users type and read it.
+    pub fn algorithm(self) -> &'static str {
+        self.entry().algorithm
+    }
+
+    /// How it synchronises, where its algorithm has several ways.
+    pub fn sync(self) -> Option<&'static str> {
+        self.entry().sync
+    }
+
+    /// Its number on the wire. A window, where it has one, is told beside it.
+    pub fn code(self) -> i32 {
+        self.entry().code
+    }
+
+    /// The operation of a number on the wire.
+    pub fn from_code(code: i32, window: u32) -> Option<Operation> {
+        let found = Operation::ALL.into_iter().find(|one| one.code() == code)?;
+        Some(match found {
+            Operation::LinearGather { .. } => Operation::LinearGather { window },
+            found => found,
+        })
+    }
+
+    /// Requests under way at once, where it has a limit to them.
+    pub fn window(self) -> Option<u32> {
+        match self {
+            Operation::LinearGather { window } => Some(window),
+            _ => None,
+        }
+    }
+
+    /// The trees that it works on.
+    pub fn fits(self) -> Fits {
+        self.entry().fits
+    }
+
+    /// Whether PEs are told when to transmit, so that it matters how they obey.
+    pub fn gives_orders(self) -> bool {
+        self.entry().gives_orders
+    }
+
+    /// Whether a PE has a port for the control items of each neighbour.
+    pub fn has_control_ports(self) -> bool {
+        self.entry().has_control_ports
+    }
+
+    /// On which word the source of a message may begin it.
+    pub fn begins_on(self) -> Word {
+        self.entry().begins_on
+    }
+
+    /// Which way messages go.
+    pub fn direction(self) -> Direction {
+        self.entry().direction
+    }
+
+    /// The ways that users may choose or compare, by name, with how orders are obeyed.
+    pub fn ways(self) -> &'static [(&'static str, Option<Pacing>)] {
+        self.entry().ways
+    }
+
+    /// Whether its schedule can be worked out without playing it.
+    pub fn has_plan(self) -> bool {
+        self.entry().plan.is_some()
+    }
+
+    /// All that users know by the name of what they ask for, such as "scatter".
+    pub fn named(name: &str) -> impl Iterator<Item = Operation> {
+        let all = Operation::ALL.into_iter();
+        all.filter(move |one| one.name() == name)
+    }
+
+    /// Itself on a tree that it works on; on any other, what does the same on all trees.
+    pub fn on(self, tree: &Tree) -> Operation {
+        match self.direction() {
+            _ if self.fits().holds(tree) => self,
+            Direction::Down => Operation::Scatter,
+            Direction::Up => Operation::Certification(Sync::Pipelined),
+        }
+    }
+
+    /// All its messages on a tree, by id. Those of absent PEs are among them, and null.
+    pub fn messages(self, tree: &Tree) -> Vec<Address> {
+        (self.entry().messages)(tree)
+    }
+
+    /// The messages that start at a PE, by id.
+    pub fn sent_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
+        let mut messages = self.messages(tree);
+        messages.retain(|message| message.source == pe);
+        messages.into_iter().map(|message| message.id).collect()
+    }
+
+    /// The messages that end at a PE, by id.
+    pub fn taken_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
+        let mut messages = self.messages(tree);
+        messages.retain(|message| message.destinations.contains(&pe));
+        messages.into_iter().map(|message| message.id).collect()
+    }
+}
+
+impl Fits {
+    /// Whether a tree is one of those.
+    pub fn holds(self, tree: &Tree) -> bool {
+        match self {
+            Fits::Trees => true,
+            Fits::Paths => tree.is_path(),
+            Fits::Stars => tree.children(PeId::ROOT).len() + 1 == tree.count(),
+        }
+    }
+}
+
+/// A message from P0 for each other PE.
+pub(super) fn from_root(tree: &Tree) -> Vec<Address> {
+    let address = |pe: PeId| Address {
+        id: pe.into(),
+        source: PeId::ROOT,
+        destinations: vec![pe],
+    };
+    tree.ids().skip(1).map(address).collect()
+}
+
+/// A message for P0 from each other PE.
+pub(super) fn to_root(tree: &Tree) -> Vec<Address> {
+    let address = |pe: PeId| Address {
+        id: pe.into(),
+        source: pe,
+        destinations: vec![PeId::ROOT],
+    };
+    tree.ids().skip(1).map(address).collect()
+}
+
+/// The nonnull messages by id: where each source has one, nothing is to be ordered.
+pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
+    let ids = (0..).map(MessageId).zip(bytes);
+    ids.filter(|(_, bytes)| **bytes > 0)
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// No list: what PEs send follows from what they hear.
+pub(super) fn no_legs(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<Leg> {
+    Vec::new()
+}

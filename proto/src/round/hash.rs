@@ -1,0 +1,27 @@
+//! The digest of a message while its bytes pass.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::wire::flit::Digest;
+
+/// XXH3-128 of the bytes so far.
+#[derive(Default)]
+pub(super) struct Hash(Box<Xxh3>);
+
+impl Hash {
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        self.0.digest128().to_be_bytes()
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hash")
+    }
+}

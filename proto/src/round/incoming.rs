@@ -1,0 +1,375 @@
+//! Messages that come in: delivered, passed on, held, or dropped, frame by frame.
+
+use std::ops::Range;
+
+use super::hash::Hash;
+use super::{Action, Held, Observer, Round, RoundFault, Sized};
+use crate::items::{Message, Route, Violation};
+use crate::spans::Port;
+use crate::wire::edge::EdgeFrame;
+use crate::wire::flit::{self, Digest, Flit};
+use crate::{PeId, RoundId, Time};
+
+/// A message that comes in.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    pub(super) from: PeId,
+    message: Message,
+    /// What becomes of it; `None` for a message of an earlier round, which is dropped.
+    route: Option<Route>,
+    /// Bytes that are yet to come.
+    left: u64,
+    /// Of the payload so far, if it ends here and there is payload.
+    hash: Option<Hash>,
+    /// The digest that came with the last flit.
+    digest: Option<Digest>,
+    /// Its verified end was told to be made durable.
+    is_committed: bool,
+    /// Payload bytes of its flits so far, if it is held.
+    held: Vec<u64>,
+    /// When its first flit was there, and when that began to go on.
+    since: Time,
+    relayed: Option<Time>,
+}
+
+impl Incoming {
+    /// Whether it is one of this round.
+    pub(super) fn counts(&self) -> bool {
+        self.route.is_some()
+    }
+
+    pub(super) fn taken(&self) -> u64 {
+        self.message.bytes - self.left
+    }
+}
+
+/// The frame that was taken last.
+#[derive(Debug)]
+pub(super) struct InHand {
+    from: PeId,
+    /// Where its payload lies; empty if it is no flit of this round.
+    payload: Range<usize>,
+    /// How many things were done with it.
+    done: usize,
+}
+
+impl<O: Observer> Round<O> {
+    /// A frame of a neighbour that the round listens to; its body, without length and seal.
+    /// It is in hand until [`Action::Drop`].
+    ///
+    /// # Errors
+    ///
+    /// It breaks the protocol: the round cannot go on.
+    pub fn handle_frame(&mut self, now: Time, from: PeId, body: &[u8]) -> Result<(), RoundFault> {
+        let wire = |error| RoundFault::Wire { from, error };
+        if self.incoming.is_some() || flit::is_flit(body) {
+            let flit = flit::parse(body).map_err(wire)?;
+            let payload = &body[flit.payload.clone()];
+            return self.handle_flit(now, from, &flit, Some(payload));
+        }
+        let what = EdgeFrame::parse(body).map_err(wire)?;
+        self.take(from, 0..0);
+        match what {
+            EdgeFrame::Control { round, item } if round == self.id => {
+                self.begin();
+                let span = [now, now];
+                self.recorder.keep(Port::Receive, from, item, span);
+                Ok(self.pe.handle_control(now, from, item)?)
+            }
+            EdgeFrame::Control { round, .. } if self.is_late(round) => {
+                self.drop_late();
+                Ok(())
+            }
+            other => Err(RoundFault::out_of_place(from, &other, self.id)),
+        }
+    }
+
+    /// A frame that has a size and no bytes, looked at since `since`: nothing is verified.
+    ///
+    /// # Errors
+    ///
+    /// As [`Round::handle_frame`].
+    pub fn handle_sized(
+        &mut self,
+        [since, now]: [Time; 2],
+        from: PeId,
+        frame: Sized,
+    ) -> Result<(), RoundFault> {
+        match frame {
+            Sized::Control(item) => {
+                self.take(from, 0..0);
+                self.begin();
+                let span = [since, now];
+                self.recorder.keep(Port::Receive, from, item, span);
+                Ok(self.pe.handle_control(now, from, item)?)
+            }
+            Sized::Flits { message, bytes } => {
+                let left = self.incoming.as_ref().map(|incoming| incoming.left);
+                let flit = Flit {
+                    head: left.is_none().then_some((self.id, message)),
+                    digest: (left.unwrap_or(message.bytes) == bytes).then_some([0; 16]),
+                    payload: 0..bytes as usize,
+                };
+                self.handle_flit(now, from, &flit, None)?;
+                if let Some(incoming) = &mut self.incoming
+                    && left.is_none()
+                {
+                    incoming.since = since;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A flit, with its payload if there is any to look at.
+    fn handle_flit(
+        &mut self,
+        now: Time,
+        from: PeId,
+        flit: &Flit,
+        payload: Option<&[u8]>,
+    ) -> Result<(), RoundFault> {
+        if let (Some(_), Some((_, message))) = (&self.incoming, flit.head) {
+            return Err(Violation::Interrupted { from, message }.into());
+        }
+        if self.incoming.is_none() {
+            self.handle_head(now, from, flit, payload.is_some())?;
+        }
+        let Some(incoming) = &mut self.incoming else {
+            return Ok(());
+        };
+        incoming.left = flit.rest(from, incoming.message, incoming.left)?;
+        incoming.digest = flit.digest;
+        if let (Some(hash), Some(payload)) = (&mut incoming.hash, payload) {
+            hash.update(payload);
+        }
+        let (message, since) = (incoming.message, incoming.since);
+        let (is_last, counts) = (incoming.left == 0, incoming.counts());
+        let ends_here = incoming.route.as_ref().is_some_and(|it| it.deliver);
+        let bytes = flit.payload.len() as u64;
+        let passes = incoming.route.as_ref().is_some_and(Route::relays);
+        if incoming.route.as_ref().is_some_and(|it| it.hold) {
+            incoming.held.push(bytes);
+        }
+        self.take(from, flit.payload.clone());
+        match counts {
+            false => self.drop_late(),
+            true if passes => {
+                self.buffers(bytes.div_ceil(self.flit_bytes.into()));
+                if is_last && !ends_here {
+                    let span = [since, now];
+                    self.recorder.keep(Port::Receive, from, message, span);
+                }
+            }
+            true => {}
+        }
+        Ok(())
+    }
+
+    fn handle_head(
+        &mut self,
+        now: Time,
+        from: PeId,
+        flit: &Flit,
+        has_payload: bool,
+    ) -> Result<(), RoundFault> {
+        let (message, route) = match flit.head {
+            Some((round, message)) if round == self.id => {
+                self.begin();
+                (message, Some(self.pe.handle_head(from, message)?))
+            }
+            Some((round, message)) if self.is_late(round) => (message, None),
+            Some((round, _)) => {
+                let what = format_args!("a message of round {round}");
+                return Err(RoundFault::out_of_place(from, &what, self.id));
+            }
+            None => {
+                let what = "a body flit without a head";
+                return Err(RoundFault::out_of_place(from, &what, self.id));
+            }
+        };
+        let ends_here = route.as_ref().is_some_and(|route| route.deliver);
+        let expected = self.arrival(&message).map(|arrival| arrival.bytes_total);
+        if ends_here && expected != Some(message.bytes) {
+            return Err(RoundFault::out_of_place(from, &message, self.id));
+        }
+        self.incoming = Some(Incoming {
+            from,
+            message,
+            route,
+            left: message.bytes,
+            hash: (ends_here && has_payload).then(Hash::default),
+            digest: None,
+            is_committed: false,
+            held: Vec::new(),
+            since: now,
+            relayed: None,
+        });
+        Ok(())
+    }
+
+    fn take(&mut self, from: PeId, payload: Range<usize>) {
+        self.in_hand = Some(InHand {
+            from,
+            payload,
+            done: 0,
+        });
+    }
+
+    fn drop_late(&mut self) {
+        self.late_frames += 1;
+        self.observer.late();
+    }
+
+    /// Whether a round is over; there is no round 0.
+    fn is_late(&self, round: RoundId) -> bool {
+        RoundId(0) < round && round < self.id
+    }
+
+    /// What to do with the frame in hand.
+    pub(super) fn poll_in_hand(&mut self, now: Time) -> Option<Action> {
+        let in_hand = self.in_hand.as_ref()?;
+        let (from, done) = (in_hand.from, in_hand.done);
+        let Some(Incoming {
+            message,
+            route: Some(route),
+            left,
+            relayed,
+            ..
+        }) = &mut self.incoming
+        else {
+            return Some(Action::Drop { from });
+        };
+        let message = *message;
+        let bytes = in_hand.payload.len() as u64;
+        let offset = message.bytes - *left - bytes;
+        let stores = usize::from(route.deliver);
+        Some(match route.relay.get(done.wrapping_sub(stores)) {
+            _ if done < stores => Action::Store {
+                from,
+                message,
+                offset,
+                payload: in_hand.payload.clone(),
+            },
+            Some(&to) => {
+                relayed.get_or_insert(now);
+                Action::Forward {
+                    from,
+                    to,
+                    message,
+                    offset,
+                    bytes,
+                }
+            }
+            None if route.hold && done == stores + route.relay.len() => {
+                Action::Hold { from, message }
+            }
+            None => Action::Drop { from },
+        })
+    }
+
+    /// What to do with a message under way, no frame of which is in hand; `None` if there is none.
+    pub(super) fn poll_incoming(&mut self) -> Option<Action> {
+        let incoming = self.incoming.as_ref()?;
+        if incoming.left > 0 {
+            let until = self.pe.interjection_timeout();
+            let until = until.filter(|_| incoming.counts());
+            return Some(Action::Wait { until });
+        }
+        let (from, message) = (incoming.from, incoming.message);
+        if let Some(route) = &incoming.route {
+            if route.deliver && !incoming.is_committed {
+                return Some(Action::Commit { message });
+            }
+            let relays = route.relays();
+            self.pe.handle_received();
+            if relays {
+                self.pe.handle_sent();
+            }
+        }
+        self.incoming = None;
+        Some(Action::Turn { from: Some(from) })
+    }
+
+    /// What was to be done with the frame in hand, or with the message that it ends, is done.
+    pub(super) fn done_in_hand(&mut self, now: Time, done: &Action) -> Result<(), RoundFault> {
+        let bytes = self.in_hand.as_mut().map_or(0, |in_hand| {
+            in_hand.done += 1;
+            in_hand.payload.len() as u64
+        });
+        match *done {
+            Action::Store { message, .. } => self.stored(now, message, bytes)?,
+            Action::Forward { to, message, .. } => {
+                if let Some(Incoming {
+                    left: 0,
+                    relayed: Some(since),
+                    ..
+                }) = self.incoming
+                {
+                    self.recorder.keep(Port::Send, to, message, [since, now]);
+                    self.buffers(0);
+                }
+            }
+            Action::Hold { message, .. } => {
+                if let Some(incoming) = &mut self.incoming
+                    && incoming.left == 0
+                {
+                    let flits = std::mem::take(&mut incoming.held).into();
+                    let span = [incoming.since, now];
+                    self.recorder
+                        .keep(Port::Receive, incoming.from, message, span);
+                    self.held.push(Held { message, flits });
+                    self.buffers(0);
+                }
+            }
+            Action::Drop { .. } => {
+                self.in_hand = None;
+                if self.incoming.as_ref().is_some_and(Incoming::counts) {
+                    self.pe.handle_progress(now, bytes);
+                }
+            }
+            Action::Commit { .. } => {
+                if let Some(incoming) = &mut self.incoming {
+                    incoming.is_committed = true;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The next bytes of a message for this PE were put away; behind the last ones, it is
+    /// verified.
+    fn stored(&mut self, now: Time, message: Message, bytes: u64) -> Result<(), RoundFault> {
+        self.observer.moved(bytes);
+        let is_last = self.incoming.as_ref().is_some_and(|it| it.left == 0);
+        if let Some(arrival) = self.arrival(&message) {
+            arrival.bytes_received += bytes;
+            if is_last {
+                arrival.at_ns = now.0;
+            }
+        }
+        let Some(incoming) = self.incoming.as_ref().filter(|_| is_last) else {
+            return Ok(());
+        };
+        let (from, since) = (incoming.from, incoming.since);
+        let ours = incoming.hash.as_ref().map(Hash::digest);
+        let theirs = incoming.digest;
+        self.recorder
+            .keep(Port::Receive, from, message, [since, now]);
+        let Some(ours) = ours.filter(|ours| Some(*ours) != theirs) else {
+            return Ok(());
+        };
+        let shown = |digest| format!("{:032x}", u128::from_be_bytes(digest));
+        let theirs = theirs.map_or("none".to_owned(), shown);
+        let what = format!("its digest is {}, its source's {theirs}", shown(ours));
+        Err(RoundFault::Damaged { message, what })
+    }
+
+    /// Of the bytes that are being stored, that they are not those that were expected there.
+    pub fn unexpected_bytes(&mut self, message: Message) -> RoundFault {
+        let at = self.arrival(&message).map_or(0, |it| it.bytes_received);
+        let what = format!("not the expected bytes in the flit at byte {at}");
+        RoundFault::Damaged { message, what }
+    }
+}

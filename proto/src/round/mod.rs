@@ -1,0 +1,433 @@
+//! One PE's part of one round, without I/O: the only driver there is.
+//!
+//! Whoever has bytes to move asks [`Round::poll`] what to do, does it, says so with
+//! [`Round::handle_done`], and hands over what comes ([`Round::handle_frame`]). The node does
+//! that on sockets and files, the storm on a network that it makes up, the prediction with what
+//! each action costs. What a frame means, where it goes, which ones are late, what is verified
+//! and what goes between two flits, is decided here for all three, and who sends what when by the
+//! state machine below ([`Pe`]).
+//!
+//! Payload is never copied for it: a frame stays where its driver has read it, and is spoken of
+//! as the frame in hand until [`Action::Drop`]. One thing at a time: an item goes out whole, a
+//! message comes in whole, before the next is looked at. What overlaps, overlaps in the buffers
+//! of the network.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use flitcast_proto::ops::Brief;
+//! # use flitcast_proto::round::{Action, Round};
+//! # use flitcast_proto::schedule::pace::Timing;
+//! # use flitcast_proto::{PeId, RoundId, Time, Tree};
+//! // P0 scatters 5 bytes to P1, in flits of at most 4.
+//! let tree = Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap());
+//! let operation = flitcast_proto::ops::Operation::Scatter;
+//! let mut briefs = Brief::all(&tree, operation, &[0, 5], &Timing::LOCK_STEP);
+//! briefs[0].flit_bytes = 4;
+//! let mut round = Round::new(RoundId(1), tree, PeId(0), briefs.swap_remove(0));
+//! round.handle_trigger(Time(0));
+//! for expected in [4, 1] {
+//!     let Action::SendFlit { to, bytes, .. } = round.poll(Time(0)) else { panic!() };
+//!     assert_eq!((to, bytes), (PeId(1), expected));
+//!     round.handle_done(Time(0)).unwrap();
+//! }
+//! assert_eq!(round.poll(Time(0)), Action::Turn { from: None });
+//! round.handle_done(Time(0)).unwrap();
+//! // Nothing is left but to hear that it has arrived.
+//! assert_eq!(round.poll(Time(0)), Action::Wait { until: None });
+//! assert!(round.listens_to(PeId(1)));
+//! ```
+
+mod action;
+mod fault;
+mod hash;
+mod incoming;
+mod spans;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::items::{Message, Transmit};
+use crate::ops::{Brief, Pe};
+use crate::spans::{Port, Span};
+use crate::wire::control::{Arrival, OwnStart};
+use crate::wire::flit;
+use crate::{PeId, RoundId, Time, Tree};
+use hash::Hash;
+use incoming::{InHand, Incoming};
+use spans::Recorder;
+
+pub use action::{Action, Observer, Sized};
+pub use fault::RoundFault;
+
+/// One PE's part of one round.
+#[derive(Debug)]
+pub struct Round<O = ()> {
+    id: RoundId,
+    pe: Pe,
+    flit_bytes: u32,
+    /// Payload that is sent at once: a flit's.
+    piece_bytes: u64,
+    observer: O,
+    /// What [`Round::poll`] said last.
+    given: Option<Given>,
+    outgoing: Option<Outgoing>,
+    incoming: Option<Incoming>,
+    /// The frame that was taken last, while there is something to do with it.
+    in_hand: Option<InHand>,
+    /// Messages that a combining algorithm has this PE hold.
+    held: Vec<Held>,
+    /// The messages that are for this PE, and their places by their ends.
+    arrivals: Vec<Arrival>,
+    places: BTreeMap<(PeId, PeId), usize>,
+    has_begun: bool,
+    is_over: bool,
+    own_start: Option<OwnStart>,
+    late_frames: u64,
+    buffered_flits: u64,
+    peak_buffered_flits: u64,
+    recorder: Recorder,
+}
+
+/// A message that goes out from here, flit by flit.
+#[derive(Debug)]
+struct Outgoing {
+    to: PeId,
+    message: Message,
+    offset: u64,
+    /// What is left of it, if it was held: it goes as it came.
+    held: Option<Held>,
+    hash: Hash,
+    since: Time,
+}
+
+/// A message that is held.
+#[derive(Debug)]
+struct Held {
+    message: Message,
+    /// Payload bytes of its flits, as they came.
+    flits: VecDeque<u64>,
+}
+
+/// An action, and when it was first asked for.
+#[derive(Debug)]
+struct Given {
+    action: Action,
+    since: Time,
+    /// It goes between two flits, and does not take the port from their message.
+    interjected: bool,
+}
+
+impl Round {
+    /// A PE's part of round `id`, which begins. Nobody hears of it.
+    pub fn new(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief) -> Round {
+        Round::observed(id, tree, pe, brief, ())
+    }
+}
+
+impl<O: Observer> Round<O> {
+    /// The same, and `observer` hears of it.
+    pub fn observed(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief, observer: O) -> Round<O> {
+        let arrivals: Vec<Arrival> = brief.takes.iter().map(Arrival::of).collect();
+        let ends = arrivals.iter().map(|a| (a.source, a.destination));
+        Round {
+            id,
+            flit_bytes: brief.flit_bytes,
+            piece_bytes: brief.flit_bytes.into(),
+            pe: Pe::new(tree, pe, brief),
+            observer,
+            given: None,
+            outgoing: None,
+            incoming: None,
+            in_hand: None,
+            held: Vec::new(),
+            places: ends.zip(0..).collect(),
+            arrivals,
+            has_begun: false,
+            is_over: false,
+            own_start: None,
+            late_frames: 0,
+            buffered_flits: 0,
+            peak_buffered_flits: 0,
+            recorder: Recorder::new(0),
+        }
+    }
+
+    /// Keeps the first so many spans of what its ports do.
+    pub fn record_spans(mut self, most: usize) -> Round<O> {
+        self.recorder = Recorder::new(most);
+        self
+    }
+
+    /// Sends so many bytes at once, many flits together: for a prediction, to which all flits
+    /// of a message are alike.
+    pub fn in_pieces(mut self, bytes: u64) -> Round<O> {
+        self.piece_bytes = bytes;
+        self
+    }
+
+    /// Which round it is.
+    pub fn id(&self) -> RoundId {
+        self.id
+    }
+
+    /// Which PE it is.
+    pub fn pe(&self) -> PeId {
+        self.pe.id()
+    }
+
+    /// P0 begins.
+    pub fn handle_trigger(&mut self, now: Time) {
+        self.begin();
+        self.pe.handle_trigger(now);
+    }
+
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.observer.begun();
+        }
+    }
+
+    /// What to do now. Asked again before [`Round::handle_done`] it says the same, or what has
+    /// become due meanwhile between two flits.
+    pub fn poll(&mut self, now: Time) -> Action {
+        // The machine says these once.
+        if let Some(Given { action, .. }) = &self.given
+            && matches!(action, Action::SendControl { .. } | Action::Turn { .. })
+        {
+            return action.clone();
+        }
+        let moves = self.outgoing.is_some() || self.incoming.as_ref().is_some_and(Incoming::counts);
+        let interjection = moves.then(|| self.pe.poll_interjection(now)).flatten();
+        let action = match interjection {
+            Some((to, item)) => Action::SendControl { to, item },
+            None => self.next(now),
+        };
+        if !matches!(action, Action::Wait { .. } | Action::Finished) {
+            self.given = Some(Given {
+                action: action.clone(),
+                since: now,
+                interjected: interjection.is_some(),
+            });
+        }
+        action
+    }
+
+    fn next(&mut self, now: Time) -> Action {
+        loop {
+            if let Some(action) = self.poll_in_hand(now) {
+                return action;
+            }
+            if let Some(action) = self.poll_incoming() {
+                return action;
+            }
+            if let Some(action) = self.poll_outgoing() {
+                return action;
+            }
+            match self.pe.poll_transmit(now) {
+                Some(Transmit::Control { to, item }) => return Action::SendControl { to, item },
+                Some(Transmit::Message { to, message }) => self.send(now, to, message),
+                None if self.pe.is_finished() => {
+                    if !std::mem::replace(&mut self.is_over, true) {
+                        self.observer.finished();
+                    }
+                    return Action::Finished;
+                }
+                None => {
+                    let until = self.pe.poll_timeout();
+                    return Action::Wait { until };
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, to: PeId, message: Message) {
+        let held = self.held.iter().position(|held| held.message == message);
+        self.outgoing = Some(Outgoing {
+            to,
+            message,
+            offset: 0,
+            held: held.map(|place| self.held.swap_remove(place)),
+            hash: Hash::default(),
+            since: now,
+        });
+    }
+
+    /// The next of the message that goes out; `None` if there is none.
+    fn poll_outgoing(&mut self) -> Option<Action> {
+        let outgoing = self.outgoing.as_ref()?;
+        let Outgoing {
+            to,
+            message,
+            offset,
+            ..
+        } = *outgoing;
+        let left = message.bytes - offset;
+        let held = outgoing.held.as_ref().map(|held| held.flits.front());
+        match (left, held) {
+            (0, _) => {
+                self.outgoing = None;
+                self.pe.handle_sent();
+                Some(Action::Turn { from: None })
+            }
+            (_, Some(flit)) => Some(Action::SendHeld {
+                to,
+                message,
+                offset,
+                bytes: flit.copied().unwrap_or(left),
+            }),
+            (_, None) => Some(Action::SendFlit {
+                to,
+                message,
+                offset,
+                bytes: left.min(self.piece_bytes),
+            }),
+        }
+    }
+
+    /// What [`Round::poll`] said is done.
+    ///
+    /// # Errors
+    ///
+    /// A message is whole, and not what its source sent.
+    pub fn handle_done(&mut self, now: Time) -> Result<(), RoundFault> {
+        let Some(given) = self.given.take() else {
+            return Ok(());
+        };
+        match given.action {
+            Action::SendControl { to, item } => {
+                let span = [given.since, now];
+                self.recorder.keep(Port::Send, to, item, span);
+                if !given.interjected {
+                    self.pe.handle_sent();
+                }
+            }
+            Action::SendFlit { bytes, .. } => {
+                self.observer.moved(bytes);
+                self.sent(now, bytes);
+            }
+            Action::SendHeld { bytes, .. } => self.sent(now, bytes),
+            done => self.done_in_hand(now, &done)?,
+        }
+        Ok(())
+    }
+
+    fn sent(&mut self, now: Time, bytes: u64) {
+        self.pe.handle_progress(now, bytes);
+        let Some(outgoing) = &mut self.outgoing else {
+            return;
+        };
+        outgoing.offset += bytes;
+        let was_held = outgoing.held.as_mut().map(|held| held.flits.pop_front());
+        let (to, message) = (outgoing.to, outgoing.message);
+        if outgoing.offset == message.bytes {
+            let span = [outgoing.since, now];
+            self.recorder.keep(Port::Send, to, message, span);
+            if was_held.is_some() {
+                self.buffers(0);
+            }
+        }
+    }
+
+    /// Appends what goes ahead of the payload of the flit that is to be sent: the length of its
+    /// frame included. The payload is hashed.
+    pub fn put_prefix(&mut self, now: Time, payload: &[u8], out: &mut Vec<u8>) {
+        let Some(outgoing) = &mut self.outgoing else {
+            return;
+        };
+        let message = outgoing.message;
+        outgoing.hash.update(payload);
+        let is_first = outgoing.offset == 0;
+        let is_last = outgoing.offset + payload.len() as u64 == message.bytes;
+        let digest = is_last.then(|| outgoing.hash.digest());
+        let head = is_first.then_some((self.id, message));
+        flit::put_prefix(head, digest.as_ref(), payload.len(), out);
+        if let Some(due) = self.pe.own_due().filter(|_| is_first) {
+            self.observer.started(due, now);
+            self.own_start = Some(OwnStart {
+                due_ns: due.0,
+                began_ns: now.0,
+            });
+        }
+    }
+
+    /// Whether a frame of this neighbour would be taken now. Others' wait in the network.
+    pub fn listens_to(&self, from: PeId) -> bool {
+        match &self.incoming {
+            _ if self.in_hand.is_some() || self.outgoing.is_some() => false,
+            Some(incoming) => incoming.from == from,
+            None => self.pe.listens_to(from),
+        }
+    }
+
+    /// Who is in the middle of a message to this PE.
+    pub fn awaits_rest_from(&self) -> Option<PeId> {
+        self.incoming.as_ref().map(|incoming| incoming.from)
+    }
+
+    /// Bytes that have come of the message under way.
+    pub fn bytes_taken(&self) -> u64 {
+        self.incoming.as_ref().map_or(0, Incoming::taken)
+    }
+
+    /// Flits of others' messages in memory: those held, and `passing` ones.
+    fn buffers(&mut self, passing: u64) {
+        let going = self.outgoing.iter().filter_map(|it| it.held.as_ref());
+        let held: usize = self.held.iter().chain(going).map(|it| it.flits.len()).sum();
+        let flits = held as u64 + passing;
+        if std::mem::replace(&mut self.buffered_flits, flits) != flits {
+            self.observer.holds(flits);
+            self.peak_buffered_flits = self.peak_buffered_flits.max(flits);
+        }
+    }
+
+    /// A message for this PE is durable and visible. It may be the round's end, or come after
+    /// it was given up.
+    pub fn handle_delivered(&mut self, now: Time, message: Message) {
+        let Some(arrival) = self.arrival(&message) else {
+            return;
+        };
+        arrival.delivered = true;
+        arrival.delivered_ns = now.0;
+        self.pe.handle_delivered();
+    }
+
+    /// The same of a message made of files, which took a while since its last byte came.
+    pub fn handle_committed(&mut self, now: Time, message: Message) {
+        let came = self.arrival(&message).map_or(now, |it| Time(it.at_ns));
+        let span = [came, now];
+        self.recorder
+            .keep(Port::Files, message.source, message, span);
+        self.handle_delivered(now, message);
+    }
+
+    fn arrival(&mut self, message: &Message) -> Option<&mut Arrival> {
+        let place = self.places.get(&(message.source, message.destination))?;
+        self.arrivals.get_mut(*place)
+    }
+
+    /// The messages that are for this PE, and how far each is.
+    pub fn arrivals(&self) -> &[Arrival] {
+        &self.arrivals
+    }
+
+    /// When the PE's own message was due and began; `None` where nobody says when, and before
+    /// it has.
+    pub fn own_start(&self) -> Option<OwnStart> {
+        self.own_start
+    }
+
+    /// Frames of earlier rounds that have come.
+    pub fn late_frames(&self) -> u64 {
+        self.late_frames
+    }
+
+    /// The most flits of others' messages that were in memory at once.
+    pub fn peak_buffered_flits(&self) -> u64 {
+        self.peak_buffered_flits
+    }
+
+    /// What its ports did, as far as that was to be kept.
+    pub fn take_spans(&mut self) -> Vec<Span> {
+        self.recorder.take()
+    }
+}

@@ -1,0 +1,40 @@
+//! Keeps what a PE's ports do in a round, for whoever draws it.
+
+use crate::spans::{Port, Span, SpanItem};
+use crate::{PeId, Time};
+
+/// The spans of one PE in one round; at most so many as were asked for.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    spans: Vec<Span>,
+    most: usize,
+}
+
+impl Recorder {
+    pub(super) fn new(most: usize) -> Recorder {
+        let spans = Vec::new();
+        Recorder { spans, most }
+    }
+
+    pub(super) fn keep(
+        &mut self,
+        port: Port,
+        peer: PeId,
+        item: impl Into<SpanItem>,
+        [begin, end]: [Time; 2],
+    ) {
+        if self.spans.len() < self.most {
+            self.spans.push(Span {
+                port,
+                peer,
+                item: item.into(),
+                begin_ns: begin.0,
+                end_ns: end.0,
+            });
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.spans)
+    }
+}

@@ -1,0 +1,92 @@
+//! What a PE is told of the rounds, to and from protobuf.
+
+use super::pace::{parse_pace, put_pace};
+use crate::items::{Leg, Message};
+use crate::ops::{Brief, Operation};
+use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, pb};
+use crate::{MessageId, PeId};
+
+pub(super) fn put_brief(brief: &Brief) -> pb::Brief {
+    pb::Brief {
+        operation: brief.operation.code(),
+        window: brief.operation.window().unwrap_or(0),
+        flit_bytes: brief.flit_bytes,
+        pace: Some(put_pace(&brief.pace)),
+        sends: brief.sends.iter().map(put_message).collect(),
+        takes: brief.takes.iter().map(put_message).collect(),
+        subtree_messages: brief.subtree_messages,
+        child_messages: brief.child_messages.clone(),
+        legs: brief.legs.iter().map(put_leg).collect(),
+    }
+}
+
+pub(super) fn parse_brief(brief: pb::Brief) -> Result<Brief, WireError> {
+    Ok(Brief {
+        operation: parse_operation(brief.operation, brief.window)?,
+        flit_bytes: parse_flit_bytes(brief.flit_bytes)?,
+        pace: parse_pace(brief.pace)?,
+        sends: parse_messages(brief.sends)?,
+        takes: parse_messages(brief.takes)?,
+        subtree_messages: brief.subtree_messages,
+        child_messages: brief.child_messages,
+        legs: brief.legs.into_iter().map(parse_leg).collect(),
+    })
+}
+
+pub(super) fn parse_operation(code: i32, window: u32) -> Result<Operation, WireError> {
+    Operation::from_code(code, window)
+        .ok_or_else(|| WireError::malformed(format!("{code} is no operation")))
+}
+
+pub(super) fn parse_flit_bytes(flit_bytes: u32) -> Result<u32, WireError> {
+    match (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&flit_bytes) {
+        true => Ok(flit_bytes),
+        false => Err(WireError::malformed(format!(
+            "no flit can have {flit_bytes} bytes"
+        ))),
+    }
+}
+
+fn put_message(message: &Message) -> pb::Message {
+    pb::Message {
+        id: message.id().0,
+        source: message.source.0,
+        destination: message.destination.0,
+        bytes: message.bytes,
+    }
+}
+
+fn parse_messages(messages: Vec<pb::Message>) -> Result<Vec<Message>, WireError> {
+    let parse = |message: pb::Message| {
+        let parsed = Message {
+            source: PeId(message.source),
+            destination: PeId(message.destination),
+            bytes: message.bytes,
+        };
+        match parsed.id() == MessageId(message.id) {
+            true => Ok(parsed),
+            false => Err(WireError::malformed("a message is not named after its PE")),
+        }
+    };
+    messages.into_iter().map(parse).collect()
+}
+
+fn put_leg(leg: &Leg) -> pb::Leg {
+    pb::Leg {
+        message: leg.message.0,
+        flits: leg.flits,
+        from: leg.from.0,
+        to: leg.to.0,
+        first_step: leg.first_step,
+    }
+}
+
+fn parse_leg(leg: pb::Leg) -> Leg {
+    Leg {
+        message: MessageId(leg.message),
+        flits: leg.flits,
+        from: PeId(leg.from),
+        to: PeId(leg.to),
+        first_step: leg.first_step,
+    }
+}

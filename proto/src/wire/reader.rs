@@ -1,0 +1,228 @@
+//! Frames out of a stream of bytes, without I/O: where the next bytes go, and whether they make
+//! a whole frame that has not come before.
+//!
+//! It holds one frame and the length prefix of the next, never more: that is what keeps a relay
+//! at one flit in user memory. In a stream of flits each one costs one read, because its length
+//! came with the one before; a short control frame costs one, because the first read is long
+//! enough for it.
+
+use std::ops::Range;
+
+use super::seal::{HEAD_BYTES, Opener, frame_bytes};
+use super::{LENGTH_BYTES, WireError};
+
+/// What is read before a frame's length is known: enough for most control frames,
+/// and less than the shortest message that is one flit (50 bytes: a seal, a head, a
+/// digest and a byte), so that two never lie here together. (A stamp has 30, and with it
+/// come the first bytes of its frame.)
+const FIRST_READ: usize = 39;
+
+/// What is at the front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// A part of a frame: read more.
+    Incomplete,
+    /// A whole frame, looked at for the first time.
+    New,
+    /// The same frame as at the last look.
+    Open,
+    /// A frame that had come before was there, and was dropped.
+    Repeated {
+        /// How many bytes it had.
+        bytes: usize,
+    },
+}
+
+/// One frame and the length prefix of the next.
+#[derive(Debug)]
+pub struct FrameReader {
+    buffer: Box<[u8]>,
+    held: Range<usize>,
+    max_frame: usize,
+    /// The length of the frame at the front, once its head is there and verified.
+    known: Option<usize>,
+    /// Whether the frame at the front was found to be new.
+    is_open: bool,
+    opener: Opener,
+}
+
+impl FrameReader {
+    /// For frames whose messages are at most so long.
+    pub fn new(max_frame: usize) -> FrameReader {
+        // Two prefixes: the frame's own, and the next one's.
+        let buffer = vec![0; FIRST_READ.max(max_frame + 2 * LENGTH_BYTES)].into_boxed_slice();
+        FrameReader {
+            buffer,
+            held: 0..0,
+            max_frame,
+            known: None,
+            is_open: false,
+            opener: Opener::default(),
+        }
+    }
+
+    /// From now on, messages may be so long.
+    pub fn grow(&mut self, max_frame: usize) {
+        let mut larger = FrameReader::new(max_frame.max(self.max_frame));
+        let held = &self.buffer[self.held.clone()];
+        larger.buffer[..held.len()].copy_from_slice(held);
+        larger.held = 0..held.len();
+        larger.opener = std::mem::take(&mut self.opener);
+        *self = larger;
+    }
+
+    /// The length of the frame at the front, prefix included, once it is known.
+    fn known_bytes(&self) -> Result<Option<usize>, WireError> {
+        match self.known {
+            Some(known) => Ok(Some(known)),
+            None => frame_bytes(&self.buffer[self.held.clone()], self.max_frame),
+        }
+    }
+
+    /// Bytes that are missing from a whole frame, as far as is known.
+    fn missing(&mut self) -> Result<usize, WireError> {
+        let bytes = self.known_bytes()?;
+        if self.held.len() >= HEAD_BYTES {
+            self.known = bytes;
+        }
+        let wanted = bytes.unwrap_or(LENGTH_BYTES);
+        Ok(wanted.saturating_sub(self.held.len()))
+    }
+
+    /// Of the frame at the front, bytes that are here, and all that are known to have to come.
+    pub fn progress(&self) -> (usize, usize) {
+        let expected = self.known_bytes().ok().flatten().unwrap_or(LENGTH_BYTES);
+        (self.held.len(), expected)
+    }
+
+    /// Where the next bytes go: up to the end of the frame and of the prefix
+    /// behind it.
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.held.start > 0 {
+            // At most a prefix is left over.
+            self.buffer.copy_within(self.held.clone(), 0);
+            self.held = 0..self.held.len();
+        }
+        let wanted = match self.known_bytes() {
+            Ok(Some(frame)) => frame + LENGTH_BYTES,
+            _ => FIRST_READ,
+        };
+        &mut self.buffer[self.held.end..wanted]
+    }
+
+    /// So many bytes were put there.
+    pub fn filled(&mut self, bytes: usize) {
+        self.held.end += bytes;
+    }
+
+    /// Looks at the front.
+    ///
+    /// # Errors
+    ///
+    /// What is there can never be a frame, or is not what was sent next.
+    pub fn look(&mut self) -> Result<Look, WireError> {
+        if self.missing()? > 0 {
+            return Ok(Look::Incomplete);
+        }
+        if self.is_open {
+            return Ok(Look::Open);
+        }
+        let frame = &self.buffer[self.held.clone()];
+        let bytes = self.known.unwrap_or(0).min(frame.len());
+        if self.opener.open(&frame[..bytes])? {
+            self.is_open = true;
+            return Ok(Look::New);
+        }
+        self.consume();
+        Ok(Look::Repeated { bytes })
+    }
+
+    /// The message of the whole frame at the front, without length and seal.
+    pub fn body(&self) -> &[u8] {
+        &self.frame()[HEAD_BYTES..]
+    }
+
+    /// The bytes that the frame at the front has on the wire.
+    pub fn frame_bytes(&self) -> usize {
+        self.frame().len()
+    }
+
+    /// Bytes that are here, of whatever.
+    pub fn held_bytes(&self) -> usize {
+        self.held.len()
+    }
+
+    fn frame(&self) -> &[u8] {
+        let frame = self.known_bytes().ok().flatten().unwrap_or(0);
+        &self.buffer[self.held.start..self.held.start + frame]
+    }
+
+    /// Done with the frame at the front.
+    pub fn consume(&mut self) {
+        self.held.start += self.known_bytes().ok().flatten().unwrap_or(0);
+        self.known = None;
+        self.is_open = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::seal::{SEAL_BYTES, Sealer};
+
+    fn feed(reader: &mut FrameReader, wire: &mut &[u8], most: usize) -> usize {
+        let space = reader.space();
+        let n = space.len().min(wire.len()).min(most);
+        space[..n].copy_from_slice(&wire[..n]);
+        *wire = &wire[n..];
+        reader.filled(n);
+        n
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_they_are_cut() {
+        let bodies: [&[u8]; 5] = [b"a", b"", b"hello", &[7; 100], b"z"];
+        let mut sealer = Sealer::default();
+        let sealed = |body: &[u8]| [&sealer.seal([body, &[]])[..], body].concat();
+        let wire = bodies.map(sealed).concat();
+        for most in [1, 2, 3, 5, 7, 1000] {
+            let mut reader = FrameReader::new(SEAL_BYTES + 100);
+            let mut rest = &wire[..];
+            for body in bodies {
+                while reader.look().unwrap() == Look::Incomplete {
+                    assert!(feed(&mut reader, &mut rest, most) > 0);
+                }
+                assert_eq!(reader.look(), Ok(Look::Open));
+                assert_eq!(reader.body(), body);
+                reader.consume();
+            }
+            assert_eq!(reader.held_bytes() + rest.len(), 0);
+        }
+    }
+
+    #[test]
+    fn never_more_than_a_frame_and_a_prefix_is_held() {
+        let body = [7; 100];
+        let mut sealer = Sealer::default();
+        let frame = || [&sealer.seal([&body, &[]])[..], &body].concat();
+        let wire = std::iter::repeat_with(frame).take(10).collect::<Vec<_>>();
+        let frame_bytes = wire[0].len();
+        let wire = wire.concat();
+        let mut reader = FrameReader::new(SEAL_BYTES + 100);
+        let mut rest = &wire[..];
+        for _ in 0..10 {
+            while reader.look().unwrap() == Look::Incomplete {
+                feed(&mut reader, &mut rest, 1000);
+                assert!(reader.held_bytes() <= frame_bytes + LENGTH_BYTES);
+            }
+            reader.consume();
+        }
+    }
+
+    #[test]
+    fn a_long_frame_is_refused_by_its_prefix() {
+        let mut reader = FrameReader::new(3);
+        feed(&mut reader, &mut &u32::MAX.to_be_bytes()[..], 4);
+        assert!(matches!(reader.look(), Err(WireError::TooLong { .. })));
+    }
+}

@@ -1,0 +1,516 @@
+//! What a PE of the storm plays its rounds on: frames on simulated connections, messages in
+//! memory, virtual time. The rounds and what carries them out are the node's own
+//! (`flitcast_node::rounds`); here is only what takes the place of sockets, files and clocks.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use flitcast_node::round::{Heard, RoundIo, doing};
+use flitcast_node::rounds::{Channel, RoundsIo, play_rounds};
+use flitcast_proto::items::{Control, Message};
+use flitcast_proto::round::{Observer, Round, RoundFault};
+use flitcast_proto::wire::LENGTH_BYTES;
+use flitcast_proto::wire::control::{Doing, FromPe, Report, ToPe};
+use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::flit;
+use flitcast_proto::{PeId, RoundId, Time};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Plant;
+use super::cause::Cause;
+use super::payload::payload;
+use super::scenario::{Scenario, Way};
+use super::world::{Delivery, World};
+
+/// Messages that are being made durable at once, as in the node.
+pub(super) const COMMITS_UNDER_WAY: usize = 16;
+/// A round that is due at once so often, and then does nothing, never will.
+const MOST_IDLE_TURNS: u32 = 1000;
+
+/// A PE's process.
+#[derive(Clone)]
+pub(super) struct Process {
+    pub(super) world: Rc<RefCell<World>>,
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) pe: PeId,
+    pub(super) plant: Option<Plant>,
+}
+
+/// Plays one PE until the coordinator says stop.
+pub(super) async fn live(process: Process) -> Result<(), Cause> {
+    let pe = process.pe;
+    let mut channel = process.clone();
+    let rounds = loop {
+        match channel.next_word().await? {
+            ToPe::Prepare(prepare) => break prepare.rounds,
+            ToPe::Stop { .. } => return Ok(()),
+            ToPe::Abort { .. } => {}
+            other => return Err(channel.unexpected(&other, "before the rounds")),
+        }
+    };
+    let mut io = StormIo {
+        process,
+        round: RoundId(0),
+        frame: BTreeMap::new(),
+        sends: None,
+        forwards: None,
+        stored: None,
+        held: Vec::new(),
+        commits: VecDeque::new(),
+        started: Time(0),
+        idle_turns: 0,
+    };
+    play_rounds(pe, rounds, &mut io, &mut channel, &mut RoundId(0)).await
+}
+
+impl Process {
+    fn now(&self) -> Time {
+        Time(self.world.borrow().now)
+    }
+
+    fn to(&self, to: PeId) -> Way {
+        let from = self.pe;
+        Way { from, to }
+    }
+
+    fn from(&self, from: PeId) -> Way {
+        let to = self.pe;
+        Way { from, to }
+    }
+
+    /// Waits until `look` has something.
+    async fn until<T>(&self, mut look: impl FnMut(&mut World) -> Option<T>) -> T {
+        poll_fn(|_| match look(&mut self.world.borrow_mut()) {
+            Some(found) => Poll::Ready(found),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    fn does(&self, doing: Doing) {
+        self.world.borrow_mut().pulse(self.pe).doing = doing;
+    }
+}
+
+impl Channel for Process {
+    type Error = Cause;
+
+    async fn next_word(&mut self) -> Result<ToPe, Cause> {
+        let pe = self.pe;
+        Ok(self.until(|world| world.next_word(pe)).await)
+    }
+
+    async fn next_word_in(&mut self, _round: RoundId) -> Result<ToPe, Cause> {
+        self.next_word().await
+    }
+
+    async fn say(&mut self, word: FromPe) -> Result<(), Cause> {
+        self.world.borrow_mut().say(self.pe, word);
+        Ok(())
+    }
+
+    fn unexpected(&self, word: &ToPe, when: &'static str) -> Cause {
+        Cause::Unexpected(format!("{word:?} {when}"))
+    }
+
+    fn fault(&self, round: RoundId, cause: &Cause) -> Option<FromPe> {
+        let world = &mut self.world.borrow_mut();
+        let (now, pe) = (world.now, self.pe);
+        let text = format_args!("{pe} gives round {round} up: {cause}");
+        world.trace.note(now, text);
+        world.causes.push((pe, cause.clone()));
+        Some(FromPe::Fault {
+            round,
+            peer: cause.peer(),
+            reason: cause.to_string(),
+            bad_input: false,
+            output_stands: false,
+        })
+    }
+}
+
+/// What one PE plays its rounds on.
+struct StormIo {
+    process: Process,
+    round: RoundId,
+    /// The bodies of frames that are in hand, by their senders.
+    frame: BTreeMap<PeId, Vec<u8>>,
+    /// The message that goes out, and how far it is; the one that is passed on.
+    sends: Option<(Message, u64)>,
+    forwards: Option<Message>,
+    /// The message that comes in, so far.
+    stored: Option<(Message, Vec<u8>)>,
+    /// Frames of messages that are held.
+    held: Vec<(Message, VecDeque<Vec<u8>>)>,
+    /// Messages that are being made durable: when they are.
+    commits: VecDeque<(u64, Message)>,
+    started: Time,
+    idle_turns: u32,
+}
+
+impl StormIo {
+    /// Hands a flit's frame over, length and all, as soon as there is room for it.
+    async fn send(&mut self, to: PeId, frame: &[u8]) -> Result<(), Cause> {
+        let process = &self.process;
+        let way = process.to(to);
+        let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
+        let counts = payload as u64 + process.scenario.model.prefix_bytes;
+        process.does(Doing::Sending(to));
+        let sent = process
+            .until(|world| match world.has_ended(way.back()) {
+                true => Some(Err(Cause::Closed { peer: to })),
+                false => world.has_room(way, counts).then_some(Ok(())),
+            })
+            .await;
+        process.does(Doing::Working);
+        sent?;
+        process.world.borrow_mut().send(way, frame, counts);
+        Ok(())
+    }
+
+    fn put_control(&self, to: PeId, frame: &EdgeFrame) {
+        let mut bytes = Vec::new();
+        frame.put(&mut bytes);
+        let counts = self.process.scenario.model.control_bytes;
+        let way = self.process.to(to);
+        self.process.world.borrow_mut().send(way, &bytes, counts);
+    }
+
+    /// What the network kept from an earlier round: a control item, or a whole message.
+    async fn send_late_frames(&mut self, to: PeId) -> Result<(), Cause> {
+        let way = self.process.to(to);
+        // Before the first round there is none.
+        while self.round > RoundId(1) && self.process.world.borrow_mut().wire(way).take_late_frame()
+        {
+            let round = RoundId(self.round.0 - 1);
+            if self.round.0.is_multiple_of(2) {
+                let (source, destination, bytes) = (self.process.pe, to, 3);
+                let message = Message {
+                    source,
+                    destination,
+                    bytes,
+                };
+                let digest = xxh3_128(b"old").to_be_bytes();
+                let mut frame = Vec::new();
+                flit::put_prefix(Some((round, message)), Some(&digest), 3, &mut frame);
+                frame.extend_from_slice(b"old");
+                self.send(to, &frame).await?;
+            } else {
+                let item = Control::Token;
+                self.put_control(to, &EdgeFrame::Control { round, item });
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message that becomes durable, when it is.
+    async fn next_commit(&mut self) -> Option<Message> {
+        let (at, ..) = *self.commits.front()?;
+        let pe = self.process.pe;
+        self.process.world.borrow_mut().wake_at(at, pe);
+        let is_done = |world: &mut World| (world.now >= at).then_some(());
+        self.process.until(is_done).await;
+        self.next_durable()
+    }
+}
+
+impl StormIo {
+    fn next_durable(&mut self) -> Option<Message> {
+        self.commits.pop_front().map(|(_, message)| message)
+    }
+}
+
+impl RoundIo for StormIo {
+    type Error = Cause;
+
+    fn now(&self) -> Time {
+        self.process.now()
+    }
+
+    async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Cause> {
+        // Between two flits of a message nothing else comes.
+        if self.sends.is_none() && self.forwards.is_none() {
+            self.send_late_frames(to).await?;
+        }
+        // A few bytes: they queue for the port, and nobody waits for that.
+        self.put_control(to, frame);
+        Ok(())
+    }
+
+    async fn send_flit(
+        &mut self,
+        round: &mut Round<impl Observer>,
+        to: PeId,
+        message: Message,
+        bytes: u64,
+    ) -> Result<(), Cause> {
+        let sent = match self.sends {
+            Some((of, sent)) if of == message => sent,
+            _ => {
+                self.send_late_frames(to).await?;
+                0
+            }
+        };
+        let payload = payload(self.round, &message);
+        let payload = &payload[sent as usize..][..bytes as usize];
+        let mut frame = Vec::new();
+        round.put_prefix(self.now(), payload, &mut frame);
+        frame.extend_from_slice(payload);
+        self.sends = Some((message, sent + bytes)).filter(|_| sent + bytes < message.bytes);
+        self.send(to, &frame).await
+    }
+
+    async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), Cause> {
+        let held = self.held.iter().position(|(held, _)| *held == message);
+        let Some(place) = held else {
+            return Ok(());
+        };
+        let frame = self.held[place].1.pop_front().unwrap_or_default();
+        if self.held[place].1.is_empty() {
+            self.held.swap_remove(place);
+        }
+        self.send(to, &frame).await
+    }
+
+    async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), Cause> {
+        let frame = framed(self.body(from));
+        let flit = flit::parse(&frame[LENGTH_BYTES..]);
+        let flit = flit.map_err(|error| Cause::Wire { peer: from, error })?;
+        if let Some((_, message)) = flit.head {
+            self.send_late_frames(to).await?;
+            self.forwards = Some(message);
+        }
+        self.forwards = self.forwards.filter(|_| flit.digest.is_none());
+        self.send(to, &frame).await
+    }
+
+    async fn store(
+        &mut self,
+        from: PeId,
+        message: Message,
+        payload: Range<usize>,
+    ) -> Result<bool, Cause> {
+        let bytes = self.frame.get(&from).map_or(&[][..], |body| &body[payload]);
+        let stored = match &mut self.stored {
+            Some((of, stored)) if *of == message => stored,
+            other => &mut other.insert((message, Vec::new())).1,
+        };
+        stored.extend_from_slice(bytes);
+        if stored.len() as u64 == message.bytes {
+            self.process.world.borrow_mut().arrived(self.round);
+        }
+        Ok(true)
+    }
+
+    fn hold(&mut self, from: PeId, message: Message) {
+        let frame = framed(self.body(from));
+        match self.held.iter_mut().find(|(held, _)| *held == message) {
+            Some((_, frames)) => frames.push_back(frame),
+            None => self.held.push((message, VecDeque::from([frame]))),
+        }
+    }
+
+    fn drop_frame(&mut self, from: PeId) {
+        self.frame.remove(&from);
+        let way = self.process.from(from);
+        self.process.world.borrow_mut().wire(way).reader.consume();
+    }
+
+    async fn make_room(&mut self) -> Result<Option<Message>, Cause> {
+        match self.commits.len() < COMMITS_UNDER_WAY {
+            true => Ok(None),
+            false => Ok(self.next_commit().await),
+        }
+    }
+
+    fn commit(&mut self, message: Message) -> bool {
+        let Some((_, mut bytes)) = self.stored.take() else {
+            return true;
+        };
+        if self.process.plant == Some(Plant::WritesOtherBytes) {
+            bytes[0] ^= 1;
+        }
+        let right = bytes == payload(self.round, &message);
+        let delivery = Delivery {
+            round: self.round.0,
+            message,
+            right,
+        };
+        let Process {
+            world,
+            scenario,
+            pe,
+            plant,
+        } = &self.process;
+        let at = self.now().0 + scenario.commit_ns;
+        let times = match plant {
+            Some(Plant::DeliversTwice) => 2,
+            _ => 1,
+        };
+        for _ in 0..times {
+            // A thread does it, whoever waits for it.
+            world.borrow_mut().deliver(at, *pe, delivery.clone());
+        }
+        self.commits.push_back((at, message));
+        false
+    }
+
+    async fn listen(
+        &mut self,
+        round: &Round<impl Observer>,
+        until: Option<Time>,
+    ) -> Result<Heard, Cause> {
+        let process = &self.process;
+        let pe = process.pe;
+        let due = until.map(|Time(due)| due);
+        let committed = self.commits.front().map(|(at, ..)| *at);
+        {
+            let world = &mut process.world.borrow_mut();
+            let now = world.now;
+            for at in due.into_iter().chain(committed).filter(|at| *at > now) {
+                world.wake_at(at, pe);
+            }
+            let depends = until.is_none() && committed.is_none();
+            world.pulse(pe).doing = doing(round, depends).unwrap_or(Doing::Working);
+        }
+        let neighbours = process.world.borrow().neighbours(pe);
+        let something = process
+            .until(|world| {
+                for &from in neighbours.iter().filter(|from| round.listens_to(**from)) {
+                    if let Some(read) = world.read(process.from(from)) {
+                        return Some(read.map(|body| Something::Came(from, body)));
+                    }
+                }
+                let is_past = |at: Option<u64>| at.is_some_and(|at| at <= world.now);
+                let late = is_past(due).then_some(Something::Due);
+                let something = is_past(committed).then_some(Something::Durable).or(late);
+                something.map(Ok)
+            })
+            .await;
+        process.does(Doing::Working);
+        let something = something?;
+        self.idle_turns = match something {
+            Something::Due => self.idle_turns + 1,
+            _ => 0,
+        };
+        match something {
+            Something::Came(from, body) => {
+                self.frame.insert(from, body);
+                Ok(Heard::Frame(from))
+            }
+            Something::Durable => Ok(self.next_durable().map_or(Heard::Due, Heard::Committed)),
+            Something::Due if self.idle_turns > MOST_IDLE_TURNS => Err(Cause::Spins),
+            Something::Due => Ok(Heard::Due),
+        }
+    }
+
+    fn body(&mut self, from: PeId) -> &[u8] {
+        self.frame.get(&from).map_or(&[], Vec::as_slice)
+    }
+
+    fn turned(&mut self, _round: &Round<impl Observer>, _last: Option<PeId>) {}
+
+    fn refused(&mut self, fault: RoundFault) -> Cause {
+        match fault {
+            RoundFault::Wire { from: peer, error } => Cause::Wire { peer, error },
+            other => Cause::Fault(other),
+        }
+    }
+}
+
+impl RoundsIo for StormIo {
+    type Observer = Late;
+    type Working = Work;
+
+    async fn prepare(&mut self) {}
+
+    fn begin(&mut self, id: RoundId) -> Round<Late> {
+        let Process {
+            world,
+            scenario,
+            pe,
+            ..
+        } = &self.process;
+        self.round = id;
+        self.idle_turns = 0;
+        (self.sends, self.forwards, self.stored) = (None, None, None);
+        self.held.clear();
+        let late = Late(world.clone());
+        let brief = scenario.briefs[pe.index()].clone();
+        let tree = scenario.tree.clone();
+        let mut round = Round::observed(id, tree, *pe, brief, late);
+        if *pe == PeId::ROOT {
+            let now = self.process.now();
+            self.started = now;
+            self.process.world.borrow_mut().rounds_ns[id.0 as usize] = (now.0, now.0);
+            round.handle_trigger(now);
+        }
+        round
+    }
+
+    fn working(&self) -> Work {
+        self.process.does(Doing::Working);
+        Work(self.process.clone())
+    }
+
+    async fn settle(&mut self, round: &mut Round<Late>) {
+        while let Some(message) = self.next_commit().await {
+            round.handle_committed(self.now(), message);
+        }
+    }
+
+    fn report(&mut self, round: Round<Late>, complete: bool) -> Report {
+        let mut arrivals = round.arrivals().to_vec();
+        if self.process.plant == Some(Plant::ForgetsDeliveries) && !complete {
+            arrivals.iter_mut().for_each(|a| a.delivered = false);
+        }
+        let world = &mut self.process.world.borrow_mut();
+        if complete {
+            world.finish(self.process.pe, self.round.0);
+        }
+        Report {
+            complete,
+            started_ns: self.started.0,
+            late_frames: round.late_frames(),
+            ..Report::blank(self.round, arrivals)
+        }
+    }
+}
+
+/// What somebody waits for.
+enum Something {
+    /// A frame.
+    Came(PeId, Vec<u8>),
+    /// A message is durable.
+    Durable,
+    /// It is as late as it was to be.
+    Due,
+}
+
+/// Counts late frames.
+pub(super) struct Late(Rc<RefCell<World>>);
+
+impl Observer for Late {
+    fn late(&self) {
+        self.0.borrow_mut().late_frames += 1;
+    }
+}
+
+/// While it lives, the PE is at work.
+pub(super) struct Work(Process);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.does(Doing::Idle);
+    }
+}
+
+/// A frame's body behind its length.
+fn framed(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32).to_be_bytes()[..], body].concat()
+}

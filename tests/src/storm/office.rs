@@ -1,0 +1,180 @@
+//! The coordinator of the storm: the conductor of rounds itself, between the channels of the PEs.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use flitcast_coordinator::machines::{Conductor, GaveUp, Plan, Setting, Update};
+use flitcast_node::limits::Timeouts;
+use flitcast_node::lively::Lifeless;
+use flitcast_proto::wire::control::{FromPe, Report, ToPe};
+use flitcast_proto::{PeId, Time};
+
+use super::scenario::{SILENCE_NS, Scenario};
+
+pub(super) use flitcast_coordinator::machines::Lost;
+
+/// What the coordinator knows, and what came of the rounds.
+pub(super) struct Office {
+    conductor: Conductor,
+    pes: Vec<PeId>,
+    rounds: u64,
+    /// By PE, when a byte of its channel came last.
+    heard: Vec<u64>,
+    /// Those whose channels are no more.
+    lost: BTreeSet<PeId>,
+    /// When it looks again, if nothing comes before.
+    look_at: Option<u64>,
+    words: VecDeque<(PeId, ToPe)>,
+    /// What is to be told of it.
+    pub(super) notes: VecDeque<String>,
+    /// Of each round that all have reported.
+    pub(super) reports: Vec<Vec<Report>>,
+    /// That it gave up, and when.
+    pub(super) gave_up: Option<(u64, GaveUp)>,
+}
+
+impl Office {
+    pub(super) fn new(scenario: &Scenario) -> Office {
+        let tree = scenario.tree.clone();
+        let pes: Vec<PeId> = tree.pes().collect();
+        let setting = Setting {
+            direction: scenario.operation.direction(),
+            timeouts: Timeouts::default(),
+            joined: match scenario.seed % 4 {
+                0 => pes.iter().copied().collect(),
+                _ => BTreeSet::new(),
+            },
+            addresses: Vec::new(),
+            tree,
+        };
+        let mut conductor = Conductor::new(Time(0), setting);
+        conductor.conduct(
+            Time(0),
+            Plan {
+                bytes: scenario.bytes.clone(),
+                briefs: scenario.briefs.clone(),
+                rounds: scenario.rounds,
+                predicted_ns: scenario.predicted_ns,
+            },
+        );
+        let mut office = Office {
+            conductor,
+            heard: vec![0; scenario.tree.len()],
+            pes,
+            rounds: scenario.rounds,
+            lost: BTreeSet::new(),
+            look_at: None,
+            words: VecDeque::new(),
+            notes: VecDeque::new(),
+            reports: Vec::new(),
+            gave_up: None,
+        };
+        office.go_on(0);
+        office
+    }
+
+    /// All is reported, or it gave up.
+    pub(super) fn is_over(&self) -> bool {
+        self.gave_up.is_some() || self.reports.len() as u64 == self.rounds
+    }
+
+    pub(super) fn wants_look(&self) -> bool {
+        self.conductor.wants_look()
+    }
+
+    /// Whether the channel of a PE is there.
+    pub(super) fn listens_to(&self, pe: PeId) -> bool {
+        !self.lost.contains(&pe)
+    }
+
+    /// For how long nothing has come over the channel of a PE; 0 if that is no more.
+    pub(super) fn silent_ns(&self, now: u64, pe: PeId) -> u64 {
+        match self.listens_to(pe) {
+            true => now - self.heard[pe.index()],
+            false => 0,
+        }
+    }
+
+    pub(super) fn hear(&mut self, now: u64, pe: PeId, word: FromPe) {
+        if self.listens_to(pe) && !self.is_over() {
+            self.heard[pe.index()] = now;
+            self.conductor.handle_word(Time(now), pe, word);
+            self.go_on(now);
+        }
+    }
+
+    pub(super) fn lose(&mut self, now: u64, pe: PeId, lost: Lost) {
+        if self.is_over() {
+            return;
+        }
+        let is_news = self.lost.insert(pe) || matches!(lost, Lost::Exited { .. });
+        if is_news {
+            self.conductor.handle_lost(Time(now), pe, lost);
+            self.go_on(now);
+        }
+    }
+
+    pub(super) fn is_late(&mut self, now: u64) {
+        if self.conductor.poll_timeout().is_some_and(|at| at.0 <= now) {
+            self.conductor.handle_timeout(Time(now));
+        }
+        self.go_on(now);
+    }
+
+    /// Takes what the conductor has to say and to tell.
+    fn go_on(&mut self, now: u64) {
+        let was_over = self.is_over();
+        while let Some(update) = self.conductor.poll_update() {
+            match update {
+                Update::RoundReported(reports) => self.reports.push(reports),
+                Update::RoundBegins(round) => self.notes.push_back(format!("round {round} begins")),
+                Update::Failed { cause, .. } => self.notes.push_back(format!("failed: {cause}")),
+                _ => {}
+            }
+        }
+        while let Some(word) = self.conductor.poll_word() {
+            self.words.push_back(word);
+        }
+        if let Some(gave_up) = self.conductor.gave_up() {
+            self.gave_up = Some((now, gave_up));
+        }
+        if self.is_over() && !was_over {
+            let stop = |pe: &PeId| (*pe, ToPe::Stop { over: true });
+            self.words.extend(self.pes.iter().map(stop));
+        }
+        self.look_at = self.conductor.poll_timeout().map(|Time(at)| at);
+    }
+
+    pub(super) fn next_word(&mut self) -> Option<(PeId, ToPe)> {
+        self.words.pop_front()
+    }
+
+    /// When to look again, once after each change.
+    pub(super) fn next_look(&mut self) -> Option<u64> {
+        self.look_at.take()
+    }
+}
+
+/// Ends of channels and processes, as nodes come to them.
+pub(super) trait Ends {
+    fn silent() -> Lost;
+    fn reset() -> Lost;
+    fn killed() -> Lost;
+}
+
+impl Ends for Lost {
+    fn silent() -> Lost {
+        let limit = std::time::Duration::from_nanos(SILENCE_NS);
+        Lost::Lifeless(Lifeless::Silent(limit))
+    }
+
+    fn reset() -> Lost {
+        Lost::Broken("Connection reset by peer (os error 104)".to_owned())
+    }
+
+    fn killed() -> Lost {
+        Lost::Exited {
+            how: "was killed by signal 9".to_owned(),
+            last_words: Vec::new(),
+        }
+    }
+}

@@ -192,6 +192,16 @@ impl NodeError {
         )
     }
 
+    /// Whether the cause is that a neighbour ended the connection, who may know better why.
+    pub(super) fn is_hung_up(&self) -> bool {
+        match self {
+            NodeError::Round(RoundError::Link(error)) | NodeError::Link(error) => {
+                error.is_hung_up()
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn peer(&self) -> Option<PeId> {
         match self {
             NodeError::Round(error) => error.peer(),

@@ -324,6 +324,7 @@ fn fault(pe: PeId, round: RoundId, error: &NodeError) -> FromPe {
         reason: error.to_string(),
         bad_input: error.is_bad_input(pe),
         output_stands: error.is_standing_output(),
+        hung_up: error.is_hung_up(),
     }
 }
 

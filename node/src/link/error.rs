@@ -63,6 +63,19 @@ pub enum LinkError {
 }
 
 impl LinkError {
+    /// Whether the neighbour has ended the connection, rather than its host or what came.
+    pub fn is_hung_up(&self) -> bool {
+        match self {
+            LinkError::Closed { .. } | LinkError::Truncated { .. } => true,
+            LinkError::Io { source, .. } => {
+                use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+                let kind = source.kind();
+                matches!(kind, BrokenPipe | ConnectionReset | UnexpectedEof)
+            }
+            LinkError::Unreached { .. } | LinkError::Wire { .. } => false,
+        }
+    }
+
     /// The neighbour.
     pub fn peer(&self) -> PeId {
         match self {

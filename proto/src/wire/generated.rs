@@ -896,6 +896,9 @@ pub struct Fault {
     /// failure either.
     #[prost(bool, tag = "40")]
     pub output_stands: bool,
+    /// The neighbour at fault has ended the connection, and may know better why.
+    #[prost(bool, tag = "41")]
+    pub hung_up: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Stop {

@@ -130,6 +130,7 @@ impl Channel for Process {
             reason: cause.to_string(),
             bad_input: false,
             output_stands: false,
+            hung_up: matches!(cause, Cause::Closed { .. } | Cause::Truncated { .. }),
         })
     }
 }

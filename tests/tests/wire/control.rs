@@ -235,6 +235,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 reason: "gone".to_owned(),
                 bad_input: false,
                 output_stands: true,
+                hung_up: false,
             },
             r#"fault { round: 3 peer: 2 reason: "gone" output_stands: true }"#,
         ),
@@ -245,6 +246,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 reason: "no such file".to_owned(),
                 bad_input: true,
                 output_stands: false,
+                hung_up: false,
             },
             r#"fault { round: 3 reason: "no such file" bad_input: true }"#,
         ),
@@ -479,8 +481,9 @@ fn a_fault_of_p0_is_not_one_of_nobody() {
         reason: "gone".to_owned(),
         bad_input: false,
         output_stands: false,
+        hung_up: true,
     };
-    let text = r#"fault { round: 3 peer: 0 reason: "gone" }"#;
+    let text = r#"fault { round: 3 peer: 0 reason: "gone" hung_up: true }"#;
     let mut ours = Vec::new();
     fault.put(&mut ours);
     Reference::new().assert_reads("Control", body(&ours), text);

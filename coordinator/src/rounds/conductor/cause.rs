@@ -29,10 +29,13 @@ impl Conductor {
     /// Something is wrong. Who is suspected may turn out to be dead, or to know better why; where
     /// nobody is, there is no better cause than this.
     pub(super) fn suspect(&mut self, now: Time, suspect: Option<PeId>, seen: Trouble) {
-        match (suspect, &self.state) {
+        match (suspect, &mut self.state) {
             (None, _) => self.fail(now, seen),
-            // The first suspicion counts.
-            (Some(_), State::Seeking(..)) => {}
+            (Some(_), State::Seeking(first, _)) => {
+                if explains(first, &seen) {
+                    *first = seen;
+                }
+            }
             (Some(_), _) => self.state = State::Seeking(seen, after(now, DEATH_NOTICE)),
         }
     }
@@ -52,5 +55,27 @@ impl Conductor {
         if let State::Seeking(seen, _) = std::mem::replace(&mut self.state, State::Asking) {
             self.fail(now, seen);
         }
+    }
+}
+
+/// Whether a later suspicion explains the first, which otherwise counts: who ended a connection
+/// says why, and that is not that the one who noticed it had ended it before.
+fn explains(first: &Trouble, later: &Trouble) -> bool {
+    match (first, later) {
+        (
+            Trouble::Fault {
+                witness: noticed,
+                blamed: Some(blamed),
+                hung_up: true,
+                ..
+            },
+            Trouble::Fault {
+                witness,
+                blamed: whom,
+                hung_up,
+                ..
+            },
+        ) => witness == blamed && !(*hung_up && *whom == Some(*noticed)),
+        _ => false,
     }
 }

@@ -233,6 +233,7 @@ impl Conductor {
                     peer,
                     bad_input,
                     output_stands,
+                    hung_up,
                     ..
                 },
             ) => {
@@ -242,6 +243,7 @@ impl Conductor {
                     reason,
                     bad_input,
                     output_stands,
+                    hung_up,
                 };
                 self.suspect(now, peer, fault);
             }

@@ -30,6 +30,8 @@ pub enum Trouble {
         bad_input: bool,
         /// Something has come to stand where a message was to.
         output_stands: bool,
+        /// Whom it blames has ended the connection, and may know better why.
+        hung_up: bool,
     },
     /// These stand where messages are to arrive, and are not to be replaced.
     #[error(

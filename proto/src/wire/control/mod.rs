@@ -65,6 +65,8 @@ pub enum FromPe {
         bad_input: bool,
         /// A message cannot become visible, since something stands in its place.
         output_stands: bool,
+        /// The neighbour at fault has ended the connection, and may know better why.
+        hung_up: bool,
     },
     /// The answer to a [`ToPe::Ping`].
     Pong(Pong),

@@ -49,6 +49,44 @@ fn so_is_a_fault_of_somebodys_own_but_not_another_ones_suspicion() {
     assert_eq!(gave_up.trouble.culprits(), [P3]);
 }
 
+/// P1 finds its connection to P2 reset by P2, which had found that P1 is out of reach.
+#[test]
+fn who_ended_a_connection_knows_better_why() {
+    let hung_up = |peer, reason: &str| {
+        let FromPe::Fault {
+            round,
+            peer,
+            reason,
+            bad_input,
+            output_stands,
+            ..
+        } = fault(Some(peer), reason)
+        else {
+            unreachable!()
+        };
+        FromPe::Fault {
+            round,
+            peer,
+            reason,
+            bad_input,
+            output_stands,
+            hung_up: true,
+        }
+    };
+    let mut scatter = Scatter::begun(1, &[]);
+    scatter.says(2.0, P1, hung_up(P2, "P2 reset the connection"));
+    scatter.says(2.0, P2, fault(Some(P1), "P1 cannot be reached any more"));
+    scatter.says(2.1, P3, hung_up(P2, "P2 closed the connection"));
+    scatter.waits(10.0);
+    assert_eq!(scatter.cause(), "P2: P1 cannot be reached any more");
+    // Of two who say so of each other, the first is believed.
+    let mut scatter = Scatter::begun(1, &[]);
+    scatter.says(2.0, P1, hung_up(P2, "P2 closed the connection"));
+    scatter.says(2.0, P2, hung_up(P1, "P1 closed the connection"));
+    scatter.waits(10.0);
+    assert_eq!(scatter.cause(), "P1: P2 closed the connection");
+}
+
 #[test]
 fn without_a_better_one_the_first_cause_holds_after_half_a_second() {
     let mut scatter = Scatter::begun(1, &[]);
@@ -85,6 +123,7 @@ fn input_that_cannot_be_read_is_nobodys_fault() {
         reason: "p2: permission denied".to_owned(),
         bad_input: true,
         output_stands: false,
+        hung_up: false,
     };
     scatter.says(2.0, P0, word);
     scatter.waits(10.0);

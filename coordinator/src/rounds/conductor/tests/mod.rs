@@ -32,6 +32,7 @@ fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
         reason: reason.to_owned(),
         bad_input: false,
         output_stands: false,
+        hung_up: false,
     }
 }
 

@@ -1,7 +1,5 @@
 //! Whether what the coordinator tells of the rounds goes with what it has assigned.
 
-use std::collections::BTreeMap;
-
 use flitcast_proto::PeId;
 use flitcast_proto::items::{Leg, Message};
 use flitcast_proto::ops::Brief;
@@ -13,19 +11,22 @@ use flitcast_proto::wire::control::Assignment;
 pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
     let (tree, operation) = (&assignment.tree, assignment.operation);
     let children = tree.children(pe).len();
-    let addresses = operation.messages(tree).into_iter();
-    let addresses: BTreeMap<_, _> = addresses.map(|address| (address.id, address)).collect();
     let is_known = |message: &Message| {
-        let address = addresses.get(&message.id());
-        let is_address = address.is_some_and(|address| {
-            address.source == message.source && address.destinations.contains(&message.destination)
-        });
-        is_address && message.bytes > 0 && !assignment.leaves_out(message.pe())
+        let known = operation.address(tree.len(), message.id);
+        known == Some(message.address()) && message.bytes > 0
     };
     let come_once = |messages: &[Message]| {
-        let mut ids: Vec<_> = messages.iter().map(Message::id).collect();
+        let mut ids: Vec<_> = messages.iter().map(|message| message.id).collect();
         ids.sort_unstable();
         ids.is_sorted_by(|a, b| a < b)
+    };
+    let is_sent = |message: &Message| {
+        let starts_here = message.source == pe && is_known(message);
+        starts_here && assignment.owes_anybody(message.address())
+    };
+    let is_taken = |message: &Message| {
+        let ends_here = message.is_for(pe) && is_known(message);
+        ends_here && assignment.owes(message.id, pe)
     };
     let is_edge = |leg: &Leg| {
         let is_own = leg.from == pe || leg.to == pe;
@@ -35,14 +36,8 @@ pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
         && brief.flit_bytes == assignment.flit_bytes
         && brief.child_messages.len() == children
         && brief.pace.below.len() == children
-        && brief
-            .sends
-            .iter()
-            .all(|message| message.source == pe && is_known(message))
-        && brief
-            .takes
-            .iter()
-            .all(|message| message.destination == pe && is_known(message))
+        && brief.sends.iter().all(is_sent)
+        && brief.takes.iter().all(is_taken)
         && come_once(&brief.sends)
         && come_once(&brief.takes)
         && brief.legs.iter().all(is_edge)

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Assignment, Payload};
-use flitcast_proto::{MessageId, PeId};
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
@@ -39,18 +39,23 @@ impl Inbox {
         else {
             return Inbox::default();
         };
-        let receipts = |output: &Path, messages: Vec<MessageId>| -> Vec<(PeId, Receipt)> {
-            let named_after = messages.into_iter().map(MessageId::pe);
-            let receipt = |pe| (pe, Receipt::of(output, pe, assignment.undertaking));
-            named_after.map(receipt).collect()
-        };
         let (operation, tree) = (assignment.operation, &assignment.tree);
-        let all = receipts(output, operation.taken_by(tree, pe));
-        let may_come = |(pe, _): &&(PeId, Receipt)| !assignment.left_out.contains(pe);
+        let receipt = |output: &Path, message, at| {
+            let delivery = PeId(operation.delivery(message, at) as u32);
+            let receipt = Receipt::of(output, delivery, assignment.undertaking);
+            (delivery, receipt)
+        };
+        let taken = operation.taken_by(tree, pe).into_iter();
+        let all: Vec<_> = taken.map(|id| receipt(output, id, pe)).collect();
+        let may_come = |(of, _): &&(PeId, Receipt)| !assignment.left_out.contains(of);
         let mut awaited: Vec<_> = all.iter().filter(may_come).cloned().collect();
         // What is sent from here comes back in the gather that follows.
         if let Some(later) = &assignment.later_output {
-            awaited.extend(receipts(later, operation.sent_by(tree, pe)));
+            let sent = operation.messages(tree.len());
+            for message in sent.filter(|message| message.source == pe) {
+                let comes_back = message.ends(tree).map(|at| receipt(later, message.id, at));
+                awaited.extend(comes_back);
+            }
         }
         Inbox {
             receipts: all,

@@ -190,6 +190,15 @@ impl RoundIo for NodeIo<'_> {
         self.look()
     }
 
+    async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
+        let State { source, prefix, .. } = &mut self.state;
+        if let Some((_, source)) = source {
+            let link = self.neighbours.get(to);
+            link.send_flit(prefix, source.last()).await?;
+        }
+        self.look()
+    }
+
     async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
         let held = &mut self.state.held;
         let Some(place) = held.iter().position(|held| held.message == message) else {

@@ -35,6 +35,9 @@ pub trait RoundIo {
         bytes: u64,
     ) -> Result<(), Self::Error>;
 
+    /// Sends the flit that was sent last to one more neighbour.
+    async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
+
     /// Sends the next frame of a message that is held.
     async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), Self::Error>;
 
@@ -108,6 +111,7 @@ pub async fn play<I: RoundIo>(
             Action::SendFlit {
                 to, message, bytes, ..
             } => io.send_flit(round, to, message, bytes).await?,
+            Action::SendAgain { to, .. } => io.send_again(to).await?,
             Action::SendHeld { to, message, .. } => io.send_held(to, message).await?,
             Action::Forward { from, to, .. } => io.forward(from, to).await?,
             Action::Store {
@@ -161,6 +165,12 @@ pub fn doing(round: &Round<impl Observer>, depends: bool) -> Option<Doing> {
 fn tell_begin(action: &Action) {
     match action {
         Action::SendFlit {
+            to,
+            message,
+            offset: 0,
+            ..
+        }
+        | Action::SendAgain {
             to,
             message,
             offset: 0,

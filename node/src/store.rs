@@ -1,21 +1,22 @@
 //! What the messages of a cluster are made of, as one PE sees it: where the bytes
 //! of those it sends come from, and where those for it go.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_proto::PeId;
 use flitcast_proto::cost::MadeOf;
-use flitcast_proto::items::Message;
+use flitcast_proto::items::{Address, Message};
+use flitcast_proto::ops::{Layout, Operation};
 use flitcast_proto::wire::control::{Assignment, Payload};
+use flitcast_proto::{MessageId, PeId};
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
 use crate::config::NodeConfig;
 use crate::limits::OPENED_AHEAD;
 use crate::payload::{
-    self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, destination,
+    self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, delivered_at,
 };
 use crate::pulse::Pulse;
 
@@ -30,9 +31,11 @@ pub struct Sent {
 
 /// What the messages of a cluster are made of, as this PE sees it.
 pub struct Store {
-    /// What each M_i that this PE sends is made of, by PE index; `None` where
-    /// messages are synthetic.
-    contents: Option<Vec<Option<Content>>>,
+    /// What each message that this PE sends is made of; `None` where messages are synthetic.
+    contents: Option<BTreeMap<MessageId, Content>>,
+    /// Who it is, and in which operation.
+    pe: PeId,
+    operation: Operation,
     /// Where messages for this PE become visible.
     output: PathBuf,
     /// Whether what stands there already is replaced.
@@ -48,12 +51,11 @@ pub struct Store {
 impl Store {
     /// The bytes of a message that this PE sends.
     fn source(&self, message: Message, flit_bytes: u32) -> Source {
-        let pe = message.pe();
         match &self.contents {
-            None => Source::Synthetic(Synthetic::message_of(pe)),
+            None => Source::Synthetic(Synthetic::message(message.id)),
             Some(contents) => {
                 // A message with bytes was measured, so it has content.
-                let content = contents.get(pe.index()).cloned().flatten();
+                let content = contents.get(&message.id).cloned();
                 let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
                 Source::Files(Box::new(FileSource::open(
                     content,
@@ -66,11 +68,10 @@ impl Store {
 
     /// Where a message for this PE goes.
     pub fn sink(&self, message: Message) -> Sink {
-        let pe = message.pe();
         match &self.contents {
-            None => Sink::Synthetic(Synthetic::message_of(pe)),
+            None => Sink::Synthetic(Synthetic::message(message.id)),
             Some(_) => Sink::Files(FileSink::create(
-                destination(&self.output, pe),
+                delivered_at(&self.output, self.operation, message.id, self.pe),
                 self.replace,
                 self.nonce,
                 self.undertaking,
@@ -79,88 +80,82 @@ impl Store {
         }
     }
 
-    /// Looks at the PE's part of the input; with it, how long those messages are
-    /// that this PE sends: M_1..M_n for P0 in a scatter, its own for another PE in a
-    /// gather, none otherwise. Those that are left out are null.
+    /// Looks at the PE's part of the input; with it, how long those messages are that this PE
+    /// sends, by id. Those that are left out are null.
     pub async fn open(
         config: &NodeConfig,
         assignment: &Assignment,
         pulse: &Arc<Pulse>,
     ) -> Result<(Store, Sent), Vec<PayloadError>> {
-        let pulse = pulse.clone();
-        let (pe, nonce, undertaking) = (config.pe, config.cluster, assignment.undertaking);
-        let pes = assignment.tree.len();
-        let sent = assignment.operation.sent_by(&assignment.tree, pe);
-        let (input, spread, output, replace) = match assignment.payload.clone() {
+        let (pe, operation, tree) = (config.pe, assignment.operation, &assignment.tree);
+        let of_messages = operation.messages(tree.len());
+        let sent: Vec<Address> = of_messages.filter(|it| it.source == pe).collect();
+        let mut store = Store {
+            contents: None,
+            pe,
+            operation,
+            output: PathBuf::new(),
+            replace: false,
+            nonce: config.cluster,
+            undertaking: assignment.undertaking,
+            pulse: pulse.clone(),
+        };
+        let (input, spread) = match assignment.payload.clone() {
             Payload::Files {
                 input,
                 spread,
                 output,
                 replace,
-            } => (input, spread, output, replace),
+            } => {
+                (store.output, store.replace) = (output, replace);
+                (input, spread)
+            }
             Payload::Synthetic { lengths } => {
                 Synthetic::warm_up();
-                let by_index = std::iter::once(0).chain(lengths);
-                let bytes = |(pe, bytes)| match assignment.leaves_out(pe) {
-                    true => 0,
-                    false => bytes,
-                };
-                let by_index = assignment.tree.ids().zip(by_index).map(bytes);
-                let by_index: Vec<u64> = by_index.collect();
-                let (contents, output) = (None, PathBuf::new());
-                return Ok((
-                    Store {
-                        contents,
-                        output,
-                        replace: false,
-                        nonce,
-                        undertaking,
-                        pulse,
-                    },
-                    Sent {
-                        bytes: sent.iter().map(|id| by_index[id.index()]).collect(),
-                        made_of: Vec::new(),
-                    },
-                ));
+                let mut bytes = vec![0];
+                bytes.extend(lengths);
+                let left_out = |(delivery, _): &(usize, _)| assignment.leaves_out(*delivery);
+                for (_, bytes) in bytes.iter_mut().enumerate().filter(left_out) {
+                    *bytes = 0;
+                }
+                let bytes = sent.iter().map(|it| operation.length(tree, *it, &bytes));
+                let bytes = bytes.collect();
+                let made_of = Vec::new();
+                return Ok((store, Sent { bytes, made_of }));
             }
         };
-        let ids = assignment.tree.ids();
-        let left_out: Vec<bool> = ids.map(|pe| assignment.leaves_out(pe)).collect();
-        let (told, reads) = (pulse.clone(), !sent.is_empty());
+        // Not even measured: who delivered them may have taken them away since.
+        let owed = sent.iter().map(|message| assignment.owes_anybody(*message));
+        let owed: Vec<bool> = owed.collect();
+        let (told, layout, pes) = (pulse.clone(), operation.layout(), tree.len());
         let read = spawn_blocking(move || {
-            let mut contents = match (pe, reads) {
-                (PeId::ROOT, true) => payload::scatter_input(&input, spread, pes)?,
-                _ => vec![None; pes],
+            let mut contents = match layout {
+                _ if owed.is_empty() => Vec::new(),
+                Layout::ByDestination => payload::scatter_input(&input, spread, pes)?.split_off(1),
+                Layout::BySource => vec![payload::gather_input(&input, pe).map_err(one)?],
+                Layout::Whole => vec![Some(payload::whole_input(input).map_err(one)?)],
             };
-            if pe != PeId::ROOT && reads {
-                let own = payload::gather_input(&input, pe);
-                contents[pe.index()] = own.map_err(|fault| vec![fault])?;
-            }
-            // Not even measured: who delivered them may have taken them away since.
-            for (content, left_out) in contents.iter_mut().zip(left_out) {
-                content.take_if(|_| left_out);
+            for (content, owed) in contents.iter_mut().zip(owed) {
+                content.take_if(|_| !owed);
             }
             let measured = payload::measure_all(&contents, || told.worked())?;
             Ok::<_, Vec<PayloadError>>((contents, measured))
         });
         let (contents, measured) = joined(read.await)?;
-        let measured = || sent.iter().map(|id| &measured[id.index()]);
-        let contents = Some(contents);
-        Ok((
-            Store {
-                contents,
-                output,
-                replace,
-                nonce,
-                undertaking,
-                pulse,
-            },
-            Sent {
-                bytes: measured().map(|message| message.bytes).collect(),
-                made_of: measured().map(|message| message.made_of).collect(),
-            },
-        ))
+        let ids = sent.iter().map(|message| message.id);
+        let contents = ids.zip(contents);
+        let contents = contents.filter_map(|(id, content)| Some((id, content?)));
+        store.contents = Some(contents.collect());
+        let sent = Sent {
+            bytes: measured.iter().map(|message| message.bytes).collect(),
+            made_of: measured.iter().map(|message| message.made_of).collect(),
+        };
+        Ok((store, sent))
     }
+}
+
+fn one(fault: PayloadError) -> Vec<PayloadError> {
+    vec![fault]
 }
 
 /// The messages that this PE sends in a round, the next few opened before their turn

@@ -5,7 +5,7 @@
 //! t+1; a message's flits stay together. The simulator checks each of these and
 //! fails loudly. Receipts follow the data outside the model: they take no step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -21,8 +21,7 @@ use crate::{PeId, Time, Tree};
 pub struct Run {
     /// Everything that crossed an edge, by step, then by sender.
     pub crossings: Vec<Crossing>,
-    /// By PE index: the step in which the last flit of M_i reached its
-    /// destination; 0 for a null message.
+    /// By delivery: the step in which the last flit reached that destination; 0 for a null one.
     pub arrival_steps: Vec<u64>,
 }
 
@@ -40,7 +39,7 @@ impl Run {
             if let Item::Flit { message, index: 1 } = crossing.item
                 && message.source == crossing.from
             {
-                first[message.pe().index()] = crossing.step;
+                first[message.id.index()] = crossing.step;
             }
         }
         first
@@ -115,10 +114,10 @@ pub enum Fault {
 /// One PE and what its ports hold.
 struct Station {
     pe: Pe,
-    /// A message of which this PE is the source, and the next flit to send.
-    outgoing: Option<(PeId, Message, u64)>,
-    /// The flit that came in the last step and must go on in this one.
-    held: Option<(PeId, Message, u64)>,
+    /// A message of which this PE is the source, who gets it, and how many flits were sent.
+    outgoing: Option<(Vec<PeId>, Message, u64)>,
+    /// What came and goes on: to one neighbour in the step after it came, to several in as many.
+    held: VecDeque<(PeId, Message, u64)>,
     /// The message that is coming in, the next flit expected, its route.
     incoming: Option<(Message, u64, Route)>,
     /// When the PE got its order or wakeup call.
@@ -139,7 +138,7 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         pe: Pe::new(tree.clone(), id, brief),
         outgoing: None,
-        held: None,
+        held: VecDeque::new(),
         incoming: None,
         ordered: None,
         heard: (0, id),
@@ -219,7 +218,7 @@ impl Simulation {
             station.finished = true;
             self.unfinished -= 1;
         }
-        if station.held.is_some() || station.outgoing.is_some() {
+        if !station.held.is_empty() || station.outgoing.is_some() {
             self.wake(at, self.step + 1);
         } else if let Some(Time(due)) = station.pe.poll_timeout() {
             // What is due at a tick goes in the step that begins there.
@@ -254,11 +253,11 @@ impl Simulation {
                 item,
             });
         };
-        if let Some((to, message, index)) = station.held.take() {
+        if let Some((to, message, index)) = station.held.pop_front() {
             if station.outgoing.is_some() {
                 return Err(Fault::SendCollision { step, pe: from });
             }
-            if index == message.bytes {
+            if index == message.bytes && station.held.is_empty() {
                 station.pe.handle_sent();
                 // The port is free for the next step.
                 self.wake(at, step + 1);
@@ -288,18 +287,21 @@ impl Simulation {
                     if waits_for_word && station.ordered.is_none_or(|ordered| ordered >= step) {
                         return Err(Fault::Early { step, pe: from });
                     }
-                    station.outgoing = Some((to, message, 1));
+                    station.outgoing = Some((to, message, 0));
                 }
             }
         }
-        if let Some((to, message, index)) = station.outgoing.take() {
-            if index == message.bytes {
+        if let Some((to, message, sent)) = station.outgoing.take() {
+            // Each flit goes to one after the other.
+            let several = to.len() as u64;
+            let (next, index) = (to[(sent % several) as usize], sent / several + 1);
+            if sent + 1 == message.bytes * several {
                 station.pe.handle_sent();
                 self.wake(at, step + 1);
             } else {
-                station.outgoing = Some((to, message, index + 1));
+                station.outgoing = Some((to, message, sent + 1));
             }
-            cross(to, Item::Flit { message, index });
+            cross(next, Item::Flit { message, index });
         }
         Ok(())
     }
@@ -349,9 +351,11 @@ impl Simulation {
                 });
             }
         };
-        // Nobody passes a message on to several neighbours in a step.
-        if let Some(&to) = route.relay.first() {
-            station.held = Some((to, message, index));
+        let goes_on = route.relay.iter().map(|&to| (to, message, index));
+        station.held.extend(goes_on);
+        // Only what goes to several neighbours may fall behind.
+        if route.relay.len() == 1 && station.held.len() > 1 {
+            return Err(Fault::SendCollision { step, pe: to });
         }
         if index < message.bytes {
             station.incoming = Some((message, index + 1, route));
@@ -359,7 +363,8 @@ impl Simulation {
             station.pe.handle_received();
             if route.deliver {
                 station.pe.handle_delivered();
-                self.run.arrival_steps[message.pe().index()] = step;
+                let delivery = self.operation.map(|it| it.delivery(message.id, to));
+                self.run.arrival_steps[delivery.unwrap_or(0)] = step;
             }
         }
         self.wake(to.index(), step + 1);

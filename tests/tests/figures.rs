@@ -31,7 +31,7 @@ fn scatter(flits: &[u64], order: &[u32]) -> Run {
     let mut briefs = Brief::all(&tree, Operation::Scatter, flits, &Timing::LOCK_STEP);
     briefs[0]
         .sends
-        .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.destination));
+        .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.pe()));
     sim::run_briefs(&tree, briefs).unwrap()
 }
 

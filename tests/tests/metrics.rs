@@ -19,11 +19,7 @@ const FLIT: u64 = 65_536;
 
 /// Bytes that the frames of P`to`'s message have on every edge of a scatter.
 fn on_an_edge(round: u64, to: u32) -> u64 {
-    let message = Message {
-        source: PeId::ROOT,
-        destination: PeId(to),
-        bytes: BYTES,
-    };
+    let message = Message::between(PeId::ROOT, PeId(to), BYTES);
     let frame = |head, digest: Option<&[u8; 16]>, payload: u64| {
         let mut prefix = Vec::new();
         put_prefix(head, digest, payload as usize, &mut prefix);

@@ -62,7 +62,7 @@ proptest! {
         let mut order = scatter::farthest_first(&tree, &flits);
         order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
         let mut briefs = Brief::all(&tree, Operation::Scatter, &flits, &Timing::LOCK_STEP);
-        briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.destination));
+        briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.pe()));
         let run = sim::run_briefs(&tree, briefs).unwrap();
         assert_agree(&plan_scatter(&tree, &flits, &order), &run);
     }

@@ -16,19 +16,11 @@ fn on_a_path(operation: Operation, pe: PeId) -> Pe {
 }
 
 fn scattered(destination: u32) -> Message {
-    Message {
-        source: PeId::ROOT,
-        destination: PeId(destination),
-        bytes: 5,
-    }
+    Message::between(PeId::ROOT, PeId(destination), 5)
 }
 
 fn gathered(source: u32) -> Message {
-    Message {
-        source: PeId(source),
-        destination: PeId::ROOT,
-        bytes: 5,
-    }
+    Message::between(PeId(source), PeId::ROOT, 5)
 }
 
 /// A relay would pass it on in place of a message that is yet to come.

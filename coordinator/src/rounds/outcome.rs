@@ -5,6 +5,7 @@ mod failure;
 use std::time::Duration;
 
 use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, Tree};
 
@@ -201,7 +202,7 @@ pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
 
 impl Outcome {
     /// Works out the figures.
-    pub fn new(launching: Duration, tree: &Tree, rounds: Rounds) -> Outcome {
+    pub fn new(launching: Duration, tree: &Tree, operation: Operation, rounds: Rounds) -> Outcome {
         let started = |round: usize| rounds.reports[round][0].started_ns;
         let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
             .map(|round| {
@@ -222,7 +223,7 @@ impl Outcome {
                 let own = |round: &Vec<(Arrival, u64)>| {
                     let own = round
                         .iter()
-                        .find(|(a, _)| a.source.max(a.destination) == pe);
+                        .find(|(a, _)| operation.delivery(a.message, a.destination) == i);
                     own.map(|(_, ns)| *ns)
                 };
                 let of_pe = || rounds.reports.iter().map(|round| &round[i]);
@@ -243,8 +244,8 @@ impl Outcome {
         Outcome {
             launching,
             pes,
-            bytes: rounds.bytes.iter().sum(),
-            messages: rounds.bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
+            bytes: operation.total(tree, &rounds.bytes),
+            messages: operation.lengths(tree, &rounds.bytes).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
             measured: Spread::of(rounds_ns.iter().copied()),
             phases: Phases::of(&rounds, &rounds_ns),
@@ -290,8 +291,8 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::RoundId;
     use flitcast_proto::wire::control::Report;
+    use flitcast_proto::{MessageId, RoundId};
 
     use super::*;
 
@@ -335,6 +336,7 @@ mod tests {
         let clocks = [ClockOffset::SHARED, behind];
         assert_eq!(round_ns(&reports, &clocks), None);
         reports[1].arrivals = vec![Arrival {
+            message: MessageId(1),
             source: PeId::ROOT,
             destination: PeId(1),
             bytes_received: 7,

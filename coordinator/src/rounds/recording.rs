@@ -90,6 +90,7 @@ impl MeasuredRound {
 
 #[cfg(test)]
 mod tests {
+    use flitcast_proto::MessageId;
     use flitcast_proto::PeId;
     use flitcast_proto::spans::{Port, SpanItem};
     use flitcast_proto::wire::control::Arrival;
@@ -100,6 +101,7 @@ mod tests {
     /// P0's and P1's report on a round that took so long.
     fn reports(round: u64, round_ns: u64) -> Vec<Report> {
         let arrival = Arrival {
+            message: MessageId(1),
             source: PeId(0),
             destination: PeId(1),
             bytes_received: 1,

@@ -104,6 +104,7 @@ pub async fn rounds(
         Ok(Box::new(Outcome::new(
             launching,
             &request.site.tree,
+            request.way.operation,
             rounds,
         )))
     };

@@ -39,6 +39,12 @@ pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadEr
     }
 }
 
+/// What P0 sends to all others: the input itself, a file or a directory.
+pub fn whole_input(input: PathBuf) -> Result<Content, PayloadError> {
+    let found = examine(input, PathBuf::new())?;
+    Ok(Content::Entry(found.source))
+}
+
 /// How long the messages are, and what they are made of; all that is wrong with them at once. Tells of each entry that
 /// it gets on.
 pub fn measure_all(

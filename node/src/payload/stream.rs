@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::PeId;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::{MessageId, PeId};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::entry::PATH_BYTES_MAX;
@@ -34,6 +35,14 @@ impl Source {
         }
     }
 
+    /// What [`Source::next`] has given last.
+    pub fn last(&self) -> &[u8] {
+        match self {
+            Source::Synthetic(message) => message.last(),
+            Source::Files(files) => &files.block[files.last..files.used],
+        }
+    }
+
     /// Waits until its first bytes are here.
     pub async fn opened(&mut self) {
         if let Source::Files(files) = self {
@@ -48,9 +57,10 @@ type Read = Result<(Packer, Vec<u8>), PayloadError>;
 
 /// A message made of files, read one block ahead.
 pub struct FileSource {
-    /// The block in use, and how much of it is.
+    /// The block in use, how much of it is, and from where on that was given last.
     block: Vec<u8>,
     used: usize,
+    last: usize,
     reading: Reading,
     /// The first block, if it was waited for before its turn.
     first: Option<Read>,
@@ -70,6 +80,7 @@ impl FileSource {
         FileSource {
             block: vec![0; block],
             used: block,
+            last: block,
             reading,
             first: None,
             left: bytes,
@@ -97,9 +108,9 @@ impl FileSource {
                 self.reading = spawn_blocking(move || read_block(packer, spare, last));
             }
         }
-        let from = self.used;
+        self.last = self.used;
         self.used += len;
-        Ok(&self.block[from..self.used])
+        Ok(&self.block[self.last..self.used])
     }
 }
 
@@ -190,9 +201,15 @@ impl FileSink {
     }
 }
 
-/// A file sink's destination for M_i.
+/// A file sink's destination for the message of a PE, or for a PE.
 pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
+}
+
+/// A file sink's destination for a message that ends at a PE.
+pub fn delivered_at(output: &Path, operation: Operation, message: MessageId, at: PeId) -> PathBuf {
+    // Deliveries between P0 and others are numbered as those.
+    destination(output, PeId(operation.delivery(message, at) as u32))
 }
 
 /// Why messages up to that of `last` cannot be staged in `output`, as far as its path tells.

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use flitcast_proto::PeId;
+use flitcast_proto::MessageId;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
@@ -34,10 +34,11 @@ fn pattern() -> &'static [u8] {
     })
 }
 
-/// The message of one PE, from its start to its end.
+/// A message, from its start to its end.
 #[derive(Debug)]
 pub struct Synthetic {
     at: usize,
+    last: &'static [u8],
 }
 
 impl Synthetic {
@@ -46,18 +47,24 @@ impl Synthetic {
         pattern();
     }
 
-    /// M_i.
-    pub fn message_of(pe: PeId) -> Synthetic {
+    /// The message with this id.
+    pub fn message(id: MessageId) -> Synthetic {
         Synthetic {
-            at: (u64::from(pe.0) * STRIDE % PERIOD as u64) as usize,
+            at: (id.0 % PERIOD as u64 * STRIDE % PERIOD as u64) as usize,
+            last: &[],
         }
     }
 
     /// Its next `len` bytes, at most a flit's.
     pub fn next(&mut self, len: usize) -> &'static [u8] {
-        let bytes = &pattern()[self.at..self.at + len];
+        self.last = &pattern()[self.at..self.at + len];
         self.at = (self.at + len) % PERIOD;
-        bytes
+        self.last
+    }
+
+    /// What [`Synthetic::next`] has given last.
+    pub fn last(&self) -> &'static [u8] {
+        self.last
     }
 }
 
@@ -68,7 +75,7 @@ mod tests {
     #[test]
     fn a_message_does_not_depend_on_how_it_is_cut() {
         let whole = |cut: usize| {
-            let mut message = Synthetic::message_of(PeId(3));
+            let mut message = Synthetic::message(MessageId(3));
             (0..600_000 / cut)
                 .flat_map(|_| message.next(cut).to_vec())
                 .collect::<Vec<u8>>()
@@ -78,8 +85,8 @@ mod tests {
 
     #[test]
     fn messages_differ_and_flits_of_a_message_differ() {
-        let mut one = Synthetic::message_of(PeId(1));
-        let mut two = Synthetic::message_of(PeId(2));
+        let mut one = Synthetic::message(MessageId(1));
+        let mut two = Synthetic::message(MessageId(2));
         let first = one.next(65_536);
         assert!(first != two.next(65_536));
         assert!(first != one.next(65_536));

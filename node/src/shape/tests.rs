@@ -56,11 +56,7 @@ fn payload(seed: usize) -> Vec<u8> {
 }
 
 fn flit_prefix() -> Vec<u8> {
-    let message = Message {
-        source: PeId(0),
-        destination: PeId(1),
-        bytes: FLIT_BYTES.into(),
-    };
+    let message = Message::between(PeId(0), PeId(1), FLIT_BYTES.into());
     let mut prefix = Vec::new();
     let head = Some((RoundId(1), message));
     flit::put_prefix(head, None, FLIT_BYTES as usize, &mut prefix);

@@ -4,43 +4,123 @@
 
 mod violation;
 
+use std::fmt;
+
 use crate::schedule::certification::Certificate;
-use crate::{MessageId, PeId};
+use crate::{MessageId, PeId, Tree};
 
 pub use violation::Violation;
 
-/// A message: between P0 and one other PE, of `bytes` bytes.
+/// Where a message ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Destination {
+    /// At this PE.
+    One(PeId),
+    /// At every PE but its source.
+    Others,
+}
+
+impl Destination {
+    /// The one PE, if it is one.
+    pub fn one(self) -> Option<PeId> {
+        match self {
+            Destination::One(pe) => Some(pe),
+            Destination::Others => None,
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Destination::One(pe) => pe.fmt(f),
+            Destination::Others => f.write_str("all others"),
+        }
+    }
+}
+
+/// A message of a round, whose length is another matter: which it is, where it starts and where
+/// it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Message {
-    /// Where it starts.
-    pub source: PeId,
-    /// Where it ends.
-    pub destination: PeId,
-    /// Its whole length.
-    pub bytes: u64,
-}
-
-impl Message {
-    /// The PE that the message is named after: M_i goes to or comes from P_i.
-    pub fn pe(&self) -> PeId {
-        self.source.max(self.destination)
-    }
-
-    /// Which message of the round it is.
-    pub fn id(&self) -> MessageId {
-        self.pe().into()
-    }
-}
-
-/// A message whose length is not known yet: which it is, where it starts and where it ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Which it is.
     pub id: MessageId,
     /// Where it starts.
     pub source: PeId,
-    /// Where it ends, at least one PE.
-    pub destinations: Vec<PeId>,
+    /// Where it ends.
+    pub destination: Destination,
+}
+
+impl Address {
+    /// Whether it ends at this PE, at least.
+    pub fn is_for(&self, pe: PeId) -> bool {
+        match self.destination {
+            Destination::One(one) => pe == one,
+            Destination::Others => pe != self.source,
+        }
+    }
+
+    /// The PEs at which it ends, of those on a tree.
+    pub fn ends(self, tree: &Tree) -> impl Iterator<Item = PeId> {
+        let of_one = self.destination.one();
+        let others = of_one.is_none().then(|| tree.pes());
+        let others = others.into_iter().flatten();
+        let others = others.filter(move |pe| *pe != self.source);
+        of_one.into_iter().chain(others)
+    }
+
+    /// The PE that the message is named after: the other one than P0 where it has two ends, or
+    /// else its source.
+    pub fn pe(&self) -> PeId {
+        match self.destination {
+            Destination::One(pe) => self.source.max(pe),
+            Destination::Others => self.source,
+        }
+    }
+}
+
+/// A message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Which it is of its round.
+    pub id: MessageId,
+    /// Where it starts.
+    pub source: PeId,
+    /// Where it ends.
+    pub destination: Destination,
+    /// Its whole length.
+    pub bytes: u64,
+}
+
+impl Message {
+    /// One between P0 and one other PE, of a scatter or a gather.
+    pub fn between(source: PeId, destination: PeId, bytes: u64) -> Message {
+        Message {
+            id: source.max(destination).into(),
+            source,
+            destination: Destination::One(destination),
+            bytes,
+        }
+    }
+
+    /// The message without its length.
+    pub fn address(&self) -> Address {
+        Address {
+            id: self.id,
+            source: self.source,
+            destination: self.destination,
+        }
+    }
+
+    /// Whether it ends at this PE, at least.
+    pub fn is_for(&self, pe: PeId) -> bool {
+        self.address().is_for(pe)
+    }
+
+    /// The PE that it is named after.
+    pub fn pe(&self) -> PeId {
+        self.address().pe()
+    }
 }
 
 /// A crossing of a static schedule: a whole message goes over one edge.
@@ -83,7 +163,7 @@ pub enum Control {
 }
 
 /// What the send port does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit {
     /// Send a control item to a neighbour.
     Control {
@@ -94,8 +174,9 @@ pub enum Transmit {
     },
     /// Send a message of which this PE is the source, or which it holds.
     Message {
-        /// The first PE on its way.
-        to: PeId,
+        /// The first PE on its way; of a message that starts here also several, each flit to one
+        /// after the other.
+        to: Vec<PeId>,
         /// The message.
         message: Message,
     },

@@ -1,8 +1,6 @@
 //! What each PE is told of a round before it begins.
 
-use std::collections::BTreeMap;
-
-use super::table::Operation;
+use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Timing};
 use crate::{PeId, Tree};
@@ -21,8 +19,8 @@ pub struct Brief {
     pub sends: Vec<Message>,
     /// The nonnull messages this PE is the destination of, by id.
     pub takes: Vec<Message>,
-    /// Nonnull messages of this PE's subtree, its own included. Only the end of
-    /// the round is told by it, never the schedule.
+    /// What this PE's subtree is to get, or to send where all goes up, in nonnull messages; what
+    /// is its own included. Only the end of the round is told by it, never the schedule.
     pub subtree_messages: u64,
     /// The same for each child, in index order.
     pub child_messages: Vec<u64>,
@@ -31,33 +29,39 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// The briefs of all PEs of a round, by PE index, `bytes[i]` being the length of the message
-    /// with the id i, which is 0 where its PE is absent. Who is absent is told of nothing.
+    /// The briefs of all PEs of a round, by PE index, `bytes` being the lengths by delivery: 0
+    /// where a PE is absent, or a message is left out there. Who is absent is told of nothing.
     pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
-        let subtree_messages = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
         let mut sends = vec![Vec::new(); tree.len()];
         let mut takes = vec![Vec::new(); tree.len()];
-        let addresses = operation.messages(tree);
-        let by_id: BTreeMap<_, _> = addresses.iter().map(|to| (to.id, to)).collect();
         for id in (operation.entry().order)(tree, bytes, timing) {
+            let Some(address) = operation.address(tree.len(), id) else {
+                continue;
+            };
             let Address {
                 source,
-                destinations,
+                destination,
                 ..
-            } = by_id[&id];
+            } = address;
             let message = Message {
-                source: *source,
-                destination: destinations[0],
-                bytes: bytes[id.index()],
+                id,
+                source,
+                destination,
+                bytes: operation.length(tree, address, bytes),
             };
             sends[source.index()].push(message);
-            for pe in destinations {
+            let takes_it = |pe: &PeId| bytes[operation.delivery(id, *pe)] > 0;
+            for pe in address.ends(tree).filter(takes_it) {
                 takes[pe.index()].push(message);
             }
         }
         for takes in &mut takes {
-            takes.sort_by_key(Message::id);
+            takes.sort_by_key(|message| message.id);
         }
+        let subtree_messages = tree.subtree_sums(|pe| match operation.direction() {
+            Direction::Down => takes[pe.index()].len() as u64,
+            Direction::Up => sends[pe.index()].len() as u64,
+        });
         let mut legs = vec![Vec::new(); tree.len()];
         for leg in (operation.entry().legs)(tree, bytes, timing) {
             legs[leg.from.index()].push(leg);

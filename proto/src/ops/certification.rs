@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 
 use super::brief::Brief;
 use super::certification_plan::plan;
+use super::messages::TO_ROOT;
 use super::orders::Orders;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Operation, Word, by_id, no_legs, to_root};
+use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -30,7 +31,8 @@ pub(super) const SERIAL: Entry = Entry {
     begins_on: Word::Order,
     has_control_ports: false,
     direction: Direction::Up,
-    messages: to_root,
+    messages: TO_ROOT,
+    layout: Layout::BySource,
     order: by_id,
     legs: no_legs,
     plan: Some(plan),
@@ -249,7 +251,7 @@ impl Role for Certification {
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
         let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
-        if message.destination != PeId::ROOT || !comes_from_below {
+        if !message.is_for(PeId::ROOT) || !comes_from_below {
             return Err(Violation::NoRoute { from, message });
         }
         let left = self.streams.front().map_or(0, |slot| slot.bytes);
@@ -298,7 +300,10 @@ impl Role for Certification {
             return control(to, Control::Order { after });
         }
         if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
-            return (due <= now).then_some(Transmit::Message { to, message });
+            return (due <= now).then_some(Transmit::Message {
+                to: vec![to],
+                message,
+            });
         }
         None
     }

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 
 use super::brief::Brief;
+use super::messages::{FROM_ROOT, TO_ROOT};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Word, by_id, from_root, no_legs, to_root};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs};
+use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
@@ -25,7 +26,8 @@ pub(super) const GATHER: Entry = Entry {
     begins_on: Word::Token,
     has_control_ports: false,
     direction: Direction::Up,
-    messages: to_root,
+    messages: TO_ROOT,
+    layout: Layout::BySource,
     order: by_id,
     legs: no_legs,
     plan: None,
@@ -45,7 +47,8 @@ pub(super) const SCATTER: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     direction: Direction::Down,
-    messages: from_root,
+    messages: FROM_ROOT,
+    layout: Layout::ByDestination,
     order: block_order,
     legs: no_legs,
     plan: None,
@@ -132,7 +135,7 @@ impl Combining {
             return self.held.front();
         }
         let block = |message: &Message| {
-            let child = place.tree.child_toward(place.id, message.destination);
+            let child = place.child_toward(message);
             self.children.iter().position(|&c| Some(c) == child)
         };
         self.held.iter().min_by_key(|message| block(message))
@@ -165,13 +168,12 @@ impl Role for Combining {
         if self.left_from(from) == 0 {
             return Err(Violation::Overrun { from, message });
         }
-        if message.destination == place.id {
+        if message.is_for(place.id) {
             return Ok(Route::deliver());
         }
-        let below = if self.scatters {
-            message.destination
-        } else {
-            message.source
+        let below = match message.destination {
+            Destination::One(pe) if self.scatters => pe,
+            _ => message.source,
         };
         match place.tree.child_toward(place.id, below) {
             Some(child) if self.scatters || child == from => {
@@ -201,10 +203,13 @@ impl Role for Combining {
         }
         if let Some(&message) = self.own.front().or(self.next_held(place)) {
             let to = match self.scatters {
-                true => place.tree.child_toward(place.id, message.destination)?,
+                true => place.child_toward(&message)?,
                 false => place.parent()?,
             };
-            return Some(Transmit::Message { to, message });
+            return Some(Transmit::Message {
+                to: vec![to],
+                message,
+            });
         }
         None
     }

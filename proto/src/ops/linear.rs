@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 
 use super::brief::Brief;
+use super::messages::TO_ROOT;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Word, by_id, no_legs, to_root};
+use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::{PeId, Time};
@@ -23,7 +24,8 @@ pub(super) const ENTRY: Entry = Entry {
     begins_on: Word::Order,
     has_control_ports: false,
     direction: Direction::Up,
-    messages: to_root,
+    messages: TO_ROOT,
+    layout: Layout::BySource,
     order: by_id,
     legs: no_legs,
     plan: None,
@@ -80,7 +82,7 @@ impl Role for Linear {
 
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
-        match place.is_root() && message.source == from && message.destination == PeId::ROOT {
+        match place.is_root() && message.source == from && message.is_for(PeId::ROOT) {
             true => Ok(Route::deliver()),
             false => Err(Violation::NoRoute { from, message }),
         }
@@ -95,7 +97,10 @@ impl Role for Linear {
             return None;
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
-            return Some(Transmit::Message { to, message });
+            return Some(Transmit::Message {
+                to: vec![to],
+                message,
+            });
         }
         if self.to_answer.len() < self.window
             && let Some(&to) = self.to_order.front()

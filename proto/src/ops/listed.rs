@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::brief::Brief;
+use super::messages::FROM_ROOT;
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
-use super::table::{Direction, Entry, Fits, Word, from_root};
+use super::table::{Direction, Entry, Fits, Layout, Word};
 use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
@@ -29,7 +30,8 @@ pub(super) const SCATTER: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     direction: Direction::Down,
-    messages: from_root,
+    messages: FROM_ROOT,
+    layout: Layout::ByDestination,
     order,
     legs: scatter_legs,
     plan: Some(plan_farthest_first),
@@ -91,7 +93,7 @@ impl Listed {
         Listed {
             begun: !place.is_root(),
             lock_step: brief.pace.lock_step,
-            at_hand: own.map(|message| (message.id(), message)).collect(),
+            at_hand: own.map(|message| (message.id, message)).collect(),
             sends,
             takes,
             taking: false,
@@ -141,11 +143,11 @@ impl Role for Listed {
         let Some(take) = self.takes.front().copied() else {
             return Err(Violation::Overrun { from, message });
         };
-        if take.from != from || take.message != message.id() {
+        if take.from != from || take.message != message.id {
             return Err(Violation::OutOfTurn { from, message });
         }
         self.taking = true;
-        if message.destination == place.id {
+        if message.is_for(place.id) {
             return Ok(Route::deliver());
         }
         match self.relayed(&take) {
@@ -154,7 +156,7 @@ impl Role for Listed {
                 Ok(Route::relay(to))
             }
             None => {
-                self.at_hand.insert(message.id(), message);
+                self.at_hand.insert(message.id, message);
                 Ok(Route::hold())
             }
         }
@@ -177,7 +179,7 @@ impl Role for Listed {
             self.at_hand.remove(&leg.message);
         }
         Some(Transmit::Message {
-            to: leg.to,
+            to: vec![leg.to],
             message,
         })
     }

@@ -16,11 +16,13 @@
 //! nanosecond on real links.
 
 mod brief;
+mod broadcast;
 mod certification;
 mod certification_plan;
 mod combining;
 mod linear;
 mod listed;
+mod messages;
 mod orders;
 mod pe;
 pub mod plan;
@@ -32,7 +34,7 @@ mod table;
 
 pub use brief::Brief;
 pub use pe::Pe;
-pub use table::{Direction, Fits, Operation, Word};
+pub use table::{Direction, Fits, Layout, Operation, Word};
 
 #[cfg(test)]
 mod tests;

@@ -7,19 +7,21 @@ use std::sync::Arc;
 use super::brief::Brief;
 use super::receipts::Receipts;
 use super::role::{Place, Role};
+use super::table::Operation;
 use crate::items::{Control, Message, Route, Transmit, Violation};
-use crate::{PeId, Time, Tree};
+use crate::{MessageId, PeId, Time, Tree};
 
 /// The state machine of one PE in one round.
 #[derive(Debug)]
 pub struct Pe {
     place: Place,
+    operation: Operation,
     role: Box<dyn Role>,
     receipts: Receipts,
     /// A message that is coming in, and what becomes of it.
     incoming: Option<(PeId, Message, Route)>,
-    /// Whose messages have come in, or begun to: each comes once.
-    seen: BTreeSet<PeId>,
+    /// The messages that have come in, or begun to: each comes once.
+    seen: BTreeSet<MessageId>,
     /// The send port is taken by what `poll_transmit` returned.
     sending: Option<Transmit>,
     /// The send port is taken by a relay.
@@ -31,9 +33,11 @@ impl Pe {
     pub fn new(tree: Arc<Tree>, id: PeId, brief: Brief) -> Pe {
         let place = Place { tree, id };
         let receipts = Receipts::new(&place, &brief);
-        let role = (brief.operation.entry().role)(&place, brief);
+        let operation = brief.operation;
+        let role = (operation.entry().role)(&place, brief);
         Pe {
             place,
+            operation,
             role,
             receipts,
             incoming: None,
@@ -74,11 +78,14 @@ impl Pe {
         if !self.listens_to(from) {
             return Err(Violation::OutOfTurn { from, message });
         }
-        let known = |pe| self.place.tree.contains(pe);
-        if !known(message.source) || !known(message.destination) {
+        let tree = &self.place.tree;
+        let is_known = self.operation.address(tree.len(), message.id) == Some(message.address());
+        let is_there = |pe| tree.contains(pe);
+        let has_end = message.destination.one().is_none_or(is_there);
+        if !is_known || !is_there(message.source) || !has_end {
             return Err(Violation::NoRoute { from, message });
         }
-        if self.seen.contains(&message.pe()) {
+        if self.seen.contains(&message.id) {
             return Err(Violation::Repeated { from, message });
         }
         let route = self.role.route(&self.place, from, &message)?;
@@ -89,7 +96,7 @@ impl Pe {
         if message.bytes == 0 {
             return Err(Violation::EmptyMessage { from, message });
         }
-        self.seen.insert(message.pe());
+        self.seen.insert(message.id);
         self.relaying |= route.relays();
         self.incoming = Some((from, message, route.clone()));
         Ok(route)
@@ -138,7 +145,7 @@ impl Pe {
             let item = Control::Receipt;
             self.sending = Some(Transmit::Control { to, item });
         }
-        self.sending
+        self.sending.clone()
     }
 
     /// So many more bytes of the message under way have passed: sent by this PE, or

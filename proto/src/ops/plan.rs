@@ -4,10 +4,9 @@
 //! It reads the same rules as the state machines; `tests/tests/plans.rs` holds it
 //! against the simulator, item by item.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::table::Operation;
+use super::table::{Direction, Operation};
 use crate::items::{Control, Message};
 use crate::trace::{Crossing, Item};
 use crate::{PeId, Tree};
@@ -121,22 +120,15 @@ impl Plan {
                 item: Item::Control(item),
             });
         }
-        let addresses = self.operation.messages(tree);
-        let by_id: BTreeMap<_, _> = addresses.iter().map(|to| (to.id, to)).collect();
         for plan in &self.messages {
             let mut way = vec![plan.pe];
             while let Some(parent) = way.last().and_then(|&pe| tree.parent(pe)) {
                 way.push(parent);
             }
-            let source = by_id[&plan.pe.into()].source;
-            if source == PeId::ROOT {
+            if self.operation.direction() == Direction::Down {
                 way.reverse();
             }
-            let message = Message {
-                source,
-                destination: way[way.len() - 1],
-                bytes: plan.flits,
-            };
+            let message = Message::between(way[0], way[way.len() - 1], plan.flits);
             for (edge, hop) in (0..).zip(way.windows(2)) {
                 for index in 1..=plan.flits {
                     all.push(Crossing {

@@ -80,6 +80,11 @@ impl Place {
         self.tree.children(self.id)
     }
 
+    /// The child below which a message ends that has one destination, if it ends below.
+    pub(super) fn child_toward(&self, message: &Message) -> Option<PeId> {
+        self.tree.child_toward(self.id, message.destination.one()?)
+    }
+
     pub(super) fn is_root(&self) -> bool {
         self.id == PeId::ROOT
     }

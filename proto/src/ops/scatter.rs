@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::brief::Brief;
+use super::messages::FROM_ROOT;
 use super::plan::{MessagePlan, Plan, finish};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Operation, Word, from_root, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Operation, Word, no_legs};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
@@ -25,7 +26,8 @@ pub(super) const ENTRY: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     direction: Direction::Down,
-    messages: from_root,
+    messages: FROM_ROOT,
+    layout: Layout::ByDestination,
     order,
     legs: no_legs,
     plan: Some(plan_farthest_first),
@@ -120,13 +122,13 @@ impl Role for Scatter {
         if message.source != PeId::ROOT || Some(from) != place.parent() {
             return Err(Violation::NoRoute { from, message });
         }
-        if message.destination == place.id {
+        if message.is_for(place.id) {
             return match std::mem::take(&mut self.own_due) {
                 true => Ok(Route::deliver()),
                 false => Err(Violation::Overrun { from, message }),
             };
         }
-        match place.tree.child_toward(place.id, message.destination) {
+        match place.child_toward(&message) {
             Some(to) => Ok(Route::relay(to)),
             None => Err(Violation::NoRoute { from, message }),
         }
@@ -141,8 +143,11 @@ impl Role for Scatter {
             return None;
         }
         let message = self.to_send.pop_front()?;
-        let to = place.tree.child_toward(place.id, message.destination)?;
-        Some(Transmit::Message { to, message })
+        let to = place.child_toward(&message)?;
+        Some(Transmit::Message {
+            to: vec![to],
+            message,
+        })
     }
 
     fn listens_to(&self, place: &Place, from: PeId) -> bool {

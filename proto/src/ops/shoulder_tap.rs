@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::brief::Brief;
+use super::messages::TO_ROOT;
 use super::plan::{ControlPlan, Plan, finish, gathered};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Operation, Word, by_id, no_legs, to_root};
+use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::{Pace, Pacing, Timing};
@@ -29,7 +30,8 @@ pub(super) const ENTRY: Entry = Entry {
     begins_on: Word::Order,
     has_control_ports: false,
     direction: Direction::Up,
-    messages: to_root,
+    messages: TO_ROOT,
+    layout: Layout::BySource,
     order: by_id,
     legs: no_legs,
     plan: Some(plan),
@@ -158,7 +160,7 @@ impl Role for ShoulderTap {
         let message = *message;
         let comes_from_below = Some(from) == self.child
             && place.tree.child_toward(place.id, message.source) == self.child;
-        if message.destination != PeId::ROOT || !comes_from_below {
+        if !message.is_for(PeId::ROOT) || !comes_from_below {
             return Err(Violation::NoRoute { from, message });
         }
         if self.to_receive == 0 {
@@ -198,7 +200,10 @@ impl Role for ShoulderTap {
             return Some(Transmit::Control { to, item });
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
-            return (self.own_due() <= Some(now)).then_some(Transmit::Message { to, message });
+            return (self.own_due() <= Some(now)).then_some(Transmit::Message {
+                to: vec![to],
+                message,
+            });
         }
         None
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::brief::Brief;
+use super::messages::Messages;
 use super::plan::Plan;
 use super::role::{Place, Role};
-use super::{certification, combining, linear, listed, scatter, shoulder_tap};
+use super::{broadcast, certification, combining, linear, listed, scatter, shoulder_tap};
 use crate::items::{Address, Leg};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
@@ -34,6 +35,8 @@ pub enum Operation {
     CombiningScatter,
     /// Scatter, farthest destination first, by a list of what each PE sends and takes.
     ListedScatter,
+    /// Broadcast, flit after flit, as the token goes.
+    Broadcast,
 }
 
 /// The trees that an operation works on.
@@ -67,6 +70,17 @@ pub enum Direction {
     Up,
 }
 
+/// How the files of messages lie in an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// P0 has an entry for each PE that gets a message.
+    ByDestination,
+    /// Each PE has an entry that is its message.
+    BySource,
+    /// The input of P0 is the message.
+    Whole,
+}
+
 /// Works a schedule out in lock step, the messages being so many flits long.
 type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
 
@@ -93,13 +107,15 @@ pub(super) struct Entry {
     pub has_control_ports: bool,
     /// Which way messages go.
     pub direction: Direction,
-    /// All its messages on a tree, by id, those of absent PEs included.
-    pub messages: fn(&Tree) -> Vec<Address>,
+    /// Its messages.
+    pub messages: Messages,
+    /// How they lie in an input.
+    pub layout: Layout,
     /// The nonnull messages, in the order in which each source sends its own; their lengths
-    /// are given by id.
+    /// are given by delivery.
     pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
     /// Everything that crosses an edge, by first steps, where PEs play a list; the messages'
-    /// lengths are given by id. Empty where they go by what they hear.
+    /// lengths are given by delivery. Empty where they go by what they hear.
     pub legs: fn(&Tree, &[u64], &Timing) -> Vec<Leg>,
     /// Its schedule in lock step, if it can be worked out without playing it.
     pub plan: Option<Planner>,
@@ -112,7 +128,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 9] = [
+    pub const ALL: [Operation; 10] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -122,6 +138,7 @@ impl Operation {
         Operation::CombiningGather,
         Operation::CombiningScatter,
         Operation::ListedScatter,
+        Operation::Broadcast,
     ];
 
     pub(super) fn entry(self) -> &'static Entry {
@@ -135,6 +152,7 @@ impl Operation {
             Operation::CombiningGather => &combining::GATHER,
             Operation::CombiningScatter => &combining::SCATTER,
             Operation::ListedScatter => &listed::SCATTER,
+            Operation::Broadcast => &broadcast::ROUNDS,
         }
     }
 
@@ -200,6 +218,11 @@ impl Operation {
         self.entry().direction
     }
 
+    /// How its messages lie in an input.
+    pub fn layout(self) -> Layout {
+        self.entry().layout
+    }
+
     /// The ways that users may choose or compare, by name, with how orders are obeyed.
     pub fn ways(self) -> &'static [(&'static str, Option<Pacing>)] {
         self.entry().ways
@@ -225,23 +248,54 @@ impl Operation {
         }
     }
 
-    /// All its messages on a tree, by id. Those of absent PEs are among them, and null.
-    pub fn messages(self, tree: &Tree) -> Vec<Address> {
-        (self.entry().messages)(tree)
+    /// The message with an id among so many PEs; `None` if there is none.
+    pub fn address(self, pes: usize, id: MessageId) -> Option<Address> {
+        (self.entry().messages.address)(pes, id)
+    }
+
+    /// All its messages among so many PEs, by id. Those of absent PEs are among them, and null.
+    pub fn messages(self, pes: usize) -> impl Iterator<Item = Address> {
+        let ids = (0..(self.entry().messages.ids)(pes)).map(MessageId);
+        ids.filter_map(move |id| self.address(pes, id))
     }
 
     /// The messages that start at a PE, by id.
     pub fn sent_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
-        let mut messages = self.messages(tree);
-        messages.retain(|message| message.source == pe);
-        messages.into_iter().map(|message| message.id).collect()
+        let messages = self.messages(tree.len());
+        let sent = messages.filter(|message| message.source == pe);
+        sent.map(|message| message.id).collect()
     }
 
     /// The messages that end at a PE, by id.
     pub fn taken_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
-        let mut messages = self.messages(tree);
-        messages.retain(|message| message.destinations.contains(&pe));
-        messages.into_iter().map(|message| message.id).collect()
+        let messages = self.messages(tree.len());
+        let taken = messages.filter(|message| message.is_for(pe));
+        taken.map(|message| message.id).collect()
+    }
+
+    /// The number of a delivery, of a message at a PE, in arrays that have an element for each.
+    pub fn delivery(self, message: MessageId, at: PeId) -> usize {
+        (self.entry().messages.delivery)(message, at)
+    }
+
+    /// The length of a message, those of all deliveries being given: it is the same for all that
+    /// are not left out.
+    pub fn length(self, tree: &Tree, message: Address, bytes: &[u64]) -> u64 {
+        let lengths = message.ends(tree);
+        let lengths = lengths.map(|pe| bytes[self.delivery(message.id, pe)]);
+        lengths.max().unwrap_or(0)
+    }
+
+    /// The nonnull messages' lengths, those of all deliveries being given.
+    pub fn lengths(self, tree: &Tree, bytes: &[u64]) -> impl Iterator<Item = u64> {
+        let messages = self.messages(tree.len());
+        let lengths = messages.map(move |message| self.length(tree, message, bytes));
+        lengths.filter(|bytes| *bytes > 0)
+    }
+
+    /// Bytes of all messages, each counted once; those of all deliveries are given.
+    pub fn total(self, tree: &Tree, bytes: &[u64]) -> u64 {
+        self.lengths(tree, bytes).fold(0, u64::saturating_add)
     }
 }
 
@@ -254,26 +308,6 @@ impl Fits {
             Fits::Stars => tree.children(PeId::ROOT).len() + 1 == tree.count(),
         }
     }
-}
-
-/// A message from P0 for each other PE.
-pub(super) fn from_root(tree: &Tree) -> Vec<Address> {
-    let address = |pe: PeId| Address {
-        id: pe.into(),
-        source: PeId::ROOT,
-        destinations: vec![pe],
-    };
-    tree.ids().skip(1).map(address).collect()
-}
-
-/// A message for P0 from each other PE.
-pub(super) fn to_root(tree: &Tree) -> Vec<Address> {
-    let address = |pe: PeId| Address {
-        id: pe.into(),
-        source: pe,
-        destinations: vec![PeId::ROOT],
-    };
-    tree.ids().skip(1).map(address).collect()
 }
 
 /// The nonnull messages by id: where each source has one, nothing is to be ordered.

@@ -127,11 +127,7 @@ fn leg(message: u64, from: u32, to: u32, first_step: u64) -> Leg {
 }
 
 fn message_for(pe: u32) -> Message {
-    Message {
-        source: PeId::ROOT,
-        destination: PeId(pe),
-        bytes: 1,
-    }
+    Message::between(PeId::ROOT, PeId(pe), 1)
 }
 
 /// What does not go on in the next step is held, and goes in its own.
@@ -147,7 +143,7 @@ fn a_list_may_have_a_message_held() {
     assert_eq!(pe.handle_head(PeId::ROOT, own), Ok(Route::deliver()));
     pe.handle_received();
     let sent = Transmit::Message {
-        to: PeId(2),
+        to: vec![PeId(2)],
         message: passing,
     };
     assert_eq!(pe.poll_transmit(Time(3)), Some(sent));

@@ -9,10 +9,10 @@
 
 use std::collections::VecDeque;
 
-use crate::PeId;
 use crate::cost::{FileCosts, Files};
 use crate::items::Message;
 use crate::ops::Brief;
+use crate::{MessageId, PeId};
 
 /// The files of a block are made and synced in so many steps at most: more of them are so small
 /// that nobody sees them apart.
@@ -47,9 +47,9 @@ pub(super) struct Chore {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Goal {
     /// The next block of M_i is read.
-    Read(PeId),
+    Read(MessageId),
     /// A block of M_i is written, and the next one can be.
-    Written(PeId),
+    Written(MessageId),
     /// A message is durable and visible.
     Visible(Message),
 }
@@ -158,7 +158,7 @@ impl<'a> Desks<'a> {
         let first = reading.taken == 0;
         reading.taken = reading.read;
         if reading.read < message.bytes {
-            self.read(at, message.pe());
+            self.read(at, message.id);
         }
         if first {
             self.open(at);
@@ -176,15 +176,15 @@ impl<'a> Desks<'a> {
             taken: 0,
             read: 0,
         });
-        self.read(at, message.pe());
+        self.read(at, message.id);
     }
 
     /// Begins to read the next block of M_i.
-    fn read(&mut self, at: PeId, of: PeId) {
+    fn read(&mut self, at: PeId, of: MessageId) {
         let (disk, costs) = self.costs(at);
         let made_of = self.files.made_of[of.index()];
         let desk = &mut self.desks[at.index()];
-        let is_it = |reading: &&mut Reading| reading.message.pe() == of;
+        let is_it = |reading: &&mut Reading| reading.message.id == of;
         let Some(reading) = desk.opened.iter_mut().find(is_it) else {
             return;
         };
@@ -222,7 +222,7 @@ impl<'a> Desks<'a> {
             return false;
         }
         if full {
-            self.write(at, Goal::Written(message.pe()), Vec::new());
+            self.write(at, Goal::Written(message.id), Vec::new());
         }
         let desk = &mut self.desks[at.index()];
         if let Some(writing) = &mut desk.writing {
@@ -247,7 +247,7 @@ impl<'a> Desks<'a> {
             return;
         };
         let whole = writing.message.bytes as f64;
-        let made_of = self.files.made_of[writing.message.pe().index()];
+        let made_of = self.files.made_of[writing.message.id.index()];
         let entry_bytes = whole / made_of.entries.max(1) as f64;
         let (before, bytes) = (writing.given as f64, writing.filled as f64);
         writing.given += writing.filled;
@@ -311,14 +311,13 @@ impl<'a> Desks<'a> {
         let desk = &mut self.desks[at.index()];
         match goal {
             Goal::Read(of) => {
-                let reading = desk.opened.iter_mut().find(|r| r.message.pe() == of);
+                let reading = desk.opened.iter_mut().find(|r| r.message.id == of);
                 if let Some(reading) = reading {
                     reading.read = (reading.read + block).min(reading.message.bytes);
                 }
             }
             Goal::Written(of) => {
-                let is_next =
-                    |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m.pe() == of);
+                let is_next = |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m.id == of);
                 if let Some(next) = desk.behind.iter().position(is_next) {
                     self.begun.push(desk.behind.swap_remove(next));
                 } else if let Some(writing) = &mut desk.writing {

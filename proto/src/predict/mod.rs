@@ -18,7 +18,7 @@ use station::{Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
 use crate::items::Control;
-use crate::ops::Brief;
+use crate::ops::{Brief, Operation};
 use crate::round::{Action, Round, RoundFault, Sized};
 use crate::spans::Span;
 use crate::{PeId, RoundId, Time, Tree};
@@ -30,11 +30,10 @@ const PIECES: u64 = 1024;
 /// What a round is expected to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// By PE index: when the last byte of M_i reaches its destination, counted
-    /// from P0's trigger; `None` for a null message.
+    /// By delivery: when its last byte is there, counted from P0's trigger; `None` for a null
+    /// one.
     pub arrivals_ns: Vec<Option<u64>>,
-    /// By PE index: when M_i is durable and visible, counted so; without files, when it
-    /// arrives.
+    /// By delivery: when it is durable and visible, counted so; without files, when it is there.
     pub visible_ns: Vec<Option<u64>>,
     /// By PE index: for how long it waits for its files, while it has messages to send or to
     /// take.
@@ -97,6 +96,9 @@ pub fn predict(
     let mut world = World {
         stations: stations.collect(),
         tree,
+        operation: briefs
+            .first()
+            .map_or(Operation::Scatter, |brief| brief.operation),
         model,
         flit,
         wires: tree.ids().map(|_| Default::default()).collect(),
@@ -130,6 +132,7 @@ enum Event {
 struct World<'a> {
     stations: Vec<Station>,
     tree: &'a Tree,
+    operation: Operation,
     model: &'a Model,
     /// Payload bytes of a flit.
     flit: u64,
@@ -173,9 +176,10 @@ impl World<'_> {
         for mut station in self.stations {
             let arrivals = station.round.arrivals().iter();
             for arrival in arrivals.filter(|it| it.bytes_received == it.bytes_total) {
-                let of = arrival.source.max(arrival.destination).index();
-                prediction.arrivals_ns[of] = Some(arrival.at_ns);
-                prediction.visible_ns[of] = arrival.delivered.then_some(arrival.delivered_ns);
+                let (message, at) = (arrival.message, arrival.destination);
+                let delivery = self.operation.delivery(message, at);
+                prediction.arrivals_ns[delivery] = Some(arrival.at_ns);
+                prediction.visible_ns[delivery] = arrival.delivered.then_some(arrival.delivered_ns);
             }
             prediction.files_ns.push(station.files_ns);
             prediction.spans.push(station.round.take_spans());
@@ -249,6 +253,7 @@ impl World<'_> {
                     message, offset, ..
                 } if !self.is_read(now, at, message, offset) => return Ok(Next::Sleep(None)),
                 Action::SendFlit { to, bytes, .. }
+                | Action::SendAgain { to, bytes, .. }
                 | Action::SendHeld { to, bytes, .. }
                 | Action::Forward { to, bytes, .. } => {
                     let on_the_wire = self.flit_frames_bytes(bytes);
@@ -411,6 +416,12 @@ impl World<'_> {
                     bytes,
                     ..
                 }
+                | Action::SendAgain {
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                }
                 | Action::SendHeld {
                     message,
                     offset,
@@ -433,8 +444,10 @@ impl World<'_> {
         let flits = bytes.div_ceil(self.flit) as f64;
         let mut core_ns = host.flit_ns * flits + per_byte * bytes as f64;
         let (ends, first_or_last) = match work {
+            // The bytes were made for the first neighbour.
+            Work::Out(Action::SendAgain { .. }) => (false, false),
             Work::Out(_) => (message.source == at, offset == 0),
-            Work::In(..) => (message.destination == at, offset + bytes == message.bytes),
+            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
         };
         if ends {
             core_ns += host.end_ns_per_byte * bytes as f64;
@@ -456,6 +469,9 @@ impl World<'_> {
                         (to, self.control_bytes(item), Sized::Control(item))
                     }
                     Action::SendFlit {
+                        to, message, bytes, ..
+                    }
+                    | Action::SendAgain {
                         to, message, bytes, ..
                     }
                     | Action::SendHeld {

@@ -119,7 +119,7 @@ fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
         let timing = Timing::of(&model, 64, Pacing::Scheduled);
         let briefs = Brief::all(&tree, Operation::Scatter, &bytes, &timing);
         let predicted = predict(&tree, &briefs, &model).unwrap();
-        let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.destination).collect();
+        let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.pe()).collect();
         let simulated = scatter_flit_by_flit(&tree, &order, &bytes, &model.edges);
         for (pe, predicted) in tree.pes().zip(&predicted.arrivals_ns) {
             let simulated = simulated[pe.index()];

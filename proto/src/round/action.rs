@@ -27,6 +27,17 @@ pub enum Action {
         /// Bytes of the payload.
         bytes: u64,
     },
+    /// Send the flit that was sent last to one more neighbour, as it went.
+    SendAgain {
+        /// The neighbour.
+        to: PeId,
+        /// The message.
+        message: Message,
+        /// Where in the message the payload begins.
+        offset: u64,
+        /// Bytes of the payload.
+        bytes: u64,
+    },
     /// Send the next frame of a message that was held, as it came.
     SendHeld {
         /// The neighbour.

@@ -51,7 +51,7 @@ use crate::ops::{Brief, Pe};
 use crate::spans::{Port, Span};
 use crate::wire::control::{Arrival, OwnStart};
 use crate::wire::flit;
-use crate::{PeId, RoundId, Time, Tree};
+use crate::{MessageId, PeId, RoundId, Time, Tree};
 use hash::Hash;
 use incoming::{InHand, Incoming};
 use spans::Recorder;
@@ -76,9 +76,9 @@ pub struct Round<O = ()> {
     in_hand: Option<InHand>,
     /// Messages that a combining algorithm has this PE hold.
     held: Vec<Held>,
-    /// The messages that are for this PE, and their places by their ends.
+    /// The messages that are for this PE, and their places by id.
     arrivals: Vec<Arrival>,
-    places: BTreeMap<(PeId, PeId), usize>,
+    places: BTreeMap<MessageId, usize>,
     has_begun: bool,
     is_over: bool,
     own_start: Option<OwnStart>,
@@ -91,7 +91,9 @@ pub struct Round<O = ()> {
 /// A message that goes out from here, flit by flit.
 #[derive(Debug)]
 struct Outgoing {
-    to: PeId,
+    /// The neighbours that get it, and which of them has had the flit that goes now.
+    to: Vec<PeId>,
+    turn: usize,
     message: Message,
     offset: u64,
     /// What is left of it, if it was held: it goes as it came.
@@ -127,8 +129,8 @@ impl Round {
 impl<O: Observer> Round<O> {
     /// The same, and `observer` hears of it.
     pub fn observed(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief, observer: O) -> Round<O> {
-        let arrivals: Vec<Arrival> = brief.takes.iter().map(Arrival::of).collect();
-        let ends = arrivals.iter().map(|a| (a.source, a.destination));
+        let arrivals: Vec<Arrival> = brief.takes.iter().map(|it| Arrival::of(it, pe)).collect();
+        let ids = arrivals.iter().map(|arrival| arrival.message);
         Round {
             id,
             flit_bytes: brief.flit_bytes,
@@ -140,7 +142,7 @@ impl<O: Observer> Round<O> {
             incoming: None,
             in_hand: None,
             held: Vec::new(),
-            places: ends.zip(0..).collect(),
+            places: ids.zip(0..).collect(),
             arrivals,
             has_begun: false,
             is_over: false,
@@ -240,10 +242,11 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    fn send(&mut self, now: Time, to: PeId, message: Message) {
+    fn send(&mut self, now: Time, to: Vec<PeId>, message: Message) {
         let held = self.held.iter().position(|held| held.message == message);
         self.outgoing = Some(Outgoing {
             to,
+            turn: 0,
             message,
             offset: 0,
             held: held.map(|place| self.held.swap_remove(place)),
@@ -255,27 +258,28 @@ impl<O: Observer> Round<O> {
     /// The next of the message that goes out; `None` if there is none.
     fn poll_outgoing(&mut self) -> Option<Action> {
         let outgoing = self.outgoing.as_ref()?;
-        let Outgoing {
-            to,
-            message,
-            offset,
-            ..
-        } = *outgoing;
+        let (message, offset) = (outgoing.message, outgoing.offset);
         let left = message.bytes - offset;
         let held = outgoing.held.as_ref().map(|held| held.flits.front());
-        match (left, held) {
-            (0, _) => {
-                self.outgoing = None;
-                self.pe.handle_sent();
-                Some(Action::Turn { from: None })
-            }
+        let Some(&to) = outgoing.to.get(outgoing.turn).filter(|_| left > 0) else {
+            self.outgoing = None;
+            self.pe.handle_sent();
+            return Some(Action::Turn { from: None });
+        };
+        match (outgoing.turn, held) {
             (_, Some(flit)) => Some(Action::SendHeld {
                 to,
                 message,
                 offset,
                 bytes: flit.copied().unwrap_or(left),
             }),
-            (_, None) => Some(Action::SendFlit {
+            (0, None) => Some(Action::SendFlit {
+                to,
+                message,
+                offset,
+                bytes: left.min(self.piece_bytes),
+            }),
+            (_, None) => Some(Action::SendAgain {
                 to,
                 message,
                 offset,
@@ -305,24 +309,31 @@ impl<O: Observer> Round<O> {
                 self.observer.moved(bytes);
                 self.sent(now, bytes);
             }
-            Action::SendHeld { bytes, .. } => self.sent(now, bytes),
+            Action::SendAgain { bytes, .. } | Action::SendHeld { bytes, .. } => {
+                self.sent(now, bytes);
+            }
             done => self.done_in_hand(now, &done)?,
         }
         Ok(())
     }
 
     fn sent(&mut self, now: Time, bytes: u64) {
-        self.pe.handle_progress(now, bytes);
         let Some(outgoing) = &mut self.outgoing else {
             return;
         };
-        outgoing.offset += bytes;
-        let was_held = outgoing.held.as_mut().map(|held| held.flits.pop_front());
-        let (to, message) = (outgoing.to, outgoing.message);
-        if outgoing.offset == message.bytes {
+        let (to, message) = (outgoing.to[outgoing.turn], outgoing.message);
+        outgoing.turn += 1;
+        let is_last = outgoing.offset + bytes == message.bytes;
+        if is_last {
             let span = [outgoing.since, now];
             self.recorder.keep(Port::Send, to, message, span);
-            if was_held.is_some() {
+        }
+        if outgoing.turn == outgoing.to.len() {
+            self.pe.handle_progress(now, bytes);
+            outgoing.turn = 0;
+            outgoing.offset += bytes;
+            let was_held = outgoing.held.as_mut().map(|held| held.flits.pop_front());
+            if is_last && was_held.is_some() {
                 self.buffers(0);
             }
         }
@@ -401,7 +412,7 @@ impl<O: Observer> Round<O> {
     }
 
     fn arrival(&mut self, message: &Message) -> Option<&mut Arrival> {
-        let place = self.places.get(&(message.source, message.destination))?;
+        let place = self.places.get(&message.id)?;
         self.arrivals.get_mut(*place)
     }
 

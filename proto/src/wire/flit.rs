@@ -7,6 +7,7 @@ use std::ops::Range;
 use prost::Message as _;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
 
+use super::message::{parse_message, put_message};
 use super::{LENGTH_BYTES, WireError, pb};
 use crate::items::{Message, Violation};
 use crate::{PeId, RoundId};
@@ -65,9 +66,7 @@ pub fn put_prefix(
     if let Some((round, message)) = head {
         let head = pb::Head {
             round: round.0,
-            source: message.source.0,
-            destination: message.destination.0,
-            bytes: message.bytes,
+            message: Some(put_message(&message)),
         };
         encode_key(FLIT_HEAD, WireType::LengthDelimited, &mut fields);
         encode_varint(head.encoded_len() as u64, &mut fields);
@@ -153,22 +152,23 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
 
 fn read_head(field: &[u8]) -> Result<(RoundId, Message), WireError> {
     let head = pb::Head::decode(field)?;
-    let message = Message {
-        source: PeId(head.source),
-        destination: PeId(head.destination),
-        bytes: head.bytes,
-    };
-    Ok((RoundId(head.round), message))
+    let message = head.message.as_ref();
+    let message = message.ok_or_else(|| WireError::malformed("a head without a message"))?;
+    Ok((RoundId(head.round), parse_message(message)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use crate::MessageId;
+    use crate::items::Destination;
+
     fn head() -> (RoundId, Message) {
         let widest = Message {
+            id: MessageId(u64::MAX),
             source: PeId(u32::MAX),
-            destination: PeId(u32::MAX),
+            destination: Destination::One(PeId(u32::MAX)),
             bytes: u64::MAX,
         };
         (RoundId(u64::MAX), widest)
@@ -199,9 +199,7 @@ mod tests {
             let flit = pb::Flit {
                 head: head.map(|(round, message)| pb::Head {
                     round: round.0,
-                    source: message.source.0,
-                    destination: message.destination.0,
-                    bytes: message.bytes,
+                    message: Some(put_message(&message)),
                 }),
                 digest: digest.map_or_else(Default::default, |d| d.to_vec().into()),
                 payload: payload.to_vec().into(),

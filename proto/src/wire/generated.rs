@@ -154,11 +154,19 @@ pub struct Flit {
 pub struct Head {
     #[prost(uint64, tag = "1")]
     pub round: u64,
+    #[prost(message, optional, tag = "2")]
+    pub message: ::core::option::Option<Message>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Message {
+    /// In a scatter and a gather the PE that it is named after.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
     #[prost(uint32, tag = "2")]
     pub source: u32,
-    #[prost(uint32, tag = "3")]
-    pub destination: u32,
-    /// Of the whole message.
+    /// Nothing where it ends at every PE but its source.
+    #[prost(uint32, optional, tag = "3")]
+    pub destination: ::core::option::Option<u32>,
     #[prost(uint64, tag = "4")]
     pub bytes: u64,
 }
@@ -644,18 +652,6 @@ pub struct Brief {
     #[prost(message, repeated, tag = "9")]
     pub legs: ::prost::alloc::vec::Vec<Leg>,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Message {
-    /// In a scatter and a gather the PE that it is named after.
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    #[prost(uint32, tag = "2")]
-    pub source: u32,
-    #[prost(uint32, tag = "3")]
-    pub destination: u32,
-    #[prost(uint64, tag = "4")]
-    pub bytes: u64,
-}
 /// A whole message crosses an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Leg {
@@ -871,6 +867,9 @@ pub struct Arrival {
     /// When it was delivered, on the same clock.
     #[prost(uint64, tag = "7")]
     pub delivered_ns: u64,
+    /// The message's id.
+    #[prost(uint64, tag = "8")]
+    pub message: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Progress {
@@ -1087,6 +1086,8 @@ pub enum Operation {
     ScatterCombining = 8,
     /// As SCATTER_FDF, by a list of what crosses each edge.
     ScatterListed = 9,
+    /// P0 has one message for all others.
+    BroadcastRounds = 10,
 }
 impl Operation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1109,6 +1110,7 @@ impl Operation {
             Self::GatherCombining => "OPERATION_GATHER_COMBINING",
             Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
             Self::ScatterListed => "OPERATION_SCATTER_LISTED",
+            Self::BroadcastRounds => "OPERATION_BROADCAST_ROUNDS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1130,6 +1132,7 @@ impl Operation {
             "OPERATION_GATHER_COMBINING" => Some(Self::GatherCombining),
             "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
             "OPERATION_SCATTER_LISTED" => Some(Self::ScatterListed),
+            "OPERATION_BROADCAST_ROUNDS" => Some(Self::BroadcastRounds),
             _ => None,
         }
     }

@@ -65,11 +65,7 @@ fn edge_frames() -> Vec<Vec<u8>> {
 }
 
 fn flit_frames() -> Vec<Vec<u8>> {
-    let message = Message {
-        source: PeId(4),
-        destination: PeId::ROOT,
-        bytes: 100_000,
-    };
+    let message = Message::between(PeId(4), PeId::ROOT, 100_000);
     let head = Some((RoundId(9), message));
     let kinds = [
         (head, None),
@@ -149,7 +145,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
     };
     let message = |id: u32, bytes| pb::Message {
         id: id.into(),
-        destination: id,
+        destination: Some(id),
         bytes,
         ..Default::default()
     };

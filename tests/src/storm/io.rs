@@ -58,6 +58,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         round: RoundId(0),
         frame: BTreeMap::new(),
         sends: None,
+        sent: Vec::new(),
         forwards: None,
         stored: None,
         held: Vec::new(),
@@ -143,6 +144,8 @@ struct StormIo {
     frame: BTreeMap<PeId, Vec<u8>>,
     /// The message that goes out, and how far it is; the one that is passed on.
     sends: Option<(Message, u64)>,
+    /// Its last frame.
+    sent: Vec<u8>,
     forwards: Option<Message>,
     /// The message that comes in, so far.
     stored: Option<(Message, Vec<u8>)>,
@@ -190,12 +193,7 @@ impl StormIo {
         {
             let round = RoundId(self.round.0 - 1);
             if self.round.0.is_multiple_of(2) {
-                let (source, destination, bytes) = (self.process.pe, to, 3);
-                let message = Message {
-                    source,
-                    destination,
-                    bytes,
-                };
+                let message = Message::between(self.process.pe, to, 3);
                 let digest = xxh3_128(b"old").to_be_bytes();
                 let mut frame = Vec::new();
                 flit::put_prefix(Some((round, message)), Some(&digest), 3, &mut frame);
@@ -263,6 +261,12 @@ impl RoundIo for StormIo {
         round.put_prefix(self.now(), payload, &mut frame);
         frame.extend_from_slice(payload);
         self.sends = Some((message, sent + bytes)).filter(|_| sent + bytes < message.bytes);
+        self.sent.clone_from(&frame);
+        self.send(to, &frame).await
+    }
+
+    async fn send_again(&mut self, to: PeId) -> Result<(), Cause> {
+        let frame = self.sent.clone();
         self.send(to, &frame).await
     }
 
@@ -337,17 +341,18 @@ impl RoundIo for StormIo {
             bytes[0] ^= 1;
         }
         let right = bytes == payload(self.round, &message);
-        let delivery = Delivery {
-            round: self.round.0,
-            message,
-            right,
-        };
         let Process {
             world,
             scenario,
             pe,
             plant,
         } = &self.process;
+        let delivery = Delivery {
+            round: self.round.0,
+            message,
+            of: PeId(scenario.operation.delivery(message.id, *pe) as u32),
+            right,
+        };
         let at = self.now().0 + scenario.commit_ns;
         let times = match plant {
             Some(Plant::DeliversTwice) => 2,

@@ -141,7 +141,7 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         if !delivery.right {
             findings.push(Finding::WrongBytes(delivery.message));
         }
-        if !seen.insert((delivery.round, delivery.message.pe())) {
+        if !seen.insert((delivery.round, delivery.of)) {
             findings.push(Finding::DeliveredTwice(delivery.message));
         }
     }
@@ -154,7 +154,7 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         }
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             if !arrival.delivered {
-                let pe = arrival.source.max(arrival.destination);
+                let pe = arrival.other_end();
                 findings.push(Finding::Unlisted(pe));
             }
         }
@@ -165,7 +165,7 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
 fn told(world: &World, delivered: &[PeId], lacking: &[Lacking], findings: &mut Vec<Finding>) {
     let round = world.office.reports.len() as u64 + 1;
     let of_round = world.disk.iter().filter(|it| it.round == round);
-    let there: BTreeSet<PeId> = of_round.map(|it| it.message.pe()).collect();
+    let there: BTreeSet<PeId> = of_round.map(|it| it.of).collect();
     let invented = delivered.iter().filter(|pe| !there.contains(pe));
     // Of a message whose destination was not heard any more, nobody can tell.
     let denied = lacking.iter().filter(|it| it.received.is_some());

@@ -123,7 +123,7 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         let (world, findings) = play_once(&next, plant, trace);
         outcome.add(&world, findings);
         for delivery in world.disk.iter().filter(|_| scenario.rounds == 1) {
-            if !there.insert(delivery.message.pe()) {
+            if !there.insert(delivery.of) {
                 let finding = Finding::DeliveredTwice(delivery.message);
                 outcome.findings.push(finding);
             }

@@ -37,7 +37,7 @@ impl Office {
         let tree = scenario.tree.clone();
         let pes: Vec<PeId> = tree.pes().collect();
         let setting = Setting {
-            direction: scenario.operation.direction(),
+            operation: scenario.operation,
             timeouts: Timeouts::default(),
             joined: match scenario.seed % 4 {
                 0 => pes.iter().copied().collect(),

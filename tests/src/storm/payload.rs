@@ -1,4 +1,4 @@
-//! What messages are made of: bytes that round and ends determine, so that whoever looks
+//! What messages are made of: bytes that its round, source and id determine, so that whoever looks
 //! at a delivery knows what it has to be.
 
 use flitcast_proto::RoundId;
@@ -7,11 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// The bytes of a message.
 pub(super) fn payload(round: RoundId, message: &Message) -> Vec<u8> {
-    let seed = [
-        round.0,
-        message.source.0.into(),
-        message.destination.0.into(),
-    ];
+    let seed = [round.0, message.source.0.into(), message.id.0];
     let seed: Vec<u8> = seed.iter().flat_map(|n: &u64| n.to_le_bytes()).collect();
     let mut block = xxh3_128(&seed).to_le_bytes();
     (0..message.bytes)

@@ -231,7 +231,15 @@ impl Scenario {
         let operation = dice.operation();
         let tree = dice.tree(operation);
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
-        let bytes = dice.lengths(tree.len(), flit_bytes);
+        let mut bytes = dice.lengths(tree.len(), flit_bytes);
+        // A message has one length, wherever it ends.
+        for message in operation.messages(tree.len()) {
+            let length = operation.length(&tree, message, &bytes);
+            for at in message.ends(&tree) {
+                let bytes = &mut bytes[operation.delivery(message.id, at)];
+                *bytes = length * u64::from(*bytes > 0);
+            }
+        }
         let model = dice.model(tree.len(), flit_bytes);
         let pacing = dice.pick(&[Pacing::Scheduled, Pacing::Turns, Pacing::Eager]);
         let timing = Timing::of(&model, flit_bytes, pacing);
@@ -339,7 +347,7 @@ impl Dice {
     }
 
     fn operation(&mut self) -> Operation {
-        match self.below(8) {
+        match self.below(10) {
             0 => Operation::Scatter,
             1 => Operation::ShoulderTap,
             2 => Operation::Certification(Sync::Serial),
@@ -349,7 +357,9 @@ impl Dice {
                 window: 1 + self.below(4) as u32,
             },
             6 => Operation::CombiningGather,
-            _ => Operation::CombiningScatter,
+            7 => Operation::CombiningScatter,
+            8 => Operation::ListedScatter,
+            _ => Operation::Broadcast,
         }
     }
 

@@ -70,6 +70,8 @@ pub(super) struct Pulse {
 pub(super) struct Delivery {
     pub(super) round: u64,
     pub(super) message: Message,
+    /// The number of the delivery, as that of a PE.
+    pub(super) of: PeId,
     /// Whether it is what its source sent.
     pub(super) right: bool,
 }

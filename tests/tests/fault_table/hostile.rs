@@ -56,11 +56,7 @@ fn row_14_one_bit_is_flipped() {
     // In the payload of the first flit, and all over what stands ahead of it: every fifth,
     // which are all places in a byte. (`wire/seal.rs` has its own test, of every bit.)
     let mut prefix = Vec::new();
-    let message = flitcast_proto::items::Message {
-        source: PeId(2),
-        destination: PeId::ROOT,
-        bytes: 10000,
-    };
+    let message = flitcast_proto::items::Message::between(PeId(2), PeId::ROOT, 10_000);
     flit::put_prefix(Some((RoundId(1), message)), None, 4000, &mut prefix);
     let header = prefix.len() - LENGTH_BYTES + HEAD_BYTES;
     // The checksum reaches into the payload; behind it, the digest is what guards.

@@ -47,11 +47,7 @@ fn sent(entry: FileEntry) -> Finished {
     let mut edge = impostor.call_parent(&impostor.assignment());
     impostor.get_ready(&mut edge, vec![payload.len() as u64]);
     while !matches!(edge.hear(), EdgeFrame::Control { .. }) {}
-    let message = Message {
-        source: PeId(1),
-        destination: PeId::ROOT,
-        bytes: payload.len() as u64,
-    };
+    let message = Message::between(PeId(1), PeId::ROOT, payload.len() as u64);
     let digest = xxh3_128(&payload).to_be_bytes();
     let mut frame = Vec::new();
     flit::put_prefix(

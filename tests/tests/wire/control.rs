@@ -122,7 +122,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         answered_ns: 6,
         returned_ns: (1 << 50) + 9,
     };
-    let arrival = |pe, delivered| Arrival {
+    let arrival = |pe: u32, delivered| Arrival {
+        message: MessageId(pe.into()),
         source: PeId(0),
         destination: PeId(pe),
         bytes_received: 10,
@@ -200,9 +201,9 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 counts: Box::new(counts()),
             }),
             "report { round: 3 complete: true started_ns: 12
-             arrivals { destination: 1 bytes_received: 10 bytes_total: 8589934592
+             arrivals { message: 1 destination: 1 bytes_received: 10 bytes_total: 8589934592
                         delivered: true at_ns: 77 delivered_ns: 33 }
-             arrivals { destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 delivered_ns: 33 }
+             arrivals { message: 2 destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 delivered_ns: 33 }
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
              own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
              files_ns: 12000 retransmitted_packets: 41
@@ -361,11 +362,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         let text = format!("assignment {{ {PLACE} operation: OPERATION_{name} {FILES} }}");
         all.push((assignment(operation, files()), text));
     }
-    let message = |destination, bytes| Message {
-        source: PeId::ROOT,
-        destination: PeId(destination),
-        bytes,
-    };
+    let message = |destination, bytes| Message::between(PeId::ROOT, PeId(destination), bytes);
     let brief = Brief {
         operation: Operation::LinearGather { window: 2 },
         flit_bytes: 4096,
@@ -547,8 +544,8 @@ fn a_tree_may_lack_pes() {
         left_out: vec![PeId(3)],
         ..whole
     };
-    assert!([2, 3].into_iter().all(|pe| lacking.leaves_out(PeId(pe))));
-    assert!(!lacking.leaves_out(PeId(1)));
+    assert!([2, 3].into_iter().all(|pe| lacking.leaves_out(pe)));
+    assert!(!lacking.leaves_out(1));
     let word = ToPe::Assignment(lacking);
     let mut ours = Vec::new();
     word.put(&mut ours);

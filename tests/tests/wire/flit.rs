@@ -13,15 +13,11 @@ type Head = (RoundId, Message);
 const DIGEST: flit::Digest = *b"0123456789abcdef";
 
 fn head() -> Head {
-    let message = Message {
-        source: PeId(300),
-        destination: PeId(5),
-        bytes: 1 << 50,
-    };
-    (RoundId(9), message)
+    (RoundId(9), Message::between(PeId(300), PeId(5), 1 << 50))
 }
 
-const HEAD: &str = "head { round: 9 source: 300 destination: 5 bytes: 1125899906842624 }";
+const HEAD: &str =
+    "head { round: 9 message { id: 300 source: 300 destination: 5 bytes: 1125899906842624 } }";
 const DIGEST_FIELD: &str = r#"digest: "0123456789abcdef""#;
 
 /// With and without head, with and without digest.

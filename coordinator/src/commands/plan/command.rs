@@ -194,7 +194,7 @@ fn simulate(planned: &Planned) -> Result<(), PlanError> {
     let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
     briefs[0]
         .sends
-        .sort_by_key(|message| place.get(&message.destination));
+        .sort_by_key(|message| place.get(&message.pe()));
     let run = sim::run_briefs(&plan.tree, briefs)?;
     let mut crossings = run.crossings;
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::{Counts, Doing};
 use flitcast_proto::{PeId, RoundId, Tree};
 
@@ -61,6 +62,7 @@ struct Conducted {
     rounds: u64,
     phase: Phase,
     round: RoundId,
+    operation: Operation,
     /// Bytes of M_i, by PE index, once they are known.
     bytes: Vec<u64>,
     under_way: Option<UnderWay>,
@@ -135,6 +137,7 @@ impl Live {
             rounds: request.rounds,
             phase: Phase::Launch,
             round: RoundId(0),
+            operation: request.way.operation,
             bytes: request.messages.bytes.clone(),
             under_way: None,
         });
@@ -242,7 +245,7 @@ impl Conducted {
             Phase::Round { moved, .. } => moved,
             _ => 0,
         };
-        let bytes = self.bytes.iter().sum();
+        let bytes = self.operation.total(&self.tree, &self.bytes);
         let elapsed = self.under_way.map(|round| round.began.elapsed());
         let predicted_ns = self.under_way.map(|round| round.predicted_ns);
         let left_ns = elapsed
@@ -294,7 +297,7 @@ impl Conducted {
             is_done,
             heard_ms: heard.map(|heard| heard.as_millis() as u64),
             bytes: match pe {
-                PeId::ROOT => self.bytes.iter().sum(),
+                PeId::ROOT => self.operation.total(&self.tree, &self.bytes),
                 _ => self.bytes.get(pe.index()).copied().unwrap_or(0),
             },
             moved_bytes: match is_of_round {

@@ -276,10 +276,7 @@ impl Traced {
                 Some(round.span_context()),
                 began + start.unwrap_or_default(),
                 vec![
-                    number(
-                        "flitcast.pe",
-                        u64::from(arrival.source.max(arrival.destination).0),
-                    ),
+                    number("flitcast.pe", u64::from(arrival.other_end().0)),
                     number("flitcast.bytes", arrival.bytes_total),
                 ],
             );

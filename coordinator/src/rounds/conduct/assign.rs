@@ -44,9 +44,9 @@ impl Driver<'_> {
             // One at a time: it may be long.
             self.say_words().await;
         }
-        let direction = request.way.operation.direction();
+        let operation = request.way.operation;
         let left_out = &request.messages.left_out;
-        let mut inventory = Inventory::new(&request.site.tree, direction, left_out);
+        let mut inventory = Inventory::new(&request.site.tree, operation, left_out);
         while let Some(answer) = self.next_answer().await? {
             if let Update::Ready(pe, ready) = answer {
                 let taken = inventory.take(pe, ready);

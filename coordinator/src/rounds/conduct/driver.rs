@@ -38,7 +38,7 @@ pub struct Driver<'a> {
     pub request: &'a Request,
     pub console: &'a Console,
     pub conductor: Conductor,
-    /// Bytes of M_i, by PE index, once the PEs have told.
+    /// Lengths by delivery, once the PEs have told.
     pub bytes: Vec<u64>,
     /// Whose messages were there before, with a receipt of this undertaking.
     pub found: Vec<PeId>,
@@ -54,7 +54,7 @@ impl<'a> Driver<'a> {
         let joined = tree.pes().filter(|pe| cluster.joined_from(*pe).is_some());
         let setting = Setting {
             tree: tree.clone(),
-            direction: request.way.operation.direction(),
+            operation: request.way.operation,
             timeouts: request.timeouts,
             joined: joined.collect(),
             addresses: tree.ids().map(|pe| address(cluster, request, pe)).collect(),
@@ -142,8 +142,9 @@ impl<'a> Driver<'a> {
             Update::Heard(pe, pong) => tell(Event::Heard(pe, &pong)),
             Update::Reported(pe, counts) => tell(Event::Reported(pe, &counts)),
             Update::RoundBegins(round) => {
-                self.console
-                    .begin(self.name(round.0), self.bytes.iter().sum());
+                let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+                let total = operation.total(tree, &self.bytes);
+                self.console.begin(self.name(round.0), total);
                 tell(Event::RoundBegins {
                     round,
                     bytes: &self.bytes,

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use flitcast_proto::cost::MadeOf;
-use flitcast_proto::ops::Direction;
+use flitcast_proto::items::Address;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::Ready;
 use flitcast_proto::{PeId, Tree};
 
 /// What all PEs have found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Bytes of M_i, by PE index: of those that are sent.
+    /// Lengths by delivery: of those that are owed.
     pub bytes: Vec<u64>,
-    /// What M_i is made of, by PE index.
+    /// What messages are made of, by id.
     pub made_of: Vec<MadeOf>,
     /// The file system of P_i, by PE index.
     pub file_systems: Vec<u64>,
@@ -26,20 +27,20 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Inventory {
     tree: Arc<Tree>,
-    direction: Direction,
-    /// Those whose messages are null, in increasing order.
+    operation: Operation,
+    /// Deliveries that are left out, in increasing order.
     left_out: Vec<PeId>,
     found: Found,
 }
 
 impl Inventory {
-    /// Of messages that go this way over the tree; those of `left_out`, who are in increasing
-    /// order, are null.
-    pub fn new(tree: &Arc<Tree>, direction: Direction, left_out: &[PeId]) -> Inventory {
+    /// Of an operation on a tree; nothing is owed to those of `left_out`, who are in increasing
+    /// order.
+    pub fn new(tree: &Arc<Tree>, operation: Operation, left_out: &[PeId]) -> Inventory {
         let pes = tree.len();
         Inventory {
             tree: tree.clone(),
-            direction,
+            operation,
             left_out: left_out.to_vec(),
             found: Found {
                 bytes: vec![0; pes],
@@ -50,10 +51,17 @@ impl Inventory {
         }
     }
 
-    /// Whether M_i may be so long.
-    fn may_be(&self, pe: PeId, bytes: u64) -> bool {
-        let is_null = !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok();
-        bytes == 0 || !is_null
+    /// Whether a delivery is left out.
+    fn leaves_out(&self, delivery: usize) -> bool {
+        let pe = PeId(delivery as u32);
+        !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok()
+    }
+
+    /// The deliveries of a message that are owed.
+    fn owed(&self, message: Address) -> Vec<usize> {
+        let all = message.ends(&self.tree);
+        let all = all.map(|at| self.operation.delivery(message.id, at));
+        all.filter(|delivery| !self.leaves_out(*delivery)).collect()
     }
 
     /// Takes what a PE tells.
@@ -72,24 +80,26 @@ impl Inventory {
         {
             return Err(ready);
         }
-        let sent = &ready.message_bytes;
-        let from = match (self.direction, pe == PeId::ROOT) {
-            _ if sent.is_empty() => pe.index(),
-            (Direction::Down, true) if sent.len() == pes - 1 => 1,
-            (Direction::Up, false) if sent.len() == 1 => pe.index(),
-            _ => return Err(ready),
-        };
-        let may_be = |(of, bytes): (u32, &u64)| self.may_be(PeId(of), *bytes);
-        if !(from as u32..).zip(sent).all(may_be) {
+        let lengths = &ready.message_bytes;
+        let sent = self.operation.messages(pes);
+        let sent: Vec<Address> = sent.filter(|message| message.source == pe).collect();
+        if !lengths.is_empty() && lengths.len() != sent.len() {
+            return Err(ready);
+        }
+        let owed: Vec<Vec<usize>> = sent.iter().map(|message| self.owed(*message)).collect();
+        let is_null = |(owed, bytes): (&Vec<usize>, &u64)| owed.is_empty() && *bytes > 0;
+        if owed.iter().zip(lengths).any(is_null) {
             return Err(ready);
         }
         let found = &mut self.found;
         found.file_systems[pe.index()] = ready.file_system;
-        for (i, bytes) in (from..).zip(sent) {
-            let made_of = ready.made_of.get(i - from).copied().unwrap_or_default();
-            found.bytes[i] = *bytes;
+        for (i, bytes) in lengths.iter().enumerate() {
+            for delivery in &owed[i] {
+                found.bytes[*delivery] = *bytes;
+            }
+            let made_of = ready.made_of.get(i).copied().unwrap_or_default();
             // No entry is without a byte, whatever a PE says.
-            found.made_of[i] = MadeOf {
+            found.made_of[sent[i].id.index()] = MadeOf {
                 entries: made_of.entries.min(*bytes),
                 cold_bytes: made_of.cold_bytes.min(*bytes),
             };
@@ -121,10 +131,10 @@ mod tests {
 
     use super::*;
 
-    fn inventory(direction: Direction, left_out: &[u32]) -> Inventory {
+    fn inventory(operation: Operation, left_out: &[u32]) -> Inventory {
         let tree: TreeSpec = "star:4".parse().unwrap();
         let left_out: Vec<PeId> = left_out.iter().copied().map(PeId).collect();
-        Inventory::new(&Arc::new(tree.build().unwrap()), direction, &left_out)
+        Inventory::new(&Arc::new(tree.build().unwrap()), operation, &left_out)
     }
 
     fn ready(message_bytes: &[u64]) -> Ready {
@@ -136,11 +146,11 @@ mod tests {
 
     #[test]
     fn lengths_come_from_where_the_messages_lie() {
-        let mut scatter = inventory(Direction::Down, &[]);
+        let mut scatter = inventory(Operation::Scatter, &[]);
         scatter.take(PeId(0), ready(&[5, 6, 7])).unwrap();
         scatter.take(PeId(2), ready(&[])).unwrap();
         assert_eq!(scatter.found().bytes, [0, 5, 6, 7]);
-        let mut gather = inventory(Direction::Up, &[]);
+        let mut gather = inventory(Operation::CombiningGather, &[]);
         for pe in [3, 1] {
             gather.take(PeId(pe), ready(&[u64::from(pe)])).unwrap();
         }
@@ -150,31 +160,31 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_given_back() {
-        let cannot = |direction, left_out: &[u32], pe, told: Ready| {
-            let mut inventory = inventory(direction, left_out);
+        let cannot = |operation, left_out: &[u32], pe, told: Ready| {
+            let mut inventory = inventory(operation, left_out);
             assert_eq!(inventory.take(PeId(pe), told.clone()), Err(told));
             assert_eq!(inventory.found().bytes, [0; 4]);
         };
-        cannot(Direction::Down, &[], 0, ready(&[5, 6]));
-        cannot(Direction::Down, &[], 0, ready(&[5, 6, 7, 8]));
-        cannot(Direction::Down, &[], 1, ready(&[5]));
-        cannot(Direction::Up, &[], 0, ready(&[5]));
-        cannot(Direction::Up, &[], 1, ready(&[5, 6]));
+        cannot(Operation::Scatter, &[], 0, ready(&[5, 6]));
+        cannot(Operation::Scatter, &[], 0, ready(&[5, 6, 7, 8]));
+        cannot(Operation::Scatter, &[], 1, ready(&[5]));
+        cannot(Operation::CombiningGather, &[], 0, ready(&[5]));
+        cannot(Operation::CombiningGather, &[], 1, ready(&[5, 6]));
         // These were delivered before.
-        cannot(Direction::Down, &[2], 0, ready(&[5, 6, 7]));
-        cannot(Direction::Up, &[1, 2], 2, ready(&[6]));
+        cannot(Operation::Scatter, &[2], 0, ready(&[5, 6, 7]));
+        cannot(Operation::CombiningGather, &[1, 2], 2, ready(&[6]));
         for of in [0, 4] {
             let told = Ready {
                 delivered: vec![PeId(of)],
                 ..ready(&[])
             };
-            cannot(Direction::Down, &[], 1, told);
+            cannot(Operation::Scatter, &[], 1, told);
         }
     }
 
     #[test]
     fn what_was_delivered_is_not_sent_and_stands_in_nobodys_way() {
-        let mut scatter = inventory(Direction::Down, &[]);
+        let mut scatter = inventory(Operation::Scatter, &[]);
         let made_of = MadeOf {
             entries: 9,
             cold_bytes: 9,

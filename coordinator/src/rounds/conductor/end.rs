@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use flitcast_proto::ops::Direction;
 use flitcast_proto::wire::control::ToPe;
-use flitcast_proto::{PeId, RoundId, Time};
+use flitcast_proto::{MessageId, PeId, RoundId, Time};
 
 use super::clock::after;
-use super::{Conductor, Plan, State, Trouble, Update};
+use super::{Conductor, State, Trouble, Update};
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::Lacking;
 
@@ -83,12 +82,15 @@ impl Conductor {
         };
         let (mut delivered, mut lacking) = (Vec::new(), Vec::new());
         let plan = self.plan.as_ref().filter(|_| self.has_begun());
-        for (pe, bytes) in plan.into_iter().flat_map(Plan::messages) {
-            match self.arrival_of(pe) {
+        let deliveries = plan.map(|plan| plan.deliveries(self.setting.operation));
+        for (delivery, (at, message)) in deliveries.unwrap_or_default() {
+            // Deliveries between P0 and others are numbered as those.
+            let pe = PeId(delivery as u32);
+            match self.arrival_of(message.id, at) {
                 Some((_, true)) => delivered.push(pe),
                 arrival => lacking.push(Lacking {
                     pe,
-                    bytes,
+                    bytes: message.bytes,
                     received: arrival.map(|(received, _)| received),
                 }),
             }
@@ -102,16 +104,12 @@ impl Conductor {
         });
     }
 
-    /// Bytes of M_i that came, and whether it was delivered; `None` if nobody can
-    /// tell any more.
-    fn arrival_of(&self, pe: PeId) -> Option<(u64, bool)> {
-        let at = match self.setting.direction {
-            Direction::Down => pe,
-            Direction::Up => PeId::ROOT,
-        };
+    /// Bytes of a message that came to a PE, and whether it was delivered there; `None` if nobody
+    /// can tell any more.
+    fn arrival_of(&self, message: MessageId, at: PeId) -> Option<(u64, bool)> {
         let report = self.last_reports[at.index()].as_ref()?;
         let mut arrivals = report.arrivals.iter();
-        let arrival = arrivals.find(|a| a.source.max(a.destination) == pe)?;
+        let arrival = arrivals.find(|arrival| arrival.message == message)?;
         Some((arrival.bytes_received, arrival.delivered))
     }
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::Direction;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::{Assignment, Counts, FromPe, Pong, Ready, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time, Tree};
 
@@ -49,8 +49,8 @@ pub use watch::{Stall, Watch};
 pub struct Setting {
     /// The PEs.
     pub tree: Arc<Tree>,
-    /// Which way messages go.
-    pub direction: Direction,
+    /// What its rounds do.
+    pub operation: Operation,
     /// How long is waited for what.
     pub timeouts: Timeouts,
     /// Those that have joined: of the end of such a process nothing is heard but its channel's.

@@ -1,7 +1,10 @@
 //! The rounds that are to be conducted, and what each PE is told of them beforehand.
 
+use std::collections::BTreeMap;
+
 use flitcast_proto::PeId;
-use flitcast_proto::ops::Brief;
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::wire::control::Prepare;
 
 use super::Setting;
@@ -9,7 +12,7 @@ use super::Setting;
 /// Rounds that are to be conducted, each like the others.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Bytes of M_i, by PE index; `[0]` is 0.
+    /// Lengths by delivery.
     pub bytes: Vec<u64>,
     /// What each PE is told, by PE index: the very briefs that were predicted with.
     pub briefs: Vec<Brief>,
@@ -20,10 +23,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The messages that are not null: whose, and how long each is.
-    pub fn messages(&self) -> impl Iterator<Item = (PeId, u64)> + '_ {
-        let all = (0..).map(PeId).zip(self.bytes.iter().copied());
-        all.skip(1).filter(|(_, bytes)| *bytes > 0)
+    /// What is owed: which messages to whom, those of `operation` that are not null.
+    pub fn deliveries(&self, operation: Operation) -> BTreeMap<usize, (PeId, Message)> {
+        let briefs = (0..).map(PeId).zip(&self.briefs);
+        let takes = briefs.flat_map(|(pe, brief)| brief.takes.iter().map(move |it| (pe, *it)));
+        takes
+            .map(|(pe, it)| (operation.delivery(it.id, pe), (pe, it)))
+            .collect()
     }
 
     /// What each PE is told.

@@ -56,8 +56,9 @@ impl Conductor {
     }
 
     fn bytes_of_round(&self) -> u64 {
-        let bytes = self.plan.iter().flat_map(|plan| &plan.bytes);
-        bytes.fold(0, |all, bytes| all.saturating_add(*bytes))
+        let (operation, tree) = (self.setting.operation, &self.setting.tree);
+        let plan = self.plan.as_ref();
+        plan.map_or(0, |plan| operation.total(tree, &plan.bytes))
     }
 
     /// A word while P0 plays a round.

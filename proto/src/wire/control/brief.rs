@@ -1,8 +1,9 @@
 //! What a PE is told of the rounds, to and from protobuf.
 
 use super::pace::{parse_pace, put_pace};
-use crate::items::{Leg, Message};
+use crate::items::Leg;
 use crate::ops::{Brief, Operation};
+use crate::wire::message::{parse_message, put_message};
 use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, pb};
 use crate::{MessageId, PeId};
 
@@ -25,8 +26,8 @@ pub(super) fn parse_brief(brief: pb::Brief) -> Result<Brief, WireError> {
         operation: parse_operation(brief.operation, brief.window)?,
         flit_bytes: parse_flit_bytes(brief.flit_bytes)?,
         pace: parse_pace(brief.pace)?,
-        sends: parse_messages(brief.sends)?,
-        takes: parse_messages(brief.takes)?,
+        sends: brief.sends.iter().map(parse_message).collect(),
+        takes: brief.takes.iter().map(parse_message).collect(),
         subtree_messages: brief.subtree_messages,
         child_messages: brief.child_messages,
         legs: brief.legs.into_iter().map(parse_leg).collect(),
@@ -45,30 +46,6 @@ pub(super) fn parse_flit_bytes(flit_bytes: u32) -> Result<u32, WireError> {
             "no flit can have {flit_bytes} bytes"
         ))),
     }
-}
-
-fn put_message(message: &Message) -> pb::Message {
-    pb::Message {
-        id: message.id().0,
-        source: message.source.0,
-        destination: message.destination.0,
-        bytes: message.bytes,
-    }
-}
-
-fn parse_messages(messages: Vec<pb::Message>) -> Result<Vec<Message>, WireError> {
-    let parse = |message: pb::Message| {
-        let parsed = Message {
-            source: PeId(message.source),
-            destination: PeId(message.destination),
-            bytes: message.bytes,
-        };
-        match parsed.id() == MessageId(message.id) {
-            true => Ok(parsed),
-            false => Err(WireError::malformed("a message is not named after its PE")),
-        }
-    };
-    messages.into_iter().map(parse).collect()
 }
 
 fn put_leg(leg: &Leg) -> pb::Leg {

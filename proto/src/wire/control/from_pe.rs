@@ -9,7 +9,7 @@ use crate::calibration::Exchange;
 use crate::cost::{FileCosts, MadeOf};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{Secret, WireError, put_frame};
-use crate::{PeId, RoundId};
+use crate::{MessageId, PeId, RoundId};
 
 impl FromPe {
     /// Appends the frame, length prefix and all.
@@ -249,6 +249,7 @@ fn parse_file_costs(costs: &[f64]) -> Result<Option<FileCosts>, WireError> {
 
 fn put_arrival(arrival: &Arrival) -> pb::Arrival {
     pb::Arrival {
+        message: arrival.message.0,
         source: arrival.source.0,
         destination: arrival.destination.0,
         bytes_received: arrival.bytes_received,
@@ -261,6 +262,7 @@ fn put_arrival(arrival: &Arrival) -> pb::Arrival {
 
 fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
     Arrival {
+        message: MessageId(arrival.message),
         source: PeId(arrival.source),
         destination: PeId(arrival.destination),
         bytes_received: arrival.bytes_received,

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use super::{Secret, WireError, pb};
 use crate::calibration::Exchange;
 use crate::cost::{Edge, FileCosts, Link, MadeOf};
-use crate::items::Message;
+use crate::items::{Address, Message};
 use crate::ops::{Brief, Operation};
 use crate::spans::Span;
-use crate::{PeId, RoundId, Tree};
+use crate::{MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
 pub use join::{Join, TimeoutsNs, Welcome};
@@ -246,10 +246,22 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Whether M_i is null whatever the payload says: it was delivered before, or its PE
-    /// is absent.
-    pub fn leaves_out(&self, pe: PeId) -> bool {
+    /// Whether nothing is owed in this delivery, whatever the payload says: it was made before,
+    /// or its PE is absent.
+    pub fn leaves_out(&self, delivery: usize) -> bool {
+        let pe = PeId(delivery as u32);
         !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok()
+    }
+
+    /// Whether a message is owed to a PE.
+    pub fn owes(&self, message: MessageId, to: PeId) -> bool {
+        !self.leaves_out(self.operation.delivery(message, to))
+    }
+
+    /// Whether a message is owed to anybody.
+    pub fn owes_anybody(&self, message: Address) -> bool {
+        let mut ends = message.ends(&self.tree);
+        ends.any(|pe| self.owes(message.id, pe))
     }
 }
 
@@ -363,6 +375,8 @@ pub struct OwnStart {
 /// A message at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
+    /// Which it is.
+    pub message: MessageId,
     /// Where it comes from.
     pub source: PeId,
     /// Where it is.
@@ -380,11 +394,20 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Of a message that is to come.
-    pub fn of(message: &Message) -> Arrival {
+    /// The end that is not P0, or the destination where neither is.
+    pub fn other_end(&self) -> PeId {
+        match self.destination {
+            PeId::ROOT => self.source,
+            other => other,
+        }
+    }
+
+    /// Of a message that is to come to a PE.
+    pub fn of(message: &Message, at: PeId) -> Arrival {
         Arrival {
+            message: message.id,
             source: message.source,
-            destination: message.destination,
+            destination: at,
             bytes_received: 0,
             bytes_total: message.bytes,
             delivered: false,

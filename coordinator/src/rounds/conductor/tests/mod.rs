@@ -7,7 +7,7 @@ mod courses;
 use std::time::Duration;
 
 use flitcast_node::lively::Lifeless;
-use flitcast_proto::ops::{Brief, Direction, Operation};
+use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::wire::control::{Arrival, Doing};
@@ -62,6 +62,7 @@ fn pong(quiet: f64, doing: Doing) -> FromPe {
 /// A report on a round by P1, P2 or P3, of a scatter; of its message so much has come.
 fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
     let arrival = Arrival {
+        message: pe.into(),
         source: P0,
         destination: pe,
         bytes_received,
@@ -86,7 +87,7 @@ impl Scatter {
         let tree = Arc::new(tree.build().unwrap());
         let setting = Setting {
             tree: tree.clone(),
-            direction: Direction::Down,
+            operation: Operation::Scatter,
             timeouts: Timeouts::default(),
             joined: joined.iter().copied().collect(),
             addresses: vec![None, Some("10.0.0.1:7".to_owned())],

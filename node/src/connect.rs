@@ -11,13 +11,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{timeout, timeout_at};
 
 use crate::config::NodeConfig;
-use crate::descriptors;
 use crate::door::{Caller, Door};
 use crate::error::NodeError;
 use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
+use crate::system::descriptors;
 
 /// Connects to the parent and waits for all children.
 pub async fn connect(

@@ -12,7 +12,7 @@ use flitcast_proto::wire::MAX_COUNTED_EDGES;
 use flitcast_proto::wire::control::{Counts, EdgeCounts};
 use flitcast_proto::{PeId, Time};
 
-use crate::process::resident_bytes;
+use crate::system::process::resident_bytes;
 
 /// Frames on the edge to one neighbour.
 #[derive(Debug, Default)]

@@ -22,9 +22,9 @@ const LONGEST: u64 = 1000;
 
 /// What a PE does, in a few words, for everybody on its thread to set and to read.
 #[derive(Clone, Debug, Default)]
-pub struct State(Rc<RefCell<String>>);
+pub struct Activity(Rc<RefCell<String>>);
 
-impl State {
+impl Activity {
     /// From now on.
     pub fn set(&self, words: impl Into<String>) {
         *self.0.borrow_mut() = words.into();
@@ -38,7 +38,7 @@ impl State {
 /// # Errors
 ///
 /// The file cannot be written at first.
-pub async fn tell(path: PathBuf, state: State) -> io::Result<()> {
+pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
     let part = path.with_extension("part");
     let write = || {
         std::fs::write(&part, format!("{}\n", state.0.borrow()))?;
@@ -137,7 +137,7 @@ mod tests {
     async fn what_a_pe_does_is_in_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("health");
-        let state = State::default();
+        let state = Activity::default();
         state.set("P3 waits");
         tokio::select! {
             told = tell(path.clone(), state) => panic!("{told:?}"),

@@ -15,18 +15,18 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::blocking::joined;
-use crate::clock::{self, Alarm};
 use crate::counters::Counters;
 use crate::limits::{COMMITS_UNDER_WAY, OPENING};
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
 use crate::payload::{PayloadError, Sink, Source};
-use crate::process;
 use crate::pulse::{Pulse, While};
-use crate::retransmissions::Retransmissions;
 use crate::round::{Heard, RoundError, RoundIo, doing};
 use crate::rounds::RoundsIo;
 use crate::store::{Outbox, Store};
+use crate::system::clock::{self, Alarm};
+use crate::system::process;
+use crate::system::retransmissions::Retransmissions;
 
 /// What one PE plays all its rounds on.
 pub struct NodeIo<'a> {

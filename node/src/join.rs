@@ -26,7 +26,7 @@ use crate::coordinator::{Coordinator, dial};
 use crate::counters::Tally;
 use crate::door::listen;
 use crate::error::NodeError;
-use crate::health::State;
+use crate::health::Activity;
 use crate::limits::{self, Timeouts};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::serve;
@@ -130,7 +130,7 @@ fn may_come(error: &NodeError) -> bool {
 /// says so and tries again, whatever it is.
 pub async fn join(
     config: JoinConfig,
-    state: State,
+    state: Activity,
     shutdown: CancellationToken,
 ) -> Result<(), JoinError> {
     let span = tracing::error_span!("pe", pe = %config.pe);
@@ -141,7 +141,7 @@ pub async fn join(
     }
 }
 
-async fn live(config: &JoinConfig, state: &State) -> Result<(), JoinError> {
+async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
     let JoinConfig {
         pe, coordinator, ..
     } = config;

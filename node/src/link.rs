@@ -29,9 +29,9 @@ use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 
 use crate::counters::{Counters, EdgeCounter};
 use crate::pulse::Pulse;
-use crate::retransmissions::Ends;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
+use crate::system::retransmissions::Ends;
 pub use error::LinkError;
 
 /// A connection to one neighbour.

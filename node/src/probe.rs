@@ -16,8 +16,8 @@ use flitcast_proto::wire::edge::{EdgeFrame, Probe};
 use flitcast_proto::wire::flit;
 use flitcast_proto::wire::seal::SEAL_BYTES;
 
-use crate::clock::{self, Alarm};
 use crate::link::{Link, LinkError};
+use crate::system::clock::{self, Alarm};
 
 /// The shortest burst.
 const SHORTEST_BYTES: u32 = 1024;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Doing, Pong};
 
-use crate::clock;
 use crate::counters::Counters;
-use crate::process::{Connection, unacknowledged};
+use crate::system::clock;
+use crate::system::process::{Connection, unacknowledged};
 
 /// What a PE is doing. Cheap to note: an addition and two stores for each system call.
 #[derive(Debug)]

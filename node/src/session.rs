@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::blocking::joined;
-use crate::clock::Alarm;
 use crate::config::NodeConfig;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
@@ -23,11 +22,13 @@ use crate::inbox::Inbox;
 use crate::io::{NodeIo, State};
 use crate::neighbours::Neighbours;
 use crate::payload::{self, file_system};
-use crate::retransmissions::Retransmissions;
 use crate::rounds::Channel;
 use crate::store::Store;
+use crate::system::clock::Alarm;
+use crate::system::process;
+use crate::system::retransmissions::Retransmissions;
 use crate::text::clipped;
-use crate::{briefing, limits, probe, process, rounds, task};
+use crate::{briefing, limits, probe, rounds, task};
 
 /// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
 /// cancelled. Children connect to `listener`.

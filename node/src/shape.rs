@@ -16,7 +16,7 @@ use flitcast_proto::shape::{MAX_AHEAD_NS, ReceivePort, SendPort, lands};
 use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::edge::EdgeFrame;
 
-use crate::clock::{self, Alarm};
+use crate::system::clock::{self, Alarm};
 
 /// What the shaped links of a PE share.
 #[derive(Clone, Debug)]

@@ -18,14 +18,14 @@ use crate::{PeId, Time, Tree};
 
 /// A finished simulation.
 #[derive(Debug)]
-pub struct Run {
+pub struct Simulated {
     /// Everything that crossed an edge, by step, then by sender.
     pub crossings: Vec<Crossing>,
     /// By delivery: the step in which the last flit reached that destination; 0 for a null one.
     pub arrival_steps: Vec<u64>,
 }
 
-impl Run {
+impl Simulated {
     /// The time of the operation, in steps: the last arrival. 0 if there was
     /// nothing to send.
     pub fn time_steps(&self) -> u64 {
@@ -48,7 +48,7 @@ impl Run {
 
 /// A rule of the model was broken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum SimulationFault {
     /// A state machine refused what a neighbour sent.
     #[error("step {step}: {pe}: {violation}")]
     Violation {
@@ -112,7 +112,7 @@ pub enum Fault {
 }
 
 /// One PE and what its ports hold.
-struct Station {
+struct SimulatedPe {
     pe: Pe,
     /// A message of which this PE is the source, who gets it, and how many flits were sent.
     outgoing: Option<(Vec<PeId>, Message, u64)>,
@@ -128,14 +128,18 @@ struct Station {
 }
 
 /// Runs one round, `flits[i]` being L_i, to its end.
-pub fn run(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Result<Run, Fault> {
+pub fn run(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+) -> Result<Simulated, SimulationFault> {
     run_briefs(tree, Brief::all(tree, operation, flits, &Timing::LOCK_STEP))
 }
 
 /// Runs one round of the given briefs, flits of one byte and steps of one tick.
-pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
+pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, SimulationFault> {
     let operation = briefs.first().map(|brief| brief.operation);
-    let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
+    let pes = tree.ids().zip(briefs).map(|(id, brief)| SimulatedPe {
         pe: Pe::new(tree.clone(), id, brief),
         outgoing: None,
         held: VecDeque::new(),
@@ -145,17 +149,17 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
         finished: !tree.contains(id),
     });
     let mut simulation = Simulation {
-        stations: stations.collect(),
+        pes: pes.collect(),
         operation,
         step: 0,
         unfinished: tree.count(),
         agenda: BTreeMap::from([(1, tree.pes().map(PeId::index).collect())]),
-        run: Run {
+        run: Simulated {
             crossings: Vec::new(),
             arrival_steps: vec![0; tree.len()],
         },
     };
-    simulation.stations[0].pe.handle_trigger(Time(0));
+    simulation.pes[0].pe.handle_trigger(Time(0));
     while simulation.unfinished > 0 {
         simulation.advance()?;
     }
@@ -163,14 +167,14 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Run, Fault> {
 }
 
 struct Simulation {
-    stations: Vec<Station>,
+    pes: Vec<SimulatedPe>,
     operation: Option<Operation>,
     step: u64,
     unfinished: usize,
-    /// By step, the stations that may have something to send in it: nothing else
+    /// By step, the PEs that may have something to send in it: nothing else
     /// is looked at.
     agenda: BTreeMap<u64, BTreeSet<usize>>,
-    run: Run,
+    run: Simulated,
 }
 
 impl Simulation {
@@ -185,12 +189,12 @@ impl Simulation {
     }
 
     /// The next step in which something can happen.
-    fn advance(&mut self) -> Result<(), Fault> {
+    fn advance(&mut self) -> Result<(), SimulationFault> {
         let Some((step, busy)) = self.agenda.pop_first() else {
-            let stuck = self.stations.iter().filter(|station| !station.finished);
-            let unfinished = stuck.map(|station| station.pe.id()).collect();
+            let stuck = self.pes.iter().filter(|player| !player.finished);
+            let unfinished = stuck.map(|player| player.pe.id()).collect();
             let step = self.step;
-            return Err(Fault::Stalled { step, unfinished });
+            return Err(SimulationFault::Stalled { step, unfinished });
         };
         self.step = step;
         let mut receipts = Vec::new();
@@ -211,16 +215,16 @@ impl Simulation {
         Ok(())
     }
 
-    /// When a station has to be looked at again after this step.
+    /// When a PE has to be looked at again after this step.
     fn look_ahead(&mut self, at: usize) {
-        let station = &mut self.stations[at];
-        if !station.finished && station.pe.is_finished() {
-            station.finished = true;
+        let player = &mut self.pes[at];
+        if !player.finished && player.pe.is_finished() {
+            player.finished = true;
             self.unfinished -= 1;
         }
-        if !station.held.is_empty() || station.outgoing.is_some() {
+        if !player.held.is_empty() || player.outgoing.is_some() {
             self.wake(at, self.step + 1);
-        } else if let Some(Time(due)) = station.pe.poll_timeout() {
+        } else if let Some(Time(due)) = player.pe.poll_timeout() {
             // What is due at a tick goes in the step that begins there.
             self.wake(at, (due + 1).max(self.step + 1));
         }
@@ -230,21 +234,21 @@ impl Simulation {
         self.agenda.entry(step).or_default().insert(at);
     }
 
-    /// What a station sends in this step. A port is free again at its end, before
+    /// What a PE sends in this step. A port is free again at its end, before
     /// anything is received.
     fn send(
         &mut self,
         at: usize,
         crossings: &mut Vec<Crossing>,
         receipts: &mut Vec<(PeId, PeId)>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), SimulationFault> {
         let step = self.step;
         let multi_port = self.is_multi_port();
         let waits_for_word = self.begins_on() != Word::Trigger;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
-        let station = &mut self.stations[at];
-        let from = station.pe.id();
+        let player = &mut self.pes[at];
+        let from = player.pe.id();
         let mut cross = |to, item| {
             crossings.push(Crossing {
                 step,
@@ -253,30 +257,30 @@ impl Simulation {
                 item,
             });
         };
-        if let Some((to, message, index)) = station.held.pop_front() {
-            if station.outgoing.is_some() {
-                return Err(Fault::SendCollision { step, pe: from });
+        if let Some((to, message, index)) = player.held.pop_front() {
+            if player.outgoing.is_some() {
+                return Err(SimulationFault::SendCollision { step, pe: from });
             }
-            if index == message.bytes && station.held.is_empty() {
-                station.pe.handle_sent();
+            if index == message.bytes && player.held.is_empty() {
+                player.pe.handle_sent();
                 // The port is free for the next step.
                 self.wake(at, step + 1);
             }
             cross(to, Item::Flit { message, index });
             return Ok(());
         }
-        while station.outgoing.is_none() {
-            match station.pe.poll_transmit(start) {
+        while player.outgoing.is_none() {
+            match player.pe.poll_transmit(start) {
                 None => return Ok(()),
                 Some(Transmit::Control {
                     to,
                     item: Control::Receipt,
                 }) => {
                     receipts.push((from, to));
-                    station.pe.handle_sent();
+                    player.pe.handle_sent();
                 }
                 Some(Transmit::Control { to, item }) => {
-                    station.pe.handle_sent();
+                    player.pe.handle_sent();
                     cross(to, Item::Control(item));
                     if !multi_port {
                         self.wake(at, step + 1);
@@ -284,29 +288,29 @@ impl Simulation {
                     }
                 }
                 Some(Transmit::Message { to, message }) => {
-                    if waits_for_word && station.ordered.is_none_or(|ordered| ordered >= step) {
-                        return Err(Fault::Early { step, pe: from });
+                    if waits_for_word && player.ordered.is_none_or(|ordered| ordered >= step) {
+                        return Err(SimulationFault::Early { step, pe: from });
                     }
-                    station.outgoing = Some((to, message, 0));
+                    player.outgoing = Some((to, message, 0));
                 }
             }
         }
-        if let Some((to, message, sent)) = station.outgoing.take() {
+        if let Some((to, message, sent)) = player.outgoing.take() {
             // Each flit goes to one after the other.
             let several = to.len() as u64;
             let (next, index) = (to[(sent % several) as usize], sent / several + 1);
             if sent + 1 == message.bytes * several {
-                station.pe.handle_sent();
+                player.pe.handle_sent();
                 self.wake(at, step + 1);
             } else {
-                station.outgoing = Some((to, message, sent + 1));
+                player.outgoing = Some((to, message, sent + 1));
             }
             cross(next, Item::Flit { message, index });
         }
         Ok(())
     }
 
-    fn receive(&mut self, crossing: &Crossing) -> Result<(), Fault> {
+    fn receive(&mut self, crossing: &Crossing) -> Result<(), SimulationFault> {
         let Crossing {
             step,
             from,
@@ -314,10 +318,10 @@ impl Simulation {
             item,
         } = *crossing;
         let ports_are_enough = self.is_multi_port() && matches!(item, Item::Control(_));
-        let station = &mut self.stations[to.index()];
-        let (last, first) = std::mem::replace(&mut station.heard, (step, from));
+        let player = &mut self.pes[to.index()];
+        let (last, first) = std::mem::replace(&mut player.heard, (step, from));
         if last == step && !ports_are_enough {
-            return Err(Fault::ReceiveCollision {
+            return Err(SimulationFault::ReceiveCollision {
                 step,
                 pe: to,
                 first,
@@ -328,21 +332,21 @@ impl Simulation {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
-        let route = match station.incoming.take() {
+        let route = match player.incoming.take() {
             None if index == 1 => {
-                let refused = |violation| Fault::Violation {
+                let refused = |violation| SimulationFault::Violation {
                     step,
                     pe: to,
                     violation,
                 };
-                station.pe.handle_head(from, message).map_err(refused)?
+                player.pe.handle_head(from, message).map_err(refused)?
             }
             Some((under_way, expected, route)) if under_way == message && expected == index => {
                 route
             }
             other => {
                 let expected = other.map_or(1, |(_, expected, _)| expected);
-                return Err(Fault::Torn {
+                return Err(SimulationFault::Torn {
                     step,
                     pe: to,
                     message,
@@ -352,17 +356,17 @@ impl Simulation {
             }
         };
         let goes_on = route.relay.iter().map(|&to| (to, message, index));
-        station.held.extend(goes_on);
+        player.held.extend(goes_on);
         // Only what goes to several neighbours may fall behind.
-        if route.relay.len() == 1 && station.held.len() > 1 {
-            return Err(Fault::SendCollision { step, pe: to });
+        if route.relay.len() == 1 && player.held.len() > 1 {
+            return Err(SimulationFault::SendCollision { step, pe: to });
         }
         if index < message.bytes {
-            station.incoming = Some((message, index + 1, route));
+            player.incoming = Some((message, index + 1, route));
         } else {
-            station.pe.handle_received();
+            player.pe.handle_received();
             if route.deliver {
-                station.pe.handle_delivered();
+                player.pe.handle_delivered();
                 let delivery = self.operation.map(|it| it.delivery(message.id, to));
                 self.run.arrival_steps[delivery.unwrap_or(0)] = step;
             }
@@ -371,10 +375,10 @@ impl Simulation {
         Ok(())
     }
 
-    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), Fault> {
+    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), SimulationFault> {
         let step = self.step;
         let begins_on = self.begins_on();
-        let station = &mut self.stations[to.index()];
+        let player = &mut self.pes[to.index()];
         let is_word_to_send = match item {
             Control::Wakeup { .. } | Control::Order { .. } => true,
             // The schedules never send on a token, what users know does.
@@ -382,14 +386,14 @@ impl Simulation {
             Control::Certificate(_) | Control::Receipt => false,
         };
         if is_word_to_send {
-            station.ordered = Some(step);
+            player.ordered = Some(step);
         }
-        let refused = |violation| Fault::Violation {
+        let refused = |violation| SimulationFault::Violation {
             step,
             pe: to,
             violation,
         };
-        let handled = station.pe.handle_control(Time(step), from, item);
+        let handled = player.pe.handle_control(Time(step), from, item);
         self.wake(to.index(), step + 1);
         handled.map_err(refused)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::sim::{self, Run};
+use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::trace::{Crossing, Item, table};
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
@@ -15,7 +15,7 @@ fn path_of_6() -> Arc<Tree> {
     Arc::new("path:6".parse::<TreeSpec>().unwrap().build().unwrap())
 }
 
-fn assert_prints(run: &Run, figure: &str) {
+fn assert_prints(run: &Simulated, figure: &str) {
     let path = format!("{}/golden/{figure}.txt", env!("CARGO_MANIFEST_DIR"));
     let printed = std::fs::read_to_string(&path).unwrap();
     let ours = table(&run.crossings, run.arrival_steps.len());
@@ -26,7 +26,7 @@ fn assert_prints(run: &Run, figure: &str) {
 }
 
 /// A scatter of `flits` in the given order of destinations.
-fn scatter(flits: &[u64], order: &[u32]) -> Run {
+fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
     let tree = path_of_6();
     let mut briefs = Brief::all(&tree, Operation::Scatter, flits, &Timing::LOCK_STEP);
     briefs[0]
@@ -35,7 +35,7 @@ fn scatter(flits: &[u64], order: &[u32]) -> Run {
     sim::run_briefs(&tree, briefs).unwrap()
 }
 
-fn gather(operation: Operation, flits: &[u64]) -> Run {
+fn gather(operation: Operation, flits: &[u64]) -> Simulated {
     sim::run(&path_of_6(), operation, flits).unwrap()
 }
 

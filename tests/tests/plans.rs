@@ -10,14 +10,14 @@ use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::scatter;
-use flitcast_proto::sim::{self, Run};
+use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{
     path_and_flits, repaired_path_and_flits, repaired_tree_and_flits, tree_and_flits,
 };
 use proptest::prelude::*;
 
-fn assert_agree(plan: &Plan, run: &Run) {
+fn assert_agree(plan: &Plan, run: &Simulated) {
     let mut crossings = run.crossings.clone();
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
     assert_eq!(plan.crossings(), crossings);

@@ -6,14 +6,14 @@
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::{scatter, shoulder_tap};
-use flitcast_proto::sim::{self, Run};
+use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::trace::Item;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{path_and_flits, tree_and_flits};
 use proptest::prelude::*;
 
 /// Every message arrives, in one piece, no earlier than its way allows.
-fn assert_complete(tree: &Tree, flits: &[u64], run: &Run) {
+fn assert_complete(tree: &Tree, flits: &[u64], run: &Simulated) {
     for pe in tree.pes() {
         let crossed = run
             .crossings

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use flitcast_node::allowed::Allowed;
 use flitcast_node::door::listen;
-use flitcast_node::health::{self, State};
+use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::limits;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
@@ -331,7 +331,7 @@ fn joined(
         if let Some(metrics) = metrics {
             metrics.tell_of_pe(config.pe, config.tally.clone());
         }
-        let state = State::default();
+        let state = Activity::default();
         let telling = {
             let state = state.clone();
             async {

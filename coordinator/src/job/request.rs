@@ -11,8 +11,8 @@ mod ways;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_node::descriptors;
 use flitcast_node::limits::Timeouts;
+use flitcast_node::system::descriptors;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;

@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flitcast_node::channel::ChannelError;
-use flitcast_node::descriptors;
 use flitcast_node::limits::Timeouts;
+use flitcast_node::system::descriptors;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Register, ToPe};
 use tokio::sync::mpsc;

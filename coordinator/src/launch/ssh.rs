@@ -8,15 +8,15 @@
 
 mod binary;
 mod call;
+mod copy_plan;
 mod fault;
 mod hosts;
 mod script;
 mod serve;
-mod spread;
 
 pub use binary::own_hash;
 pub use call::lines;
+pub use copy_plan::CopyPlan;
 pub use fault::{SSH_FAILED, SshFault};
 pub use hosts::{Begun, Hosts, RemoteCommand};
 pub use serve::serve;
-pub use spread::Spread;

@@ -97,18 +97,18 @@ pub fn tell(event: Event<'_>) {
 
 /// A run on one cluster, which ends when this is gone.
 #[derive(Debug)]
-pub struct Run(());
+pub struct RunGuard(());
 
-impl Run {
+impl RunGuard {
     /// A cluster is being launched for a request.
     #[must_use]
-    pub fn launching(request: &Request) -> Run {
+    pub fn launching(request: &Request) -> RunGuard {
         tell(Event::Launching(request));
-        Run(())
+        RunGuard(())
     }
 }
 
-impl Drop for Run {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         tell(Event::RunEnds);
     }

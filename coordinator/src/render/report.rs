@@ -8,7 +8,7 @@ use flitcast_proto::cost::Link;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
-use crate::job::host_costs::{HostCosts, Source};
+use crate::job::host_costs::{CostSource, HostCosts};
 use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
@@ -228,18 +228,18 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
 }
 
 /// Where it comes from what something costs.
-fn costs_line(source: Source, of_what: &str) -> String {
+fn costs_line(source: CostSource, of_what: &str) -> String {
     let ago = |age: Duration| humantime::format_duration(Duration::from_secs(age.as_secs()));
     match source {
-        Source::Measured => format!("{of_what}, measured just now"),
-        Source::Cached { rounds: 0, age } => format!("{of_what}, measured {} ago", ago(age)),
-        Source::Cached { rounds, age } => format!(
+        CostSource::Measured => format!("{of_what}, measured just now"),
+        CostSource::Cached { rounds: 0, age } => format!("{of_what}, measured {} ago", ago(age)),
+        CostSource::Cached { rounds, age } => format!(
             "{of_what}, from {}, the first {} ago",
             counted(rounds, "round", "rounds"),
             ago(age),
         ),
-        Source::Profile => "as the profile has them".to_owned(),
-        Source::Assumed => format!("{of_what} assumed: nobody has measured them"),
+        CostSource::Profile => "as the profile has them".to_owned(),
+        CostSource::Assumed => format!("{of_what} assumed: nobody has measured them"),
     }
 }
 
@@ -366,7 +366,7 @@ fn phases(phases: Phases) -> Value {
 fn costs(outcome: &Outcome) -> Value {
     let HostCosts { host, source } = outcome.rounds.costs;
     let rounds = match source {
-        Source::Cached { rounds, .. } => Some(rounds),
+        CostSource::Cached { rounds, .. } => Some(rounds),
         _ => None,
     };
     json!({

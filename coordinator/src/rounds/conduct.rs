@@ -17,7 +17,7 @@ use flitcast_proto::wire::control::Report;
 use tokio::time::Instant;
 
 use crate::job::host_costs::files::KnownFiles;
-use crate::job::host_costs::{self, HostCosts, Source};
+use crate::job::host_costs::{self, CostSource, HostCosts};
 use crate::job::model::{Measurement, foresee, measured_model};
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
@@ -114,7 +114,7 @@ impl Driver<'_> {
                 let model = profile.model();
                 let costs = HostCosts {
                     host: model.host,
-                    source: Source::Profile,
+                    source: CostSource::Profile,
                 };
                 (measured, costs, model, None)
             }

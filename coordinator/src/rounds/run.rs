@@ -187,7 +187,7 @@ pub async fn on_a_cluster<T>(
         logs,
         timeouts: &request.timeouts,
     };
-    let _run = event::Run::launching(request);
+    let _run = event::RunGuard::launching(request);
     let given_up = CancellationToken::new();
     let mut launch = std::pin::pin!(Cluster::launch(plan, &console, &given_up));
     let launched = tokio::select! {

@@ -52,7 +52,7 @@ use toml::de::DeTable;
 
 pub use fault::{ClusterFileFault, across_hosts};
 pub use settings::{Credentials, Settings};
-pub use ssh::Named;
+pub use ssh::NamedFile;
 
 use crate::files::toml_file::{self, Reader, Value};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
@@ -103,7 +103,7 @@ pub enum Edges {
     Network(Network),
 }
 
-/// Reads the cluster in the file at `path`.
+/// Reads the cluster file at `path`.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
     Ok(cluster)
 }
 
-/// Reads the cluster in `text`; otherwise, at least one fault, in the order of the file.
+/// Reads the cluster file in `text`; otherwise, at least one fault, in the order of the file.
 pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<ClusterFileFault>>> {
     toml_file::parse(text, |reader, document| reader.cluster(document))
 }

@@ -1,5 +1,5 @@
 //! Where the processes of a cluster run, how each is started there, and at which
-//! address it is reached. Starting them is `cluster.rs`'s business.
+//! address it is reached. Starting them is `launch/cluster`'s business.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

@@ -24,7 +24,7 @@ use crate::site::reach::Spanned;
 use crate::site::slurm::{Slurm, SlurmFault};
 use job::of_job;
 
-mod cluster;
+mod cluster_file;
 mod job;
 
 /// A tree to work on.
@@ -40,11 +40,11 @@ pub struct Topology {
     pub network: Option<Arc<Spanned>>,
     /// Of a network: steps that no broadcast over it can do without.
     pub broadcast_bound: Option<u64>,
-    /// Of a tree file or a cluster: the links that it says something of.
+    /// Of a tree file or a cluster file: the links that it says something of.
     pub links: Links,
-    /// Of a cluster: where each PE runs.
+    /// Of a cluster file: where each PE runs.
     pub placement: Option<Placement>,
-    /// Of a cluster: what else its file says.
+    /// Of a cluster file: what else its file says.
     pub settings: Settings,
 }
 

@@ -83,8 +83,8 @@ impl Cursor {
     }
 
     /// What stands here.
-    pub fn list(&self) -> io::Result<Listing> {
-        let mut listing = Listing::default();
+    pub fn list(&self) -> io::Result<DirectoryNames> {
+        let mut listing = DirectoryNames::default();
         for entry in Dir::read_from(&self.here)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes_with_nul();
@@ -93,7 +93,7 @@ impl Cursor {
                 listing.names.extend_from_slice(name);
             }
         }
-        let Listing { names, next } = &mut listing;
+        let DirectoryNames { names, next } = &mut listing;
         next.sort_unstable_by_key(|&start| Reverse(name_at(names, start)));
         Ok(listing)
     }
@@ -102,14 +102,14 @@ impl Cursor {
 /// The names in a directory, in order. They stand in one buffer: a million short ones take
 /// some 20 MB, a third of what they would take one by one.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct DirectoryNames {
     /// Each with a NUL behind it.
     names: Vec<u8>,
     /// Where those begin that are still to come, the next one last.
     next: Vec<usize>,
 }
 
-impl Iterator for Listing {
+impl Iterator for DirectoryNames {
     type Item = OsString;
 
     fn next(&mut self) -> Option<OsString> {

@@ -65,14 +65,14 @@ pub enum Refusal {
 pub struct Entry {
     /// Relative to the message's root; empty for the root itself.
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     /// Permission bits, without setuid, setgid and sticky.
     pub(super) mode: u32,
     pub(super) mtime: Mtime,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File { size: u64 },
     Directory,
     Symlink { target: PathBuf },
@@ -90,7 +90,7 @@ impl Entry {
     pub(super) fn dealt_root() -> Self {
         Self {
             path: PathBuf::new(),
-            kind: Kind::Directory,
+            kind: EntryKind::Directory,
             mode: 0o755,
             mtime: Mtime::LEAVE,
         }
@@ -103,15 +103,15 @@ impl Entry {
     /// Bytes that follow the entry.
     pub(super) fn size(&self) -> u64 {
         match self.kind {
-            Kind::File { size } => size,
-            Kind::Directory | Kind::Symlink { .. } => 0,
+            EntryKind::File { size } => size,
+            EntryKind::Directory | EntryKind::Symlink { .. } => 0,
         }
     }
 
     /// What both sides ask of an entry by itself, wherever it comes from.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         check_path(self.path.as_os_str().as_bytes())?;
-        let Kind::Symlink { target } = &self.kind else {
+        let EntryKind::Symlink { target } = &self.kind else {
             return Ok(());
         };
         if self.is_root() {
@@ -145,9 +145,9 @@ impl Entry {
             .map_err(|_| malformed(Path::new("an entry"), "not a FileEntry"))?;
         let path = to_path(&wire.path);
         let kind = match wire.kind() {
-            pb::file_entry::Kind::File => Kind::File { size: wire.size },
-            pb::file_entry::Kind::Directory => Kind::Directory,
-            pb::file_entry::Kind::Symlink => Kind::Symlink {
+            pb::file_entry::Kind::File => EntryKind::File { size: wire.size },
+            pb::file_entry::Kind::Directory => EntryKind::Directory,
+            pb::file_entry::Kind::Symlink => EntryKind::Symlink {
                 target: to_path(&wire.target),
             },
             pb::file_entry::Kind::Unspecified => return Err(malformed(&path, "unknown kind")),
@@ -176,9 +176,9 @@ impl Entry {
     fn to_wire(&self) -> pb::FileEntry {
         use pb::file_entry::Kind as WireKind;
         let (kind, target) = match &self.kind {
-            Kind::File { .. } => (WireKind::File, Bytes::new()),
-            Kind::Directory => (WireKind::Directory, Bytes::new()),
-            Kind::Symlink { target } => (WireKind::Symlink, to_bytes(target)),
+            EntryKind::File { .. } => (WireKind::File, Bytes::new()),
+            EntryKind::Directory => (WireKind::Directory, Bytes::new()),
+            EntryKind::Symlink { target } => (WireKind::Symlink, to_bytes(target)),
         };
         pb::FileEntry {
             path: to_bytes(&self.path),
@@ -249,7 +249,7 @@ mod tests {
     fn symlink(path: &str, target: &str) -> Entry {
         Entry {
             path: path.into(),
-            kind: Kind::Symlink {
+            kind: EntryKind::Symlink {
                 target: target.into(),
             },
             mode: 0o777,

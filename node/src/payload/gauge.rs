@@ -16,8 +16,8 @@ use super::cold::cold_bytes;
 use super::removal::remove;
 use super::scan::Content;
 use super::{Packer, PayloadError, Unpacker};
-use crate::clock;
 use crate::pulse::Pulse;
+use crate::system::clock;
 
 /// Bytes of the long message, of which two are in memory at once, and of a short one.
 const LONG_BYTES: usize = 1 << 20;

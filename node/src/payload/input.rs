@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 
-use super::entry::Kind;
+use super::entry::EntryKind;
 use super::error::PayloadError;
-use super::scan::{Content, Found, Measured, Walk, examine};
+use super::scan::{Content, FoundEntry, Measured, Walk, examine};
 
 /// What P0 scatters to `pes` PEs, itself counted: the entries of `input`, or all
 /// its files dealt.
@@ -87,7 +87,7 @@ pub fn read_input_dir(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Ve
         match pe_of(&name) {
             Some(0) => faults.push(PayloadError::NamesRoot { last_pe }),
             Some(pe) if pe <= last_pe => match examine(dir.join(&name), PathBuf::new()) {
-                Ok(Found { source, .. }) => contents[pe] = Some(Content::Entry(source)),
+                Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
                 Err(fault) => faults.push(fault),
             },
             _ => faults.push(PayloadError::NamesNoPe { name, last_pe }),
@@ -109,10 +109,12 @@ pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError
     let dir = dir.join("");
     let mut files = Vec::new();
     for found in Walk::of(&Content::Entry(dir.clone())) {
-        let Found { entry, .. } = found?;
+        let FoundEntry { entry, .. } = found?;
         match entry.kind {
-            Kind::Directory => {}
-            Kind::File { .. } | Kind::Symlink { .. } => files.push((entry.size(), entry.path)),
+            EntryKind::Directory => {}
+            EntryKind::File { .. } | EntryKind::Symlink { .. } => {
+                files.push((entry.size(), entry.path))
+            }
         }
     }
     files.sort_by(|(bytes_a, a), (bytes_b, b)| (Reverse(bytes_a), a).cmp(&(Reverse(bytes_b), b)));

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
-use super::entry::{Entry, Kind, Mtime};
+use super::entry::{Entry, EntryKind, Mtime};
 use super::error::PayloadError;
-use super::scan::{Content, Found, Walk};
+use super::scan::{Content, FoundEntry, Walk};
 
 /// Reads a message from its files, and holds them to what was measured.
 pub struct Packer {
@@ -25,11 +25,11 @@ pub struct Packer {
     /// The encoded entry, and how much of it is still to be sent.
     head: Vec<u8>,
     head_sent: usize,
-    body: Option<Body>,
+    body: Option<SourceFile>,
 }
 
 /// The content of the current regular file.
-struct Body {
+struct SourceFile {
     file: File,
     source: PathBuf,
     entry: Entry,
@@ -101,10 +101,10 @@ impl Packer {
             .ok_or_else(|| PayloadError::changed(&self.content))?;
         self.head = entry.encode();
         self.head_sent = 0;
-        if let Kind::File { size } = entry.kind {
+        if let EntryKind::File { size } = entry.kind {
             let file = self.walk.open(&found).map_err(as_change)?;
-            let Found { entry, source } = found;
-            let body = Body {
+            let FoundEntry { entry, source } = found;
+            let body = SourceFile {
                 file,
                 source,
                 entry,
@@ -118,7 +118,7 @@ impl Packer {
     }
 }
 
-impl Body {
+impl SourceFile {
     fn fill(&mut self, buf: &mut [u8]) -> Result<usize, PayloadError> {
         let most = usize::try_from(self.remaining).map_or(buf.len(), |left| left.min(buf.len()));
         loop {

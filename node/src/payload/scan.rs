@@ -15,8 +15,8 @@ use flitcast_proto::cost::MadeOf;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 
 use super::cold::cold_bytes;
-use super::cursor::{Cursor, Listing};
-use super::entry::{Entry, Kind, Mtime, Refusal};
+use super::cursor::{Cursor, DirectoryNames};
+use super::entry::{Entry, EntryKind, Mtime, Refusal};
 use super::error::PayloadError;
 
 /// What a message is made of.
@@ -55,7 +55,7 @@ impl Content {
         let mut walk = Walk::of(self);
         while let Some(found) = walk.next() {
             let found = found?;
-            if let Kind::File { size } = found.entry.kind {
+            if let EntryKind::File { size } = found.entry.kind {
                 // The only check of permissions that no file system or user escapes.
                 let file = walk.open(&found)?;
                 looked_at.take(&file, size);
@@ -119,7 +119,7 @@ impl Sample {
 
 /// An entry of a message to be sent.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundEntry {
     pub entry: Entry,
     /// Where it stands; for the root of a dealt message, the base.
     pub source: PathBuf,
@@ -130,32 +130,32 @@ pub(super) struct Found {
 /// each one above it the names that are still to come.
 pub(super) struct Walk {
     base: PathBuf,
-    state: State,
+    state: WalkState,
 }
 
-enum State {
+enum WalkState {
     /// The root comes first; of a dealt message, with the files that it has.
     Begun(Option<Arc<[PathBuf]>>),
     /// The root was all there is.
     AtFile,
     /// Everything, by the listings of the directories from the root down to the cursor.
-    Below(Cursor, Vec<Listing>),
+    Below(Cursor, Vec<DirectoryNames>),
     /// These files, from that one on, and the directories on the way to them.
     Dealt(Cursor, Arc<[PathBuf]>, usize),
 }
 
 impl Iterator for Walk {
-    type Item = Result<Found, PayloadError>;
+    type Item = Result<FoundEntry, PayloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.state {
-            State::Begun(files) => {
+            WalkState::Begun(files) => {
                 let files = files.take();
                 Some(self.begin(files))
             }
-            State::AtFile => None,
-            State::Below(cursor, listings) => next_below(&self.base, cursor, listings),
-            State::Dealt(cursor, files, next) => next_dealt(&self.base, cursor, files, next),
+            WalkState::AtFile => None,
+            WalkState::Below(cursor, listings) => next_below(&self.base, cursor, listings),
+            WalkState::Dealt(cursor, files, next) => next_dealt(&self.base, cursor, files, next),
         }
     }
 }
@@ -168,15 +168,15 @@ impl Walk {
         };
         Self {
             base: content.path().to_owned(),
-            state: State::Begun(files),
+            state: WalkState::Begun(files),
         }
     }
 
-    fn begin(&mut self, files: Option<Arc<[PathBuf]>>) -> Result<Found, PayloadError> {
+    fn begin(&mut self, files: Option<Arc<[PathBuf]>>) -> Result<FoundEntry, PayloadError> {
         let base = self.base.clone();
         let unread = || PayloadError::io("read", &self.base);
         let root = match files.is_some() {
-            true => Found {
+            true => FoundEntry {
                 entry: Entry::dealt_root(),
                 source: base,
             },
@@ -185,22 +185,22 @@ impl Walk {
         self.state = match (files, &root.entry.kind) {
             (Some(files), _) => {
                 let cursor = Cursor::open(&self.base).map_err(unread())?;
-                State::Dealt(cursor, files, 0)
+                WalkState::Dealt(cursor, files, 0)
             }
-            (None, Kind::Directory) => {
+            (None, EntryKind::Directory) => {
                 let cursor = Cursor::open(&self.base).map_err(unread())?;
                 let listing = cursor.list().map_err(unread())?;
-                State::Below(cursor, vec![listing])
+                WalkState::Below(cursor, vec![listing])
             }
-            (None, _) => State::AtFile,
+            (None, _) => WalkState::AtFile,
         };
         Ok(root)
     }
 
     /// Opens the regular file that was found last.
-    pub fn open(&self, found: &Found) -> Result<File, PayloadError> {
+    pub fn open(&self, found: &FoundEntry) -> Result<File, PayloadError> {
         match (&self.state, found.entry.path.file_name()) {
-            (State::Below(cursor, _) | State::Dealt(cursor, ..), Some(name)) => {
+            (WalkState::Below(cursor, _) | WalkState::Dealt(cursor, ..), Some(name)) => {
                 open_regular(cursor.here(), Path::new(name), &found.source)
             }
             _ => open_regular(CWD, &found.source, &found.source),
@@ -226,12 +226,12 @@ pub(super) fn open_regular(
 fn next_below(
     base: &Path,
     cursor: &mut Cursor,
-    listings: &mut Vec<Listing>,
-) -> Option<Result<Found, PayloadError>> {
+    listings: &mut Vec<DirectoryNames>,
+) -> Option<Result<FoundEntry, PayloadError>> {
     loop {
         if let Some(name) = listings.last_mut()?.next() {
             let found = step(base, cursor, &name).and_then(|found| {
-                if found.entry.kind == Kind::Directory {
+                if found.entry.kind == EntryKind::Directory {
                     let listing = cursor.list();
                     listings.push(listing.map_err(PayloadError::io("read", &found.source))?);
                 }
@@ -254,7 +254,7 @@ fn next_dealt(
     cursor: &mut Cursor,
     files: &[PathBuf],
     next: &mut usize,
-) -> Option<Result<Found, PayloadError>> {
+) -> Option<Result<FoundEntry, PayloadError>> {
     let file = files.get(*next)?;
     let parent = file.parent().unwrap_or(Path::new(""));
     while !parent.starts_with(cursor.path()) {
@@ -268,17 +268,17 @@ fn next_dealt(
     };
     Some(
         step(base, cursor, name).and_then(|found| match found.entry.kind {
-            Kind::Directory => Ok(found),
+            EntryKind::Directory => Ok(found),
             _ => Err(PayloadError::changed(&found.source)),
         }),
     )
 }
 
 /// What stands there by this name; into a directory, the cursor goes.
-fn step(base: &Path, cursor: &mut Cursor, name: &OsStr) -> Result<Found, PayloadError> {
+fn step(base: &Path, cursor: &mut Cursor, name: &OsStr) -> Result<FoundEntry, PayloadError> {
     let path = cursor.path().join(name);
     let found = look(cursor.here(), name, base.join(&path), path)?;
-    if found.entry.kind == Kind::Directory {
+    if found.entry.kind == EntryKind::Directory {
         let entered = cursor.enter(name);
         entered.map_err(PayloadError::io("read", &found.source))?;
     }
@@ -294,7 +294,7 @@ fn leave(base: &Path, cursor: &mut Cursor) -> Result<(), PayloadError> {
 }
 
 /// Makes an entry of what stands at `source`, or says why that cannot be sent.
-pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<Found, PayloadError> {
+pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<FoundEntry, PayloadError> {
     let name = source.clone();
     look(CWD, name.as_os_str(), source, path)
 }
@@ -305,19 +305,19 @@ fn look(
     name: &OsStr,
     source: PathBuf,
     path: PathBuf,
-) -> Result<Found, PayloadError> {
+) -> Result<FoundEntry, PayloadError> {
     let unread = || PayloadError::io("read", &source);
     let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(unread())?;
     let refused = |why| PayloadError::refused(&source, why);
     let kind = match FileType::from_raw_mode(found.st_mode) {
-        FileType::RegularFile => Kind::File {
+        FileType::RegularFile => EntryKind::File {
             // Never negative.
             size: found.st_size as u64,
         },
-        FileType::Directory => Kind::Directory,
+        FileType::Directory => EntryKind::Directory,
         FileType::Symlink => {
             let target = readlinkat(directory, name, Vec::new()).map_err(unread())?;
-            Kind::Symlink {
+            EntryKind::Symlink {
                 target: OsString::from_vec(target.into_bytes()).into(),
             }
         }
@@ -332,7 +332,7 @@ fn look(
         mtime: Mtime::of(&found),
     };
     match entry.check() {
-        Ok(()) => Ok(Found { entry, source }),
+        Ok(()) => Ok(FoundEntry { entry, source }),
         Err(why) => Err(refused(why)),
     }
 }

@@ -13,9 +13,9 @@ use super::staging::Staging;
 use super::synthetic::Synthetic;
 use super::{Content, Packer, PayloadError, Unpacker, create_durable};
 use crate::blocking::joined;
-use crate::clock;
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::pulse::Pulse;
+use crate::system::clock;
 
 /// Where the bytes of an outgoing message come from.
 pub enum Source {

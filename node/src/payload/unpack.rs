@@ -19,7 +19,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::fs::{fchmod, futimens, mkdirat, openat, statat, symlinkat, utimensat};
 
 use super::cursor::Cursor;
-use super::entry::{ENTRY_BYTES_MAX, Entry, Kind, Mtime, Refusal};
+use super::entry::{ENTRY_BYTES_MAX, Entry, EntryKind, Mtime, Refusal};
 use super::error::PayloadError;
 use super::holes::NewFile;
 use super::staging::{Staging, sync_directory};
@@ -41,7 +41,7 @@ pub struct Unpacker {
     /// The incomplete next entry, with its length prefix.
     head: Vec<u8>,
     /// The regular file whose content comes next.
-    body: Option<Body>,
+    body: Option<StagedFile>,
 }
 
 enum Root {
@@ -64,7 +64,7 @@ struct Attributes {
     mtime: Option<Mtime>,
 }
 
-struct Body {
+struct StagedFile {
     file: NewFile,
     entry: Entry,
     size: u64,
@@ -227,7 +227,7 @@ impl Unpacker {
         let staged = self.staging.path().to_owned();
         let create = || PayloadError::io("create", &staged);
         match entry.kind {
-            Kind::File { size } => {
+            EntryKind::File { size } => {
                 let mut made = OpenOptions::new();
                 let made = made.write(true).create_new(true).mode(0o600).open(&staged);
                 let file = made.map_err(create())?;
@@ -236,7 +236,7 @@ impl Unpacker {
                 self.begin_body(file, entry, size)
             }
             // No symlink: that was checked.
-            Kind::Directory | Kind::Symlink { .. } => {
+            EntryKind::Directory | EntryKind::Symlink { .. } => {
                 // Ours to write to until it is finished, whatever its mode will be.
                 let made = DirBuilder::new().mode(0o700).create(&staged);
                 made.map_err(create())?;
@@ -271,20 +271,20 @@ impl Unpacker {
         };
         let here = open.cursor.here();
         match &entry.kind {
-            Kind::File { size } => {
+            EntryKind::File { size } => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 let made = openat(here, name, flags, Mode::RUSR | Mode::WUSR);
                 let size = *size;
                 let file = made.map_err(|error| self.not_made(&entry.path, error.into()))?;
                 self.begin_body(file.into(), entry, size)
             }
-            Kind::Directory => {
+            EntryKind::Directory => {
                 let made = mkdirat(here, name, Mode::RWXU).map_err(io::Error::from);
                 let entered = made.and_then(|()| open.cursor.enter(name));
                 open.entries.push(entry.attributes());
                 entered.map_err(|error| self.not_made(&entry.path, error))
             }
-            Kind::Symlink { target } => {
+            EntryKind::Symlink { target } => {
                 let made = symlinkat(target, here, name).map_err(io::Error::from);
                 made.map_err(|error| self.not_made(&entry.path, error))?;
                 self.finish_symlink(&entry)
@@ -294,7 +294,7 @@ impl Unpacker {
 
     fn begin_body(&mut self, file: File, entry: Entry, size: u64) -> Result<(), PayloadError> {
         let file = NewFile::new(file);
-        let body = Body { file, entry, size };
+        let body = StagedFile { file, entry, size };
         if size == 0 {
             return self.finish_file(&body);
         }
@@ -302,7 +302,7 @@ impl Unpacker {
         Ok(())
     }
 
-    fn finish_file(&self, body: &Body) -> Result<(), PayloadError> {
+    fn finish_file(&self, body: &StagedFile) -> Result<(), PayloadError> {
         let finish = || {
             body.file.finish()?;
             let file = body.file.file();
@@ -368,7 +368,8 @@ impl Unpacker {
 
 impl Entry {
     fn attributes(&self) -> Attributes {
-        let is_left = self.kind == Kind::Directory && self.is_root() && self.mtime == Mtime::LEAVE;
+        let is_left =
+            self.kind == EntryKind::Directory && self.is_root() && self.mtime == Mtime::LEAVE;
         Attributes {
             mode: self.mode,
             mtime: (!is_left).then_some(self.mtime),

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::processes::{FileId, Process, named};
 use crate::limits::{DYING, LOCK, POLL};
+use crate::system::processes::{FileId, Process, named};
 
 /// The name of the lock in a task's folder.
 pub const FILE: &str = "lock";

@@ -12,7 +12,6 @@ pub mod leash;
 mod lines;
 mod listing;
 mod lock;
-mod processes;
 
 use std::collections::VecDeque;
 use std::io;

@@ -19,7 +19,7 @@ pub struct Flow {
 
 /// A transfer at one PE of its way.
 #[derive(Clone, Copy)]
-struct Leg {
+struct Hop {
     transfer: usize,
     next: PeId,
     /// Flits that are here, and of those the ones sent on.
@@ -31,7 +31,7 @@ struct Carrier<'a> {
     tree: &'a Tree,
     transfers: &'a [Transfer],
     /// What each PE has to send, in the order of its turn; the front is under way.
-    queues: Vec<VecDeque<Leg>>,
+    queues: Vec<VecDeque<Hop>>,
     /// How many transfers each one still waits for.
     waits_for: Vec<usize>,
     waiting: Vec<Vec<usize>>,
@@ -84,7 +84,7 @@ impl Carrier<'_> {
             from, to, flits, ..
         } = self.transfers[index];
         let next = self.toward(from, to);
-        self.queues[from.index()].push_back(Leg {
+        self.queues[from.index()].push_back(Hop {
             transfer: index,
             next,
             here: flits,
@@ -136,7 +136,7 @@ impl Carrier<'_> {
     }
 
     /// Sends one flit of the leg under way; what the leg was then.
-    fn send(&mut self, from: PeId) -> Option<Leg> {
+    fn send(&mut self, from: PeId) -> Option<Hop> {
         let queue = &mut self.queues[from.index()];
         let leg = queue.front_mut()?;
         leg.sent += 1;
@@ -155,7 +155,7 @@ impl Carrier<'_> {
         Some(leg)
     }
 
-    fn receive(&mut self, from: PeId, at: PeId, leg: Leg) {
+    fn receive(&mut self, from: PeId, at: PeId, leg: Hop) {
         let transfer = &self.transfers[leg.transfer];
         let last = leg.sent == transfer.flits;
         self.last_heard[at.index()] = (!last).then_some((from, leg.transfer));
@@ -165,7 +165,7 @@ impl Carrier<'_> {
             let queue = &mut self.queues[at.index()];
             match queue.iter_mut().find(|l| l.transfer == leg.transfer) {
                 Some(under_way) => under_way.here += 1,
-                None => queue.push_back(Leg {
+                None => queue.push_back(Hop {
                     transfer: leg.transfer,
                     next,
                     here: 1,

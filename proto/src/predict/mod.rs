@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use files::{Chore, Desks};
-use resources::{Cores, Frame, Port, Thread, Wire};
+use resources::{Cores, FrameInFlight, PortQueue, Thread, Wire};
 use station::{Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
@@ -89,8 +89,8 @@ pub fn predict(
         began: 0,
         held_up: None,
         files_ns: 0,
-        send: Port::default(),
-        receive: Port::default(),
+        send: PortQueue::default(),
+        receive: PortQueue::default(),
     });
     let files = model.files.as_ref();
     let mut world = World {
@@ -396,7 +396,7 @@ impl World<'_> {
             Sized::Control(_) => port.slip_in(now as f64, bytes, &link),
         };
         wire.unread += bytes;
-        wire.frames.push_back(Frame {
+        wire.frames.push_back(FrameInFlight {
             content,
             bytes,
             departed,

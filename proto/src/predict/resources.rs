@@ -8,7 +8,7 @@ use crate::round::Sized;
 /// A send port or a receive port: frames pass it one after the other. Times are
 /// nanoseconds, with fractions, so that rates are exact over many frames.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Port {
+pub(super) struct PortQueue {
     /// When all that was handed over so far has passed, were there no burst.
     full: f64,
     /// When the last control frame has.
@@ -18,7 +18,7 @@ pub(super) struct Port {
     burst: f64,
 }
 
-impl Port {
+impl PortQueue {
     /// A frame is handed over at `now`; when its last byte departs.
     pub(super) fn depart(&mut self, now: f64, bytes: u64, link: &Link) -> f64 {
         self.last = link.ns_per_byte * bytes as f64;
@@ -67,7 +67,7 @@ impl Port {
 
 /// A frame between its sender's port and its receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct FrameInFlight {
     pub(super) content: Sized,
     pub(super) bytes: u64,
     pub(super) departed: f64,
@@ -76,12 +76,12 @@ pub(super) struct Frame {
 /// One direction of an edge.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
-    pub(super) frames: VecDeque<Frame>,
+    pub(super) frames: VecDeque<FrameInFlight>,
     /// Bytes of them.
     pub(super) unread: u64,
     /// The ports, where each edge has its own.
-    pub(super) send: Port,
-    pub(super) receive: Port,
+    pub(super) send: PortQueue,
+    pub(super) receive: PortQueue,
 }
 
 /// What a scheduler lets a process run for while others wait: Linux has slices of 1 to 3 ms, and

@@ -1,6 +1,6 @@
 //! A PE of a predicted round: its part of the round, its ports and the work in its hands.
 
-use super::resources::Port;
+use super::resources::PortQueue;
 use crate::PeId;
 use crate::round::{Action, Round, Sized};
 
@@ -20,8 +20,8 @@ pub struct Station {
     /// For how long it has in all.
     pub files_ns: u64,
     /// The ports, where all edges share them.
-    pub send: Port,
-    pub receive: Port,
+    pub send: PortQueue,
+    pub receive: PortQueue,
 }
 
 impl Station {

@@ -61,7 +61,7 @@ pub enum TreeFault {
         pe: PeId,
     },
     /// Two or more PEs that are each other's ancestors.
-    #[error("cycle: {}{}", Chain(.pes), Below(.below))]
+    #[error("cycle: {}{}", Chain(.pes), HangsBelow(.below))]
     Cycle {
         /// The PEs on the cycle, each followed by its parent, the lowest index
         /// first.
@@ -140,9 +140,9 @@ impl fmt::Display for Chain<'_> {
 }
 
 /// `; P5, P6 hang below it`, or nothing.
-struct Below<'a>(&'a [PeId]);
+struct HangsBelow<'a>(&'a [PeId]);
 
-impl fmt::Display for Below<'_> {
+impl fmt::Display for HangsBelow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, pe) in self.0.iter().take(NAMED).enumerate() {
             write!(f, "{}{pe}", if i == 0 { "; " } else { ", " })?;

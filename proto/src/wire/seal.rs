@@ -28,7 +28,7 @@ const CHECKSUM_KEY: u8 = (13 << 3) | 5;
 const HEAD_CHECKSUM_KEY: u8 = (14 << 3) | 5;
 
 /// A frame's head, its length included.
-pub type Head = [u8; HEAD_BYTES];
+pub type SealHead = [u8; HEAD_BYTES];
 
 /// The end of an edge that sends.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub struct Sealer {
 impl Sealer {
     /// What goes ahead of the next frame's message, which may lie in two pieces: all of
     /// a flit but its payload is in the first.
-    pub fn seal(&mut self, message: [&[u8]; 2]) -> Head {
+    pub fn seal(&mut self, message: [&[u8]; 2]) -> SealHead {
         let bytes = SEAL_BYTES + message[0].len() + message[1].len();
         let checksum = match message {
             [whole, []] => checksum(whole),
@@ -124,7 +124,7 @@ pub fn frame_bytes(begin: &[u8], limit: usize) -> Result<Option<usize>, WireErro
     Ok(Some(LENGTH_BYTES + length))
 }
 
-fn verify(head: &Head) -> Result<(), WireError> {
+fn verify(head: &SealHead) -> Result<(), WireError> {
     let keys = [head[4], head[9], head[14]];
     let is_whole = keys == [SEQUENCE_KEY, CHECKSUM_KEY, HEAD_CHECKSUM_KEY]
         && short(&head[..15]) == number(head, 15);
@@ -142,7 +142,7 @@ fn short(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
-fn number(head: &Head, at: usize) -> u32 {
+fn number(head: &SealHead, at: usize) -> u32 {
     let bytes = head[at..].first_chunk().expect("a head has four numbers");
     u32::from_le_bytes(*bytes)
 }

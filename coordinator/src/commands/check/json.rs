@@ -7,7 +7,7 @@ use std::path::Path;
 use flitcast_node::security::Name;
 use serde_json::{Map, Value, json};
 
-use super::{CheckedCluster, Wrong};
+use super::{CheckedClusterFile, Wrong};
 use crate::job::request::links;
 use crate::options::timeouts;
 use crate::render::tree::TreeFigures;
@@ -15,8 +15,8 @@ use crate::site::placement::Launch;
 use crate::site::starter::Starter;
 
 /// The cluster.
-pub fn cluster(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> {
-    let CheckedCluster {
+pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
+    let CheckedClusterFile {
         path,
         topology,
         guard,

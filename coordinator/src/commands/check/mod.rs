@@ -50,8 +50,8 @@ struct Wrong {
     told: String,
 }
 
-/// A good cluster.
-struct CheckedCluster {
+/// A good cluster file, and what it says.
+struct CheckedClusterFile {
     /// The file.
     path: PathBuf,
     /// The tree, and where its PEs are.
@@ -90,7 +90,7 @@ pub fn run(args: CheckArgs, out: &mut dyn Write) -> io::Result<bool> {
     }
 }
 
-fn check(args: ClusterArgs) -> Result<CheckedCluster, Vec<Wrong>> {
+fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
     let path = args.file.clone();
     let whole = |fault: &dyn std::fmt::Display| Wrong {
         spot: None,
@@ -143,7 +143,7 @@ fn check(args: ClusterArgs) -> Result<CheckedCluster, Vec<Wrong>> {
         }));
     }
     match topology {
-        Some(topology) if faults.is_empty() => Ok(CheckedCluster {
+        Some(topology) if faults.is_empty() => Ok(CheckedClusterFile {
             path,
             guard: Guard::choose(&GuardArgs::default().or(&settings), &topology.places()),
             topology,

@@ -7,7 +7,7 @@ use std::path::Path;
 use flitcast_node::security::{Name, REVOKED_FILE};
 use flitcast_proto::PeId;
 
-use super::{CheckedCluster, Wrong};
+use super::{CheckedClusterFile, Wrong};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::timeouts;
 use crate::render::tree::draw;
@@ -23,9 +23,9 @@ const NAMED: usize = 6;
 /// Characters of a line of the file that are shown.
 const SHOWN: usize = 96;
 
-/// Prints all that is known of a good cluster.
-pub fn cluster(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> {
-    let CheckedCluster {
+/// Prints all that a good cluster file says.
+pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
+    let CheckedClusterFile {
         path,
         topology,
         guard,
@@ -96,7 +96,7 @@ pub fn cluster(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// Who has certificates in the folder, and who must have them elsewhere.
-fn certificates(cluster: &CheckedCluster, out: &mut dyn Write) -> io::Result<()> {
+fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
     if cluster.shown.is_empty() {
         return Ok(());
     }

@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::launch::cluster::{Exit, LogArgs, command};
-use crate::launch::ssh::{Hosts, RemoteCommand, Spread, lines};
+use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand, lines};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
 use crate::site::kept::pes::{self, Pes};
@@ -115,8 +115,8 @@ async fn keep_all(
     let hosts = match &placement.launch {
         Launch::Ssh(ssh) => {
             let pes: Vec<PeId> = topology.tree.pes().collect();
-            let spread = Spread::new(&topology.tree, &pes, &placement);
-            let hosts = Hosts::new(ssh, &program, spread);
+            let copy_plan = CopyPlan::new(&topology.tree, &pes, &placement);
+            let hosts = Hosts::new(ssh, &program, copy_plan);
             let hosts =
                 hosts.map_err(|(path, error)| anyhow::anyhow!("{}: {error}", path.display()));
             Some(Arc::new(hosts?))

@@ -59,7 +59,7 @@ pub enum PlanError {
     },
     /// A rule of the model was broken: a bug of ours.
     #[error("--simulate: {0}")]
-    Simulation(#[from] sim::Fault),
+    Simulation(#[from] sim::SimulationFault),
     /// The machines did something else than was planned: a bug of ours.
     #[error("--simulate: the state machines did not do what was planned; please report this")]
     Differs,

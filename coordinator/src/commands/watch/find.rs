@@ -31,13 +31,13 @@ pub enum NotFound {
 
 /// A command that runs.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundCommand {
     path: PathBuf,
     /// As it was found.
     pub picture: Picture,
 }
 
-impl Found {
+impl FoundCommand {
     /// How it is now; `None` once the command has ended.
     pub fn look(&self) -> Option<Picture> {
         let picture = read(&self.path).ok()?;
@@ -50,12 +50,12 @@ impl Found {
 /// # Errors
 ///
 /// There is none, or there are several.
-pub fn find(pid: Option<u32>) -> Result<Found, NotFound> {
+pub fn find(pid: Option<u32>) -> Result<FoundCommand, NotFound> {
     let directory = runtime_dir()?;
     if let Some(pid) = pid {
         let path = directory.join(format!("{pid}.json"));
         return match one(&path)? {
-            Some(picture) => Ok(Found { path, picture }),
+            Some(picture) => Ok(FoundCommand { path, picture }),
             None => Err(NotFound::NotThat(pid)),
         };
     }
@@ -72,7 +72,7 @@ pub fn find(pid: Option<u32>) -> Result<Found, NotFound> {
             continue;
         }
         if let Some(picture) = one(&path)? {
-            running.push(Found { path, picture });
+            running.push(FoundCommand { path, picture });
         }
     }
     running.sort_by_key(|found| found.picture.pid);

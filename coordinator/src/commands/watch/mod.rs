@@ -13,7 +13,7 @@ use clap::Args;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::text::units::{UnitError, parse_time};
 use draw::Screen;
-use find::{Found, NotFound};
+use find::{FoundCommand, NotFound};
 
 /// From one look at the file to the next: it is written as often.
 const EVERY: Duration = Duration::from_millis(500);
@@ -61,7 +61,7 @@ pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
     })
 }
 
-fn find(pid: Option<u32>, wait: Duration) -> Result<Found, NotFound> {
+fn find(pid: Option<u32>, wait: Duration) -> Result<FoundCommand, NotFound> {
     let deadline = Instant::now() + wait;
     loop {
         match find::find(pid) {
@@ -74,7 +74,7 @@ fn find(pid: Option<u32>, wait: Duration) -> Result<Found, NotFound> {
 }
 
 /// A picture on each line.
-fn json(found: &Found, once: bool, out: &mut dyn Write) -> io::Result<()> {
+fn json(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut picture = found.picture.clone();
     loop {
         serde_json::to_writer(&mut *out, &picture)?;
@@ -92,7 +92,7 @@ fn json(found: &Found, once: bool, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// In place on a terminal; once where there is none.
-fn table(found: &Found, once: bool, out: &mut dyn Write) -> io::Result<()> {
+fn table(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()> {
     let terminal = io::stdout();
     if once || !terminal.is_terminal() {
         return out

@@ -142,7 +142,7 @@ impl CachedHost {
     }
 }
 
-impl Named for CachedHost {
+impl CacheEntry for CachedHost {
     const PREFIX: &str = "host-";
 
     fn name(&self) -> String {
@@ -151,7 +151,7 @@ impl Named for CachedHost {
 }
 
 /// What is kept in a file of its own.
-pub trait Named: Serialize {
+pub trait CacheEntry: Serialize {
     /// What the names of all files of this kind begin with.
     const PREFIX: &str;
 
@@ -169,7 +169,7 @@ pub fn load(folder: &Path, name: &str) -> Option<String> {
 
 /// Writes a file, whole or not at all, and removes those of its kind that are old. Where it
 /// cannot be written, the next command measures anew.
-pub fn store<T: Named>(folder: &Path, kept: &T) {
+pub fn store<T: CacheEntry>(folder: &Path, kept: &T) {
     // Nothing is synced: it holds for this boot only.
     let write = || {
         fs::create_dir_all(folder)?;

@@ -6,8 +6,8 @@ use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Source;
-use super::cache::{Named, age_of, folder, load, now_s, store};
+use super::CostSource;
+use super::cache::{CacheEntry, age_of, folder, load, now_s, store};
 
 /// What is believed of one round that lasts as long as it was told to be.
 const GAIN: f64 = 0.25;
@@ -31,7 +31,7 @@ pub struct FileSystem {
 #[derive(Clone, Debug)]
 pub struct KnownFiles {
     /// Where that comes from.
-    pub source: Source,
+    pub source: CostSource,
     /// Where messages become files: each file system once.
     pub written: Vec<FileSystem>,
     /// What they were taken to cost.
@@ -62,7 +62,7 @@ pub enum MostlyFor {
     Bytes,
 }
 
-impl Named for CachedFiles {
+impl CacheEntry for CachedFiles {
     const PREFIX: &str = "files-";
 
     fn name(&self) -> String {
@@ -127,8 +127,8 @@ impl CachedFiles {
     }
 
     /// As a source of costs.
-    pub fn source(&self) -> Source {
-        Source::Cached {
+    pub fn source(&self) -> CostSource {
+        CostSource::Cached {
             rounds: self.rounds,
             age: age_of(self.measured_s),
         }

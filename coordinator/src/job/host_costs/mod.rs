@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// Where what is known of a host comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Source {
+pub enum CostSource {
     /// A process that measured it for this command.
     Measured,
     /// The cache: from so many rounds, the first of them so long ago.
@@ -42,25 +42,25 @@ pub enum Source {
     Assumed,
 }
 
-impl Source {
+impl CostSource {
     /// For programs.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Measured => "measured",
-            Source::Cached { .. } => "cached",
-            Source::Profile => "profile",
-            Source::Assumed => "assumed",
+            CostSource::Measured => "measured",
+            CostSource::Cached { .. } => "cached",
+            CostSource::Profile => "profile",
+            CostSource::Assumed => "assumed",
         }
     }
 
     /// Of two sources of what is used together, the one that is told of: what is assumed
     /// rather than what is known, then what is known of the fewest rounds.
-    pub fn less_sure(self, other: Source) -> Source {
-        let rank = |source: Source| match source {
-            Source::Assumed => (0, 0),
-            Source::Measured => (1, 0),
-            Source::Cached { rounds, .. } => (2, rounds),
-            Source::Profile => (3, 0),
+    pub fn less_sure(self, other: CostSource) -> CostSource {
+        let rank = |source: CostSource| match source {
+            CostSource::Assumed => (0, 0),
+            CostSource::Measured => (1, 0),
+            CostSource::Cached { rounds, .. } => (2, rounds),
+            CostSource::Profile => (3, 0),
         };
         if rank(self) <= rank(other) {
             self
@@ -76,14 +76,14 @@ pub struct HostCosts {
     /// The costs.
     pub host: Host,
     /// Where they come from.
-    pub source: Source,
+    pub source: CostSource,
 }
 
 /// What this process knows, with plain connections and with encrypted ones. It stays so until the
 /// process ends: no prediction of a command comes from the rounds that it is compared with.
-static KNOWN: [Mutex<Option<(Learned, Source)>>; 2] = [Mutex::new(None), Mutex::new(None)];
+static KNOWN: [Mutex<Option<(Learned, CostSource)>>; 2] = [Mutex::new(None), Mutex::new(None)];
 
-fn known(encrypted: bool) -> Option<(Learned, Source)> {
+fn known(encrypted: bool) -> Option<(Learned, CostSource)> {
     let mut known = KNOWN[usize::from(encrypted)]
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -93,7 +93,7 @@ fn known(encrypted: bool) -> Option<(Learned, Source)> {
         *known = kept.map(|kept| {
             let learned = kept.learned();
             let (rounds, age) = (learned.rounds, kept.age());
-            (learned, Source::Cached { rounds, age })
+            (learned, CostSource::Cached { rounds, age })
         });
     }
     known.clone()
@@ -110,7 +110,7 @@ pub fn of(request: &Request) -> HostCosts {
     let known = is_here(request).then(|| known(encrypted)).flatten();
     let (host, source) = match known {
         Some((learned, source)) => (learned.host, source),
-        None => (assumed(encrypted), Source::Assumed),
+        None => (assumed(encrypted), CostSource::Assumed),
     };
     HostCosts { host, source }
 }
@@ -141,7 +141,7 @@ pub async fn ensure(request: &Request) {
                 let mut known = KNOWN[usize::from(encrypted)]
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner);
-                *known = Some((kept.learned(), Source::Measured));
+                *known = Some((kept.learned(), CostSource::Measured));
             }
             None => tracing::info!("this host could not be measured"),
         },

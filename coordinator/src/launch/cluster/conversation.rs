@@ -19,12 +19,12 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 use super::Heard;
 
 /// What comes from a PE.
-pub type Reader = FramedRead<ReadHalf<Lively<Transport>>, CoordinatorCodec>;
+pub type ChannelReader = FramedRead<ReadHalf<Lively<Transport>>, CoordinatorCodec>;
 /// What goes to a PE.
-pub type Writer = FramedWrite<WriteHalf<Lively<Transport>>, CoordinatorCodec>;
+pub type ChannelWriter = FramedWrite<WriteHalf<Lively<Transport>>, CoordinatorCodec>;
 
 /// Both directions of a channel.
-pub fn open(stream: Lively<Transport>) -> (Reader, Writer) {
+pub fn open(stream: Lively<Transport>) -> (ChannelReader, ChannelWriter) {
     let (read, write) = tokio::io::split(stream);
     (
         FramedRead::new(read, CoordinatorCodec::default()),
@@ -35,8 +35,8 @@ pub fn open(stream: Lively<Transport>) -> (Reader, Writer) {
 /// Says what is queued, and passes on what is heard, until the channel ends.
 pub async fn converse(
     pe: PeId,
-    reader: Reader,
-    writer: Writer,
+    reader: ChannelReader,
+    writer: ChannelWriter,
     queue: mpsc::Receiver<ToPe>,
     heard: mpsc::Sender<(PeId, Heard)>,
     heartbeat: Duration,
@@ -56,7 +56,7 @@ pub async fn converse(
 
 async fn read(
     pe: PeId,
-    mut reader: Reader,
+    mut reader: ChannelReader,
     heard: &mpsc::Sender<(PeId, Heard)>,
 ) -> Option<ChannelError> {
     loop {
@@ -68,7 +68,7 @@ async fn read(
 }
 
 async fn write(
-    mut writer: Writer,
+    mut writer: ChannelWriter,
     mut queue: mpsc::Receiver<ToPe>,
     heartbeat: Duration,
     look: &AtomicBool,

@@ -16,7 +16,7 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_GREETING, Secret, frame_length};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::conversation::{Reader, Writer, open};
+use super::conversation::{ChannelReader, ChannelWriter, open};
 use super::joining::Joining;
 use crate::text::words::names;
 
@@ -51,9 +51,9 @@ pub struct Newcomer {
     /// Whether it runs commands.
     pub commands: bool,
     /// What comes from it.
-    pub reader: Reader,
+    pub reader: ChannelReader,
     /// What goes to it.
-    pub writer: Writer,
+    pub writer: ChannelWriter,
 }
 
 impl Greeter {

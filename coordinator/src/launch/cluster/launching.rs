@@ -27,7 +27,7 @@ use super::greeting::{Greeter, Newcomer};
 use super::joining::Joining;
 use super::process::{Start, Telling, arguments, command, keep, play};
 use super::{Cluster, Death, Heard, LaunchError, LogArgs, Member, Process, remote};
-use crate::launch::ssh::{Hosts, RemoteCommand, Spread};
+use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand};
 use crate::launch::starter::{Orders, StarterError};
 use crate::observe::console::Console;
 use crate::site::guard::{Guard, Guarded};
@@ -167,7 +167,7 @@ impl Cluster {
             }
             let hosts = match &placement.launch {
                 Launch::Ssh(ssh) => {
-                    let hosts = Hosts::new(ssh, program, Spread::new(tree, pes, placement));
+                    let hosts = Hosts::new(ssh, program, CopyPlan::new(tree, pes, placement));
                     Some(hosts.map_err(|(path, source)| {
                         let what = format!("cannot read {}", path.display());
                         LaunchError::Io { what, source }

@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::fault::{SshFault, Step};
+use super::fault::{SshFault, SshStep};
 use super::script::{self, BEGINS, MISSING, SERVES};
 use crate::site::ssh::Ssh;
 
@@ -29,7 +29,7 @@ const KEPT: usize = 3;
 /// An ssh that runs, until it is known what it is good for.
 pub struct Call {
     destination: String,
-    step: Step,
+    step: SshStep,
     /// The ssh, which ends with this.
     pub child: Child,
     /// Its standard input, if that goes on.
@@ -59,7 +59,7 @@ impl Call {
     pub fn new(
         ssh: &Ssh,
         destination: &str,
-        step: Step,
+        step: SshStep,
         script_bytes: usize,
     ) -> Result<Call, SshFault> {
         let mut child = command(ssh, destination, script_bytes)

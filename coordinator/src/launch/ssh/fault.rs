@@ -11,7 +11,7 @@ pub const SSH_FAILED: i32 = 255;
 
 /// What is being done with a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SshStep {
     /// It is called, and its program looked for.
     Connecting,
     /// The program is copied there.
@@ -22,13 +22,13 @@ pub enum Step {
     Serving,
 }
 
-impl Step {
+impl SshStep {
     fn name(self) -> &'static str {
         match self {
-            Step::Connecting => "connecting",
-            Step::Copying => "copying flitcast there",
-            Step::Taking => "taking flitcast from its parent's host",
-            Step::Serving => "handing flitcast out to others",
+            SshStep::Connecting => "connecting",
+            SshStep::Copying => "copying flitcast there",
+            SshStep::Taking => "taking flitcast from its parent's host",
+            SshStep::Serving => "handing flitcast out to others",
         }
     }
 }
@@ -45,7 +45,7 @@ pub enum SshFault {
         /// Whom it was to reach.
         destination: String,
         /// What was being done.
-        step: Step,
+        step: SshStep,
         /// How ssh ended.
         status: ExitStatus,
         /// What was said on stderr last.
@@ -57,7 +57,7 @@ pub enum SshFault {
         /// Whom it was to reach.
         destination: String,
         /// What was being done.
-        step: Step,
+        step: SshStep,
         /// For how long.
         waited: Duration,
         /// What was said on stderr last.

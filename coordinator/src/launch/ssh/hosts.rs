@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 use super::binary::Binary;
 use super::call::{Call, Word};
-use super::fault::{NotTaken, SshFault, Step};
+use super::copy_plan::{CopyPlan, CopySource};
+use super::fault::{NotTaken, SshFault, SshStep};
 use super::script::{self, TAKING_S};
-use super::spread::{Source, Spread};
 use crate::site::ssh::Ssh;
 
 /// Calls that are under way at once: each is a process here that reckons with keys, some
@@ -62,7 +62,7 @@ pub struct Begun {
 pub struct Hosts {
     ssh: Ssh,
     binary: Binary,
-    spread: Spread,
+    copy_plan: CopyPlan,
     calls: Semaphore,
     copies: Semaphore,
     hosts: Mutex<HashMap<String, Arc<Host>>>,
@@ -76,12 +76,12 @@ struct Host {
     /// Whether it has the program, once that is known.
     has_it: watch::Sender<Option<bool>>,
     /// How others take it from there.
-    offer: Turn<Offer>,
+    offer: Turn<Handout>,
     takers: Semaphore,
 }
 
 /// Whether a host hands the program out.
-enum Offer {
+enum Handout {
     /// As long as anybody wants it.
     Made(Weak<Serving>),
     /// It could not, and is not asked again.
@@ -95,7 +95,7 @@ struct Serving {
 }
 
 /// What a host answers.
-enum Answer {
+enum HostAnswer {
     Begins(Box<Begun>),
     /// The program is not there, and the host is of this kind.
     Missing(String),
@@ -125,19 +125,23 @@ impl Drop for Try<'_> {
 }
 
 impl Hosts {
-    /// Those that are reached so, to run `program` unless another is named; by `spread`, who
+    /// Those that are reached so, to run `program` unless another is named; by `copy_plan`, who
     /// lacks it takes it from others.
     ///
     /// # Errors
     ///
     /// The program, which stands with the error, cannot be read.
-    pub fn new(ssh: &Ssh, program: &Path, spread: Spread) -> Result<Hosts, (PathBuf, io::Error)> {
+    pub fn new(
+        ssh: &Ssh,
+        program: &Path,
+        copy_plan: CopyPlan,
+    ) -> Result<Hosts, (PathBuf, io::Error)> {
         let program = ssh.binary.as_deref().unwrap_or(program);
         let binary = Binary::read(program).map_err(|error| (program.to_owned(), error))?;
         Ok(Hosts {
             ssh: ssh.clone(),
             binary,
-            spread,
+            copy_plan,
             calls: Semaphore::new(CALLS),
             copies: Semaphore::new(COPIES),
             hosts: Mutex::default(),
@@ -172,17 +176,17 @@ impl Hosts {
         let host = self.host(destination);
         let _try = Try(&host);
         let system = match self.call(destination, task).await? {
-            Answer::Begins(begun) => {
+            HostAnswer::Begins(begun) => {
                 host.has_it.send_replace(Some(true));
                 return Ok(*begun);
             }
-            Answer::Missing(system) => system,
+            HostAnswer::Missing(system) => system,
         };
         self.provide(destination, system).await?;
         host.has_it.send_replace(Some(true));
         match self.call(destination, task).await? {
-            Answer::Begins(begun) => Ok(*begun),
-            Answer::Missing(_) => Err(SshFault::NotThere {
+            HostAnswer::Begins(begun) => Ok(*begun),
+            HostAnswer::Missing(_) => Err(SshFault::NotThere {
                 destination: destination.to_owned(),
             }),
         }
@@ -195,28 +199,28 @@ impl Hosts {
                 calls: Semaphore::new(CALLS_PER_HOST),
                 copied: Turn::new(false),
                 has_it: watch::Sender::new(None),
-                offer: Turn::new(Offer::Made(Weak::new())),
+                offer: Turn::new(Handout::Made(Weak::new())),
                 takers: Semaphore::new(TAKERS),
             })
         });
         host.clone()
     }
 
-    async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<Answer, SshFault> {
+    async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<HostAnswer, SshFault> {
         let host = self.host(destination);
         // Neither is ever closed.
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::start(&self.ssh, &self.binary, task);
-        let mut call = Call::new(&self.ssh, destination, Step::Connecting, script.len())?;
+        let mut call = Call::new(&self.ssh, destination, SshStep::Connecting, script.len())?;
         let input = [&script[..], &task.input].concat();
         let answer = timeout(CALL, call.answer(&input, task.leashed)).await;
         match answer {
-            Ok(Some(Word::Begins)) => Ok(Answer::Begins(Box::new(Begun {
+            Ok(Some(Word::Begins)) => Ok(HostAnswer::Begins(Box::new(Begun {
                 child: call.child,
                 stdin: call.stdin,
                 stderr: call.stderr,
             }))),
-            Ok(Some(Word::Missing(system))) => Ok(Answer::Missing(system)),
+            Ok(Some(Word::Missing(system))) => Ok(HostAnswer::Missing(system)),
             Ok(Some(Word::Serves(_)) | None) => Err(call.failed().await),
             Err(_) => Err(call.late(CALL)),
         }
@@ -236,7 +240,7 @@ impl Hosts {
         if *copied {
             return Ok(());
         }
-        let taken = match self.spread.source(destination) {
+        let taken = match self.copy_plan.source(destination) {
             None => false,
             Some(source) => match self.take(destination, source).await {
                 Ok(()) => true,
@@ -258,7 +262,7 @@ impl Hosts {
         let _one_of_few = self.copies.acquire().await;
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
         let script = script::copy(&self.ssh, &self.binary);
-        let mut call = Call::new(&self.ssh, destination, Step::Copying, script.len())?;
+        let mut call = Call::new(&self.ssh, destination, SshStep::Copying, script.len())?;
         let done = timeout(COPY, call.copy(&script, &self.binary.content)).await;
         match done {
             Ok(true) => Ok(()),
@@ -268,7 +272,7 @@ impl Hosts {
     }
 
     /// Has a host take it from another, once that has it.
-    async fn take(&self, destination: &str, source: &Source) -> Result<(), NotTaken> {
+    async fn take(&self, destination: &str, source: &CopySource) -> Result<(), NotTaken> {
         let (host, other) = (self.host(destination), self.host(&source.host));
         let mut known = other.has_it.subscribe();
         let known = known.wait_for(Option::is_some).await.map(|it| *it);
@@ -282,7 +286,7 @@ impl Hosts {
         let at = SocketAddr::new(source.address, serving.port);
         tracing::info!(destination, from = source.host, at = %at, "taking flitcast");
         let script = script::take(&self.ssh, &self.binary, at);
-        let mut call = Call::new(&self.ssh, destination, Step::Taking, script.len())?;
+        let mut call = Call::new(&self.ssh, destination, SshStep::Taking, script.len())?;
         match timeout(TAKE, call.copy(&script, &[])).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(call.failed().await.into()),
@@ -294,25 +298,25 @@ impl Hosts {
     async fn serving(&self, destination: &str, host: &Host) -> Result<Arc<Serving>, NotTaken> {
         let mut offer = host.offer.lock().await;
         match &*offer {
-            Offer::Failed => return Err(NotTaken::Unserved(destination.to_owned())),
-            Offer::Made(serving) => {
+            Handout::Failed => return Err(NotTaken::Unserved(destination.to_owned())),
+            Handout::Made(serving) => {
                 if let Some(serving) = serving.upgrade() {
                     return Ok(serving);
                 }
             }
         }
-        *offer = Offer::Failed;
+        *offer = Handout::Failed;
         let serving = Arc::new(self.serve(destination, host).await?);
-        *offer = Offer::Made(Arc::downgrade(&serving));
+        *offer = Handout::Made(Arc::downgrade(&serving));
         Ok(serving)
     }
 
     async fn serve(&self, destination: &str, host: &Host) -> Result<Serving, NotTaken> {
         let unserved = || NotTaken::Unserved(destination.to_owned());
-        let listen = self.spread.listen(destination).ok_or_else(unserved)?;
+        let listen = self.copy_plan.listen(destination).ok_or_else(unserved)?;
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::serve(&self.ssh, &self.binary, listen);
-        let mut call = Call::new(&self.ssh, destination, Step::Serving, script.len())?;
+        let mut call = Call::new(&self.ssh, destination, SshStep::Serving, script.len())?;
         // Its standard input goes on: it ends with that.
         match timeout(CALL, call.answer(&script, true)).await {
             Ok(Some(Word::Serves(port))) => Ok(Serving { port, _call: call }),

@@ -24,11 +24,11 @@ use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use edges::EdgeRates;
 use picture::{PePicture, Picture};
-pub use totals::{BOUNDS_S, Histogram, Kind, RoundEnd, Totals};
+pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// What this process conducts.
 pub static NOW: Live = Live {
-    state: Mutex::new(State {
+    state: Mutex::new(LiveState {
         cluster: None,
         totals: Totals::new(),
     }),
@@ -41,21 +41,21 @@ const SILENT: Duration = Duration::from_millis(1500);
 /// What a process conducts.
 #[derive(Debug)]
 pub struct Live {
-    state: Mutex<State>,
+    state: Mutex<LiveState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LiveState {
     /// The present cluster; `None` before the first.
-    cluster: Option<Conducted>,
+    cluster: Option<LiveCluster>,
     /// Over all clusters, but for what the PEs of the present one have counted.
     totals: Totals,
 }
 
 /// A cluster and what is done on it.
 #[derive(Debug)]
-struct Conducted {
-    kind: Kind,
+struct LiveCluster {
+    kind: RoundKind,
     name: String,
     tree: Arc<Tree>,
     pes: BTreeMap<PeId, PeStatus>,
@@ -65,11 +65,11 @@ struct Conducted {
     operation: Operation,
     /// Bytes of M_i, by PE index, once they are known.
     bytes: Vec<u64>,
-    under_way: Option<UnderWay>,
+    under_way: Option<RunningRound>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct RunningRound {
     began: Instant,
     predicted_ns: u64,
 }
@@ -126,8 +126,8 @@ impl Live {
             counts: Counts::default(),
             rates: EdgeRates::default(),
         };
-        state.cluster = Some(Conducted {
-            kind: Kind {
+        state.cluster = Some(LiveCluster {
+            kind: RoundKind {
                 operation: request.way.operation.name(),
                 algorithm: request.way.algorithm(),
             },
@@ -155,7 +155,7 @@ impl Live {
         self.with(|now| {
             now.round = round;
             now.bytes = bytes.to_vec();
-            now.under_way = Some(UnderWay {
+            now.under_way = Some(RunningRound {
                 began: Instant::now(),
                 predicted_ns,
             });
@@ -195,29 +195,29 @@ impl Live {
     pub fn totals(&self) -> Totals {
         let state = self.lock();
         let mut totals = state.totals.clone();
-        totals.add(state.cluster.iter().flat_map(Conducted::counts));
+        totals.add(state.cluster.iter().flat_map(LiveCluster::counts));
         totals
     }
 
     /// How it looks; `None` before the first cluster.
     pub fn picture(&self) -> Option<Picture> {
         let state = self.lock();
-        state.cluster.as_ref().map(Conducted::picture)
+        state.cluster.as_ref().map(LiveCluster::picture)
     }
 
-    fn with(&self, change: impl FnOnce(&mut Conducted)) {
+    fn with(&self, change: impl FnOnce(&mut LiveCluster)) {
         if let Some(now) = &mut self.lock().cluster {
             change(now);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LiveState> {
         // Numbers are as good as they were when somebody panicked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl LiveState {
     /// Another cluster counts from 0 again.
     fn fold(&mut self) {
         if let Some(over) = self.cluster.take() {
@@ -234,7 +234,7 @@ impl PeStatus {
     }
 }
 
-impl Conducted {
+impl LiveCluster {
     fn counts(&self) -> impl Iterator<Item = (PeId, &Counts)> {
         let heard = self.pes.iter().filter(|(_, seen)| seen.heard.is_some());
         heard.map(|(pe, seen)| (*pe, &seen.counts))

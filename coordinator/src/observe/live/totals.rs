@@ -30,7 +30,7 @@ impl RoundEnd {
 
 /// Which rounds are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kind {
+pub struct RoundKind {
     /// "scatter" or "gather".
     pub operation: &'static str,
     /// Its algorithm.
@@ -71,13 +71,13 @@ pub struct Totals {
     /// What the PEs have counted.
     pub pes: BTreeMap<PeId, Counts>,
     /// Rounds.
-    pub rounds: BTreeMap<(Kind, RoundEnd), u64>,
+    pub rounds: BTreeMap<(RoundKind, RoundEnd), u64>,
     /// What went wrong.
     pub errors: BTreeMap<&'static str, u64>,
     /// What rounds that were done had been predicted to take.
-    pub predicted: BTreeMap<Kind, Histogram>,
+    pub predicted: BTreeMap<RoundKind, Histogram>,
     /// What they took.
-    pub measured: BTreeMap<Kind, Histogram>,
+    pub measured: BTreeMap<RoundKind, Histogram>,
 }
 
 impl Totals {

@@ -8,17 +8,17 @@ use flitcast_node::Tally;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Counts, EdgeCounts};
 
-use super::page::{Page, Type};
-use crate::observe::live::{BOUNDS_S, Histogram, Kind, Totals};
+use super::exposition::{Exposition, Type};
+use crate::observe::live::{BOUNDS_S, Histogram, RoundKind, Totals};
 
 /// What a command tells.
 pub fn coordinator(totals: &Totals) -> String {
-    let mut page = Page::default();
+    let mut page = Exposition::default();
     build_info(&mut page);
     let help = "Rounds that were triggered and have ended, by how they ended.";
     let mut family = page.family("flitcast_rounds_total", Type::Counter, help);
     for ((kind, end), rounds) in &totals.rounds {
-        let Kind {
+        let RoundKind {
             operation,
             algorithm,
         } = kind;
@@ -44,20 +44,20 @@ pub fn coordinator(totals: &Totals) -> String {
 
 /// What a PE tells.
 pub fn node(pe: PeId, tally: &Tally) -> String {
-    let mut page = Page::default();
+    let mut page = Exposition::default();
     build_info(&mut page);
     errors(&mut page, &tally.errors());
     pes(&mut page, &BTreeMap::from([(pe, tally.counts())]));
     page.text()
 }
 
-fn build_info(page: &mut Page) {
+fn build_info(page: &mut Exposition) {
     let help = "1; what this is, is in the labels.";
     let mut family = page.family("flitcast_build_info", Type::Gauge, help);
     family.sample(&[("version", &env!("CARGO_PKG_VERSION"))], 1);
 }
 
-fn errors(page: &mut Page, errors: &BTreeMap<&'static str, u64>) {
+fn errors(page: &mut Exposition, errors: &BTreeMap<&'static str, u64>) {
     let help = "What ended a launch or a round, by kind.";
     let mut family = page.family("flitcast_errors_total", Type::Counter, help);
     for (kind, count) in errors {
@@ -150,7 +150,7 @@ const OF_PES: [OfPe; 9] = [
     ),
 ];
 
-fn pes(page: &mut Page, pes: &BTreeMap<PeId, Counts>) {
+fn pes(page: &mut Exposition, pes: &BTreeMap<PeId, Counts>) {
     for (name, help, value) in OF_EDGES {
         let mut family = page.family(name, Type::Counter, help);
         for (pe, counts) in pes {
@@ -175,14 +175,14 @@ fn pes(page: &mut Page, pes: &BTreeMap<PeId, Counts>) {
 }
 
 fn histograms(
-    page: &mut Page,
+    page: &mut Exposition,
     name: &'static str,
     help: &str,
-    histograms: &BTreeMap<Kind, Histogram>,
+    histograms: &BTreeMap<RoundKind, Histogram>,
 ) {
     let mut family = page.family(name, Type::Histogram, help);
     for (kind, histogram) in histograms {
-        let Kind {
+        let RoundKind {
             operation,
             algorithm,
         } = kind;

@@ -1,11 +1,11 @@
 //! `--metrics ADDR`: what a command or a PE has counted, as Prometheus scrapes it. What is
-//! told is `families`' business, how it is written `page`'s, and how it is asked for
+//! told is `families`' business, how it is written `exposition`'s, and how it is asked for
 //! `server`'s.
 //!
 //! It is told in the clear and to anybody who reaches the address: numbers, and no messages.
 
+mod exposition;
 mod families;
-mod page;
 mod server;
 
 use std::io;

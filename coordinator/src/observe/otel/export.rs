@@ -35,7 +35,7 @@ const REST: Duration = Duration::from_secs(2);
 pub struct Export {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
-    trouble: Trouble,
+    trouble: ExportFailure,
     /// The wall's clock when this was made: whoever sets it later sets no span.
     wall: SystemTime,
     made: Instant,
@@ -43,9 +43,9 @@ pub struct Export {
 
 /// Why the latest batch that was not taken was not.
 #[derive(Clone, Debug, Default)]
-struct Trouble(Arc<Mutex<Option<String>>>);
+struct ExportFailure(Arc<Mutex<Option<String>>>);
 
-impl Trouble {
+impl ExportFailure {
     fn note(&self, why: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
@@ -67,7 +67,7 @@ impl Export {
         if !ENDPOINTS.into_iter().any(is_set) || is_disabled() {
             return None;
         }
-        let trouble = Trouble::default();
+        let trouble = ExportFailure::default();
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(Client::new(trouble.clone()))
@@ -151,11 +151,11 @@ fn resource() -> Resource {
 #[derive(Debug)]
 struct Client {
     agent: Agent,
-    trouble: Trouble,
+    trouble: ExportFailure,
 }
 
 impl Client {
-    fn new(trouble: Trouble) -> Client {
+    fn new(trouble: ExportFailure) -> Client {
         let config = Agent::config_builder()
             .timeout_global(Some(BATCH))
             // A status is for the exporter to judge.

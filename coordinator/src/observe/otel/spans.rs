@@ -41,16 +41,16 @@ pub struct Spans {
 struct Traced {
     export: Export,
     command: Span,
-    run: Option<Run>,
+    run: Option<ClusterSpan>,
     /// What failed last.
     failed: Option<Failed>,
 }
 
 /// What is done on one cluster.
 #[derive(Debug)]
-struct Run {
+struct ClusterSpan {
     span: Span,
-    step: Option<Step>,
+    step: Option<StepSpan>,
     /// Spans of rounds and messages until now.
     rounds: usize,
     /// Rounds without a span.
@@ -59,7 +59,7 @@ struct Run {
 
 /// What is being done.
 #[derive(Debug)]
-struct Step {
+struct StepSpan {
     name: &'static str,
     began: SystemTime,
     /// Once it is over, and others still tell how it was.
@@ -147,7 +147,7 @@ impl Spans {
             let span = traced
                 .export
                 .begin("run".to_owned(), Some(parent), now, attributes);
-            traced.run = Some(Run {
+            traced.run = Some(ClusterSpan {
                 span,
                 step: None,
                 rounds: 0,
@@ -223,7 +223,7 @@ impl Traced {
         self.end_step();
         let began = self.export.now();
         if let Some(run) = &mut self.run {
-            run.step = Some(Step {
+            run.step = Some(StepSpan {
                 name,
                 began,
                 ended: None,
@@ -310,9 +310,9 @@ impl Traced {
     }
 }
 
-impl Step {
+impl StepSpan {
     /// Its span, with the times that were noted.
-    fn begin(self, export: &Export, run: &Run) -> Span {
+    fn begin(self, export: &Export, run: &ClusterSpan) -> Span {
         let run: &SpanContext = run.span.span_context();
         export.begin(self.name.to_owned(), Some(run), self.began, self.attributes)
     }

@@ -11,7 +11,7 @@ use flitcast_proto::wire::control::Payload;
 
 use super::driver::{Driver, Halt};
 use super::inventory::Found;
-use crate::job::host_costs::Source;
+use crate::job::host_costs::CostSource;
 use crate::job::host_costs::files::{CachedFiles, FileSystem, KnownFiles, assumed};
 use crate::rounds::conductor::Update;
 
@@ -33,7 +33,7 @@ impl Driver<'_> {
         for pe in tree.pes() {
             users.entry(&by_pe[pe.index()]).or_default().push(pe);
         }
-        let mut known: BTreeMap<&FileSystem, (FileCosts, Source)> = BTreeMap::new();
+        let mut known: BTreeMap<&FileSystem, (FileCosts, CostSource)> = BTreeMap::new();
         for (file_system, users) in users {
             if let Some(kept) = CachedFiles::load(file_system) {
                 known.insert(file_system, (kept.costs(), kept.source()));
@@ -49,7 +49,7 @@ impl Driver<'_> {
             if let Update::FilesMeasured(pe, Some(costs)) = answer {
                 let file_system = &by_pe[pe.index()];
                 CachedFiles::new(file_system, costs).store();
-                known.insert(file_system, (costs, Source::Measured));
+                known.insert(file_system, (costs, CostSource::Measured));
             }
         }
         let places: Vec<&FileSystem> = known.keys().copied().collect();
@@ -64,8 +64,10 @@ impl Driver<'_> {
             .any(|pe| disk_of[pe.index()] == none);
         let sources = known.values().map(|(_, source)| *source);
         let source = match is_unknown {
-            true => Source::Assumed,
-            false => sources.reduce(Source::less_sure).unwrap_or(Source::Assumed),
+            true => CostSource::Assumed,
+            false => sources
+                .reduce(CostSource::less_sure)
+                .unwrap_or(CostSource::Assumed),
         };
         let disks = known.values().map(|(costs, _)| *costs);
         let files = Files {

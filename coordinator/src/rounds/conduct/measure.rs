@@ -31,13 +31,13 @@ const SHOWN: usize = 300;
 /// The edges that are being measured, and those that were.
 #[derive(Default)]
 struct Survey {
-    asked: Vec<Asked>,
+    asked: Vec<BusyEdge>,
     /// Those that were measured whole.
     known: Vec<PeId>,
 }
 
 /// An edge that is being measured.
-struct Asked {
+struct BusyEdge {
     pe: PeId,
     /// What nobody else may use meanwhile.
     ends: Vec<String>,
@@ -300,7 +300,7 @@ impl Driver<'_> {
     /// Asks for the edge between a PE and its parent to be measured.
     fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
         self.conductor.probe(self.now(), pe, budget);
-        survey.asked.push(Asked { pe, ends });
+        survey.asked.push(BusyEdge { pe, ends });
     }
 
     /// The next answer to what was asked; `None` if nothing is.

@@ -44,7 +44,7 @@ pub use plan::Plan;
 pub use trouble::{Lost, Trouble, out_of_turn};
 pub use watch::{Stall, Watch};
 
-/// The cluster that rounds are conducted on.
+/// What the conductor knows of the cluster before the first round.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The PEs.

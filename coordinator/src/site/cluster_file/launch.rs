@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::ssh::{self, Named};
+use super::ssh::{self, NamedFile};
 use super::{At, ClusterFileFault, PeEntry, starter};
 use crate::files::toml_file::{Reader, Value};
 use crate::files::user_file::Spot;
@@ -22,14 +22,14 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 pub struct LaunchTable {
     spot: Spot,
     /// `None` if what stands there is none.
-    kind: Option<Kind>,
+    kind: Option<LaunchKind>,
     wait: Option<At<Option<Duration>>>,
     ssh: ssh::SshKeys,
     starter: starter::StarterKeys,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LaunchKind {
     Local,
     Join,
     Ssh,
@@ -37,31 +37,33 @@ enum Kind {
     Compose,
 }
 
-impl Kind {
+impl LaunchKind {
     /// All, as the file names them.
-    const ALL: [(&'static str, Kind); 5] = [
-        ("local", Kind::Local),
-        ("join", Kind::Join),
-        ("ssh", Kind::Ssh),
-        ("slurm", Kind::Slurm),
-        ("compose", Kind::Compose),
+    const ALL: [(&'static str, LaunchKind); 5] = [
+        ("local", LaunchKind::Local),
+        ("join", LaunchKind::Join),
+        ("ssh", LaunchKind::Ssh),
+        ("slurm", LaunchKind::Slurm),
+        ("compose", LaunchKind::Compose),
     ];
 
     /// The one of this name.
-    fn named(name: &str) -> Option<Kind> {
-        let found = Kind::ALL.into_iter().find(|(known, _)| *known == name);
+    fn named(name: &str) -> Option<LaunchKind> {
+        let found = LaunchKind::ALL
+            .into_iter()
+            .find(|(known, _)| *known == name);
         found.map(|(_, kind)| kind)
     }
 
     fn name(self) -> &'static str {
-        let found = Kind::ALL.into_iter().find(|(_, kind)| *kind == self);
+        let found = LaunchKind::ALL.into_iter().find(|(_, kind)| *kind == self);
         found.map_or("", |(name, _)| name)
     }
 }
 
 impl LaunchTable {
     /// One that says nothing else.
-    fn of(kind: Kind) -> LaunchTable {
+    fn of(kind: LaunchKind) -> LaunchTable {
         LaunchTable {
             spot: Spot::default(),
             kind: Some(kind),
@@ -79,7 +81,7 @@ pub struct Launched {
     /// Who.
     pub launch: Launch,
     /// The files that this needs.
-    pub files: Vec<Named>,
+    pub files: Vec<NamedFile>,
 }
 
 /// An address, and a port if one is given.
@@ -94,13 +96,13 @@ impl Reader<'_, ClusterFileFault> {
         };
         let mut section = LaunchTable {
             spot: self.spot_of(value),
-            ..LaunchTable::of(Kind::Local)
+            ..LaunchTable::of(LaunchKind::Local)
         };
         for (key, value) in table {
             match (key.get_ref().as_ref(), value.get_ref().as_str()) {
                 ("kind", kind) => {
                     section.spot = self.spot_of(value);
-                    section.kind = kind.and_then(Kind::named);
+                    section.kind = kind.and_then(LaunchKind::named);
                     if section.kind.is_none() {
                         let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
                         self.wrong_type("kind", expected, value);
@@ -149,28 +151,28 @@ impl Reader<'_, ClusterFileFault> {
     ) -> Option<Launched> {
         let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
         let said = coordinator.map_or(Some(loopback), |at| at.said);
-        let section = section.unwrap_or_else(|| LaunchTable::of(Kind::Local));
+        let section = section.unwrap_or_else(|| LaunchTable::of(LaunchKind::Local));
         // Of a kind that there is not, nothing else is useless.
         let kind = section.kind?;
-        if kind != Kind::Ssh {
+        if kind != LaunchKind::Ssh {
             self.without_ssh(&section.ssh, entries);
         }
-        if matches!(kind, Kind::Local | Kind::Ssh | Kind::Join) {
+        if matches!(kind, LaunchKind::Local | LaunchKind::Ssh | LaunchKind::Join) {
             self.without_starter(&section.starter);
         }
-        if let (Kind::Local | Kind::Ssh, Some(at), Some((_, Some(port)))) =
+        if let (LaunchKind::Local | LaunchKind::Ssh, Some(at), Some((_, Some(port)))) =
             (kind, coordinator, said)
         {
             self.fault(at.spot, ClusterFileFault::UselessPort { port });
         }
         let (launch, files) = match kind {
-            Kind::Local => (Launch::Local, Vec::new()),
-            Kind::Ssh => {
+            LaunchKind::Local => (Launch::Local, Vec::new()),
+            LaunchKind::Ssh => {
                 let spot = coordinator.map_or(section.spot, |at| at.spot);
                 let (ssh, files) = self.over_ssh(section.ssh, said?.0, spot, entries);
                 (Launch::Ssh(ssh), files)
             }
-            Kind::Join | Kind::Slurm | Kind::Compose => {
+            LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
                 self.joining(kind, section, coordinator, entries)?
             }
         };
@@ -184,22 +186,22 @@ impl Reader<'_, ClusterFileFault> {
     /// Others start the processes, which then join.
     fn joining(
         &mut self,
-        kind: Kind,
+        kind: LaunchKind,
         section: LaunchTable,
         coordinator: Option<&At<Option<Endpoint>>>,
         entries: &[PeEntry],
-    ) -> Option<(Launch, Vec<Named>)> {
+    ) -> Option<(Launch, Vec<NamedFile>)> {
         for entry in entries.iter().filter(|entry| !entry.run.is_empty()) {
             let (name, kind) = (entry.name(), kind.name());
             self.fault(entry.run_spot, ClusterFileFault::UselessRun { name, kind });
         }
         let begun = match kind {
-            Kind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
-            Kind::Compose => {
+            LaunchKind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
+            LaunchKind::Compose => {
                 let services = self.services(section.starter, section.spot);
                 services.map(|(starter, file)| (Some(starter), vec![file]))
             }
-            Kind::Local | Kind::Join | Kind::Ssh => Some((None, Vec::new())),
+            LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
         };
         let wait = section.wait.map_or(Some(WAIT), |at| at.said);
         let port = match coordinator {

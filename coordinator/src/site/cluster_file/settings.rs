@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, ClusterFileFault, Named, PeEntry, Reader, Value};
+use super::{At, ClusterFileFault, NamedFile, PeEntry, Reader, Value};
 use crate::files::user_file::Spot;
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts::{self, Timeout};
@@ -36,7 +36,7 @@ pub struct Settings {
     /// `--link`.
     pub link: Option<LinkSpec>,
     /// The files that starting the processes needs.
-    pub files: Vec<Named>,
+    pub files: Vec<NamedFile>,
 }
 
 /// The folder of certificates, and where the file says so.

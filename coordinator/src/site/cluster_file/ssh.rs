@@ -28,7 +28,7 @@ pub const KEYS: &str = "user, port, config, directory, environment, binary";
 
 /// A file that is named in `[launch]`, and where.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedFile {
     /// The key.
     pub key: &'static str,
     /// The file.
@@ -43,7 +43,7 @@ pub struct SshKeys {
     ssh: Ssh,
     /// The first of its keys, and where.
     first: Option<(Spot, &'static str)>,
-    files: Vec<Named>,
+    files: Vec<NamedFile>,
 }
 
 impl Reader<'_, ClusterFileFault> {
@@ -111,14 +111,14 @@ impl Reader<'_, ClusterFileFault> {
     }
 
     /// The path of a file.
-    pub(super) fn named_file(&mut self, key: &'static str, value: &Value<'_>) -> Option<Named> {
+    pub(super) fn named_file(&mut self, key: &'static str, value: &Value<'_>) -> Option<NamedFile> {
         let text = value.get_ref().as_str();
         // A zero byte would end it for the system.
         let Some(text) = text.filter(|text| !text.is_empty() && !text.contains('\0')) else {
             self.wrong_type(key, "a file, in quotes", value);
             return None;
         };
-        Some(Named {
+        Some(NamedFile {
             key,
             path: PathBuf::from(text),
             spot: self.spot_of(value),
@@ -142,7 +142,7 @@ impl Reader<'_, ClusterFileFault> {
         coordinator: IpAddr,
         spot: Spot,
         entries: &[PeEntry],
-    ) -> (Ssh, Vec<Named>) {
+    ) -> (Ssh, Vec<NamedFile>) {
         for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
             if let Some(name) = entry.name.as_ref().filter(|name| !is_destination(name)) {
                 let name = name.clone();

@@ -17,7 +17,7 @@
 //! name = "p0"                       # its service
 //! ```
 
-use super::ssh::Named;
+use super::ssh::NamedFile;
 use super::{ClusterFileFault, Reader, Value};
 use crate::files::user_file::Spot;
 use crate::site::starter::{Compose, SlurmStep, Starter};
@@ -29,7 +29,7 @@ pub const KEYS: &str = "file, options";
 #[derive(Default)]
 pub struct StarterKeys {
     /// The compose file; `None` in it if what stands there is none.
-    file: Option<Option<Named>>,
+    file: Option<Option<NamedFile>>,
     options: Option<(Spot, Vec<String>)>,
 }
 
@@ -66,7 +66,7 @@ impl Reader<'_, ClusterFileFault> {
         &mut self,
         section: StarterKeys,
         kind: Spot,
-    ) -> Option<(Starter, Named)> {
+    ) -> Option<(Starter, NamedFile)> {
         let Some(file) = section.file else {
             self.fault(kind, ClusterFileFault::NoComposeFile);
             return None;

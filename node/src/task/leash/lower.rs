@@ -18,9 +18,9 @@ use rustix::process::{
 
 use super::super::folders::Folders;
 use super::super::lock::{locked, within};
-use super::super::processes::{FileId, MARK, Process, named};
 use super::{Events, NAME, PROGRAM, end_children, is_left, order, parse, tell};
 use crate::limits::{DYING, GRACE_OF_COMMANDS};
+use crate::system::processes::{FileId, MARK, Process, named};
 
 /// Why a command cannot be run, or ended.
 type Why = String;

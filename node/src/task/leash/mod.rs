@@ -30,8 +30,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::lock::within;
-use super::processes::Process;
 use crate::limits::DYING;
+use crate::system::processes::Process;
 
 pub use lower::Lower;
 pub use stage::Stage;

@@ -10,9 +10,9 @@ use flitcast_proto::wire::control::End;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::super::lock::within;
-use super::super::processes::named;
 use super::{Events, NAME, PROGRAM, arguments, end_children, ended_with, order, tell};
 use crate::limits::ENDING_OF_COMMANDS;
+use crate::system::processes::named;
 
 /// Has a command run by a supervisor below this one. When this returns, nothing of it is left.
 ///

@@ -7,7 +7,7 @@ use crate::rounds::conductor::end::LAST_REPORTS;
 
 /// Something that is heard.
 #[derive(Clone, Debug)]
-enum Heard {
+enum Input {
     Word(FromPe),
     Lost(Lost),
 }
@@ -27,7 +27,7 @@ fn any_doing() -> impl Strategy<Value = Doing> {
 }
 
 /// Mostly what keeps rounds going.
-fn any_heard() -> impl Strategy<Value = Heard> {
+fn any_heard() -> impl Strategy<Value = Input> {
     let any_report = (0..4_u64, any_pe(), 0..=BYTES);
     let any_report = any_report.prop_map(|(round, pe, bytes)| report(round, pe, bytes));
     let pong = (0.0..600.0, any_doing()).prop_map(|(quiet, doing)| pong(quiet, doing));
@@ -51,8 +51,8 @@ fn any_heard() -> impl Strategy<Value = Heard> {
         Just(Lost::Broken("reset".to_owned())),
     ];
     prop_oneof![
-        30 => word.prop_map(Heard::Word),
-        1 => lost.prop_map(Heard::Lost),
+        30 => word.prop_map(Input::Word),
+        1 => lost.prop_map(Input::Lost),
     ]
 }
 
@@ -71,8 +71,8 @@ proptest! {
             now += pause_ms as f64 / 1000.0;
             scatter.waits(now);
             match heard {
-                Heard::Word(word) => scatter.says(now, pe, word),
-                Heard::Lost(lost) => scatter.loses(now, pe, lost),
+                Input::Word(word) => scatter.says(now, pe, word),
+                Input::Lost(lost) => scatter.loses(now, pe, lost),
             }
         }
         let timeouts = Timeouts::default();

@@ -17,12 +17,12 @@ pub enum Type {
 
 /// A page of metrics.
 #[derive(Debug, Default)]
-pub struct Page(String);
+pub struct Exposition(String);
 
 /// Names and values of labels.
 pub type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
-impl Page {
+impl Exposition {
     /// Begins a family; its samples follow.
     pub fn family(&mut self, name: &'static str, kind: Type, help: &str) -> Family<'_> {
         let kind = match kind {
@@ -46,7 +46,7 @@ impl Page {
 /// Metrics of one name.
 #[derive(Debug)]
 pub struct Family<'a> {
-    page: &'a mut Page,
+    page: &'a mut Exposition,
     name: &'static str,
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_label_may_say_anything() {
-        let mut page = Page::default();
+        let mut page = Exposition::default();
         let mut family = page.family("a_total", Type::Counter, "Two\nlines, one \\.");
         family.sample(&[], 1);
         family.sample(&[("pe", &"P1"), ("kind", &"a \"b\"\\\n")], 0.5);

@@ -24,7 +24,7 @@ const MANY: usize = 8;
 
 /// Where a host takes the program from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct CopySource {
     /// The other host, as ssh calls it.
     pub host: String,
     /// Where it is reached on the edge between them.
@@ -33,16 +33,16 @@ pub struct Source {
 
 /// Who takes the program from whom, by what ssh calls the hosts.
 #[derive(Debug, Default)]
-pub struct Spread {
-    sources: HashMap<String, Source>,
+pub struct CopyPlan {
+    sources: HashMap<String, CopySource>,
 }
 
-impl Spread {
+impl CopyPlan {
     /// Among the hosts of these PEs.
-    pub fn new(tree: &Tree, pes: &[PeId], placement: &Placement) -> Spread {
+    pub fn new(tree: &Tree, pes: &[PeId], placement: &Placement) -> CopyPlan {
         let pes: BTreeSet<PeId> = pes.iter().copied().collect();
         let host = |pe: PeId| placement.places[pe.index()].destination();
-        let mut hosts: HashMap<String, (Option<Source>, usize)> = HashMap::new();
+        let mut hosts: HashMap<String, (Option<CopySource>, usize)> = HashMap::new();
         let mut deepest = 0;
         // The topmost PE of a host decides. Its parent is on a host that was met before, so
         // that nobody waits for whom it keeps waiting.
@@ -51,7 +51,7 @@ impl Spread {
                 continue;
             }
             let parent = tree.parent(pe).filter(|parent| pes.contains(parent));
-            let source = parent.map(|parent| Source {
+            let source = parent.map(|parent| CopySource {
                 host: host(parent),
                 address: placement.parent_address(pe, parent),
             });
@@ -62,10 +62,10 @@ impl Spread {
         }
         // A tree that is deeper than that hands it on one by one, much like a path.
         if hosts.len() < MANY || 2 * deepest > hosts.len() {
-            return Spread::default();
+            return CopyPlan::default();
         }
         let sources = hosts.into_iter();
-        Spread {
+        CopyPlan {
             sources: sources
                 .filter_map(|(to, (from, _))| Some((to, from?)))
                 .collect(),
@@ -73,7 +73,7 @@ impl Spread {
     }
 
     /// Where this host takes it from; `None` if it gets it from here.
-    pub fn source(&self, host: &str) -> Option<&Source> {
+    pub fn source(&self, host: &str) -> Option<&CopySource> {
         self.sources.get(host)
     }
 
@@ -115,23 +115,23 @@ mod tests {
         // On that edge alone, host 1 has another address.
         placement.places[10].parent_address = Some([10, 9, 9, 1].into());
         let (tree, pes) = tree(on.len(), |pe| parents[pe as usize]);
-        let spread = Spread::new(&tree, &pes, &placement);
-        let from = |host: &str| spread.source(host).map(|source| source.host.as_str());
+        let copy_plan = CopyPlan::new(&tree, &pes, &placement);
+        let from = |host: &str| copy_plan.source(host).map(|source| source.host.as_str());
         assert_eq!(from("h0"), None);
         assert_eq!(from("h1"), Some("h0"));
         assert_eq!(from("h2"), Some("h1"));
         assert_eq!(from("h7"), Some("h6"));
         assert_eq!(from("h8"), Some("h1"));
         let address: IpAddr = [10, 9, 9, 1].into();
-        assert_eq!(spread.source("h8").unwrap().address, address);
-        assert_eq!(spread.listen("h0"), Some([10, 0, 0, 0].into()));
-        assert_eq!(spread.listen("h1"), Some([0, 0, 0, 0].into()));
-        assert_eq!(spread.listen("h8"), None);
+        assert_eq!(copy_plan.source("h8").unwrap().address, address);
+        assert_eq!(copy_plan.listen("h0"), Some([10, 0, 0, 0].into()));
+        assert_eq!(copy_plan.listen("h1"), Some([0, 0, 0, 0].into()));
+        assert_eq!(copy_plan.listen("h8"), None);
 
         // Whose parent is not started, as where `map` runs a command again.
-        let spread = Spread::new(&tree, &[&pes[..2], &pes[3..]].concat(), &placement);
-        assert_eq!(spread.source("h2"), None);
-        assert_eq!(spread.source("h6").unwrap().host, "h3");
+        let copy_plan = CopyPlan::new(&tree, &[&pes[..2], &pes[3..]].concat(), &placement);
+        assert_eq!(copy_plan.source("h2"), None);
+        assert_eq!(copy_plan.source("h6").unwrap().host, "h3");
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
             // However many PEs they have.
             let on: Vec<usize> = (0..2 * hosts).map(|pe| pe % hosts).collect();
             let (tree, pes) = tree(on.len(), parent);
-            Spread::new(&tree, &pes, &placement(&on)).sources.len()
+            CopyPlan::new(&tree, &pes, &placement(&on)).sources.len()
         };
         assert_eq!(takers(MANY - 1, |_| 0), 0);
         assert_eq!(takers(MANY, |_| 0), MANY - 1);

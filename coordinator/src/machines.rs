@@ -17,7 +17,7 @@
 //! let bytes = vec![0, 100, 100];
 //! let setting = Setting {
 //!     tree: tree.clone(),
-//!     direction: Operation::Scatter.direction(),
+//!     operation: Operation::Scatter,
 //!     timeouts: Timeouts::default(),
 //!     joined: BTreeSet::new(),
 //!     addresses: Vec::new(),

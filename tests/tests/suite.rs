@@ -10,6 +10,7 @@ mod architecture;
 mod bad_input;
 mod baselines;
 mod bench;
+mod broadcast;
 mod brute_force;
 mod calibrate;
 mod check;

@@ -18,7 +18,7 @@ use crate::commands::node::{HealthArgs, NodeArgs};
 use crate::commands::plan::PlanArgs;
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
-use crate::options::args::{GatherArgs, ResumeArgs, ScatterArgs};
+use crate::options::args::{BroadcastArgs, GatherArgs, ResumeArgs, ScatterArgs};
 use crate::render::ending::EXIT_STATUS;
 
 fn after_help() -> String {
@@ -82,6 +82,8 @@ pub enum Command {
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
+    /// Send every PE a copy of one file or folder of P0's.
+    Broadcast(BroadcastArgs),
     /// Scatter shards, run a command on each where it arrives, and gather what it writes.
     Map(MapArgs),
     /// Go on with a scatter or gather that failed: what is missing, without the dead.
@@ -153,6 +155,7 @@ impl Command {
         let (name, metrics) = match self {
             Command::Scatter(args) => ("scatter", args.round.transfer.metrics),
             Command::Gather(args) => ("gather", args.round.transfer.metrics),
+            Command::Broadcast(args) => ("broadcast", args.round.transfer.metrics),
             Command::Bench(args) => ("bench", args.operation.transfer().metrics),
             Command::Map(args) => ("map", args.metrics),
             Command::Resume(args) => ("resume", args.metrics),

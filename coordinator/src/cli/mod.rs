@@ -67,6 +67,9 @@ pub fn main() -> ExitCode {
         Command::Gather(args) => {
             understood(Request::gather(args).map(Undertaking::new), logs, seen)
         }
+        Command::Broadcast(args) => {
+            understood(Request::broadcast(args).map(Undertaking::new), logs, seen)
+        }
         Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
         Command::Stage(args) => args.enter(),

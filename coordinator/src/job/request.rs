@@ -14,7 +14,7 @@ use std::sync::Arc;
 use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::{Layout, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
@@ -22,7 +22,8 @@ use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use crate::files::profile::Profile;
 use crate::job::choose::{Choice, FLITS, Offer, choose};
 use crate::options::args::{
-    GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
+    BroadcastArgs, GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm,
+    ScatterArgs, SyncArg,
 };
 use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
@@ -141,6 +142,21 @@ impl Request {
         Ok(request)
     }
 
+    /// Understands `flitcast broadcast`.
+    pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
+        let name = Operation::Broadcast.name();
+        let asked = operation_by(name, &typed(&args.algorithm));
+        let operation = |_: &Topology| Ok(asked.unwrap_or(Operation::Broadcast));
+        Request::new(
+            args.round,
+            false,
+            SpanningArg::Broadcast,
+            None,
+            None,
+            operation,
+        )
+    }
+
     fn new(
         args: RoundArgs,
         spread: bool,
@@ -222,7 +238,8 @@ impl Request {
                 // Who is kept works in another folder.
                 let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
                 let asked = if is_kept { asked.absolute() } else { asked };
-                let payload = asked.for_tree(tree, spread, args.force, elsewhere);
+                let layout = operation.map_or(Layout::ByDestination, Operation::layout);
+                let payload = asked.for_tree(tree, layout, spread, args.force, elsewhere);
                 payload.map_err(|all| faults.extend(all)).ok()
             }
             _ => None,

@@ -15,7 +15,7 @@ use crate::options::tree::TreeArgs;
 /// Arguments of `flitcast scatter`.
 #[derive(Debug, Args)]
 pub struct ScatterArgs {
-    /// Arguments that both operations share.
+    /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
     /// How to scatter.
@@ -29,7 +29,7 @@ pub struct ScatterArgs {
 /// Arguments of `flitcast gather`.
 #[derive(Debug, Args)]
 pub struct GatherArgs {
-    /// Arguments that both operations share.
+    /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
     /// How to gather [default: shoulder-tap on a path, else certification].
@@ -42,6 +42,29 @@ pub struct GatherArgs {
     /// and scheduled on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
+}
+
+/// Arguments of `flitcast broadcast`.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("input", |input| input.help("What all others get: a file or a folder").value_name("PATH")),
+    mut_arg("output", |output| output.help("Where the copies arrive: P3's becomes visible as p3, whole or not at all")),
+    mut_arg("lengths", |lengths| lengths.hide(true)),
+)]
+pub struct BroadcastArgs {
+    /// Arguments that all operations share.
+    #[command(flatten)]
+    pub round: RoundArgs,
+    /// How to broadcast.
+    #[arg(long, value_enum, default_value_t = BroadcastAlgorithm::Rounds)]
+    pub algorithm: BroadcastAlgorithm,
+}
+
+/// How to broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BroadcastAlgorithm {
+    /// Flit after flit, each to one child after the other, those with the most below them first.
+    Rounds,
 }
 
 /// How to scatter.
@@ -141,7 +164,7 @@ pub struct TransferArgs {
     pub metrics: Option<SocketAddr>,
 }
 
-/// Arguments that both operations share.
+/// Arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct RoundArgs {
     /// What is moved, over what.

@@ -49,7 +49,8 @@ pub fn request(
         true => Ok(record.bytes.clone()),
         false => {
             faults.extend(output_fault(&record.output, Some(&record.input), true));
-            measure_input(&record.input, record.spread, tree, left_out)
+            let layout = record.way.operation.layout();
+            measure_input(&record.input, layout, record.spread, tree, left_out)
         }
     };
     let bytes = bytes.map_err(|all| faults.extend(all));

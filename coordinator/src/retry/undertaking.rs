@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use flitcast_node::payload::{PayloadError, Receipt, Standing, destination};
 use flitcast_proto::PeId;
-use flitcast_proto::ops::Direction;
+use flitcast_proto::ops::Layout;
 use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
@@ -409,12 +409,11 @@ impl Undertaking {
     fn undelivered(&self, pe: PeId, stranded: &[PeId]) -> Undelivered {
         let (kept, at_root) = match &self.whole.messages.payload {
             Payload::Synthetic { .. } => (None, true),
-            Payload::Files { input, spread, .. } => match spread {
-                true => (Some(input.clone()), true),
-                false => (
-                    Some(destination(input, pe)),
-                    self.whole.way.operation.direction() == Direction::Down,
-                ),
+            Payload::Files { input, spread, .. } => match self.whole.way.operation.layout() {
+                _ if *spread => (Some(input.clone()), true),
+                Layout::Whole => (Some(input.clone()), true),
+                Layout::ByDestination => (Some(destination(input, pe)), true),
+                Layout::BySource => (Some(destination(input, pe)), false),
             },
         };
         let fate = match (

@@ -89,8 +89,8 @@ fn fields_of_a_later_version_are_skipped() {
             "message Flit { fixed32 crc = 3; string note = 4;",
         )
     });
-    let text = r#"flit { head { round: 9 source: 300 destination: 5 bytes: 1125899906842624
-                  colour: "red" } crc: 77 note: "urgent" payload: "abc" }"#;
+    let text = r#"flit { head { round: 9 message { id: 300 source: 300 destination: 5
+                  bytes: 1125899906842624 } colour: "red" } crc: 77 note: "urgent" payload: "abc" }"#;
     let theirs = later.encode("Frame", text);
     let read = flit::parse(&theirs).expect("it is a flit");
     assert_eq!((read.head, read.digest), (Some(head()), None));

@@ -97,6 +97,9 @@ pub enum RequestError {
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
     )]
     NoPayload,
+    /// Lengths that differ, of one message.
+    #[error("--lengths: a broadcast has one message; --size says how long it is")]
+    SeveralLengths,
     /// Files and synthetic messages, or two kinds of synthetic ones.
     #[error("{0} says what the messages are, and so does {1}: choose one")]
     TwoPayloads(&'static str, &'static str),

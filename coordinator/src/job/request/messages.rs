@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use flitcast_node::payload::{self, PayloadError};
+use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
 use rustix::fs::{Access, access};
@@ -143,10 +144,11 @@ impl AskedMessages {
         }
     }
 
-    /// The messages of a certain tree; files that lie `elsewhere` are not looked at.
+    /// What is owed on a certain tree; files that lie `elsewhere` are not looked at.
     pub fn for_tree(
         self,
         tree: &Tree,
+        layout: Layout,
         spread: bool,
         replace: bool,
         elsewhere: bool,
@@ -159,7 +161,7 @@ impl AskedMessages {
                 }
                 let bytes = match elsewhere {
                     true => vec![0; tree.len()],
-                    false => check_input(&input, spread, tree)?,
+                    false => measure_input(&input, layout, spread, tree, |_| false)?,
                 };
                 let payload = Payload::Files {
                     input,
@@ -170,6 +172,9 @@ impl AskedMessages {
                 Ok((payload, bytes))
             }
             AskedMessages::Synthetic { option, lengths } => match lengths.deal(tree.len() - 1) {
+                Ok(lengths) if layout == Layout::Whole && !are_alike(&lengths) => {
+                    Err(vec![RequestError::SeveralLengths])
+                }
                 Ok(lengths) => {
                     let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
                     Ok((Payload::Synthetic { lengths }, bytes))
@@ -180,16 +185,17 @@ impl AskedMessages {
     }
 }
 
-/// Reads the input as the PEs will: on one machine, what is wrong there is wrong
-/// here. The length of M_i, by PE index.
-fn check_input(input: &Path, spread: bool, tree: &Tree) -> Result<Vec<u64>, Vec<RequestError>> {
-    measure_input(input, spread, tree, |_| false)
+/// Whether these are the lengths of one message.
+fn are_alike(lengths: &[u64]) -> bool {
+    lengths.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// The same of those messages that are not left out. Dealt, files are only dealt as before
-/// if none has changed, so all are looked at.
+/// Reads the input as the PEs will: on one machine, what is wrong there is wrong here. The
+/// lengths by delivery, of those that are not left out. Dealt, files are only dealt as before if
+/// none has changed, so all are looked at.
 pub fn measure_input(
     input: &Path,
+    layout: Layout,
     spread: bool,
     tree: &Tree,
     left_out: impl Fn(PeId) -> bool,
@@ -198,18 +204,36 @@ pub fn measure_input(
         let faults = faults.into_iter().map(RequestError::Input);
         faults.collect::<Vec<_>>()
     };
-    let mut contents = payload::scatter_input(input, spread, tree.len()).map_err(all)?;
-    for (pe, content) in tree.ids().zip(&mut contents) {
-        content.take_if(|_| !spread && left_out(pe));
+    let mut contents = match layout {
+        Layout::ByDestination | Layout::BySource => {
+            payload::scatter_input(input, spread, tree.len()).map_err(all)?
+        }
+        Layout::Whole => {
+            let whole = payload::whole_input(input.to_owned());
+            vec![Some(whole.map_err(|fault| vec![fault]).map_err(all)?)]
+        }
+    };
+    if layout != Layout::Whole {
+        for (pe, content) in tree.ids().zip(&mut contents) {
+            content.take_if(|_| !spread && left_out(pe));
+        }
     }
     let measured = payload::measure_all(&contents, || {}).map_err(all)?;
     let sizes: Vec<u64> = measured.iter().map(|message| message.bytes).collect();
     let total = sizes
         .iter()
         .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
+    let owed = |pe: PeId| pe != PeId::ROOT && tree.contains(pe) && !left_out(pe);
     match total {
-        Some(total) if total <= MAX_TOTAL_BYTES => Ok(sizes),
-        _ => Err(vec![RequestError::InputTooLong(input.to_owned())]),
+        Some(total) if total > MAX_TOTAL_BYTES => {
+            Err(vec![RequestError::InputTooLong(input.to_owned())])
+        }
+        Some(bytes) if layout == Layout::Whole => {
+            let lengths = tree.ids().map(|pe| bytes * u64::from(owed(pe)));
+            Ok(lengths.collect())
+        }
+        Some(_) => Ok(sizes),
+        None => Err(vec![RequestError::InputTooLong(input.to_owned())]),
     }
 }
 

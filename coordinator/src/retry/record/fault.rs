@@ -53,8 +53,8 @@ pub enum RecordFault {
         /// Who.
         pe: PeId,
     },
-    /// Neither scatter nor gather.
-    #[error("operation: `{0}` is neither \"scatter\" nor \"gather\"")]
+    /// None of the operations.
+    #[error("operation: `{0}` is neither \"scatter\", \"gather\" nor \"broadcast\"")]
     Operation(String),
     /// An algorithm that there is not.
     #[error("algorithm: there is no {operation} by `{given}`")]

@@ -108,7 +108,7 @@ fn what_does_not_go_together_is_told() {
         (
             "\"gather\"",
             "\"broadcast\"",
-            "operation: `broadcast` is neither",
+            "operation: `gossip` is neither",
         ),
         (
             "\"pipelined\"",

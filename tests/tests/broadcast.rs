@@ -1,0 +1,203 @@
+//! A broadcast: one file or folder of P0's, and a copy of it at every other PE.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::report::Report;
+use flitcast_tests::{Finished, Running, run, scratch, start};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+/// What is broadcast, and where the copies arrive.
+struct Files {
+    dir: TempDir,
+}
+
+impl Files {
+    fn new() -> Files {
+        Files { dir: scratch() }
+    }
+
+    fn weights(&self) -> PathBuf {
+        self.dir.path().join("weights")
+    }
+
+    fn output(&self) -> PathBuf {
+        self.dir.path().join("out")
+    }
+
+    fn line(&self, more: &[&str]) -> Vec<String> {
+        let paths = [self.weights(), self.output()].map(|path| path.display().to_string());
+        let [input, output] = &paths;
+        let fixed = ["broadcast", "--input", input, "--output", output];
+        let all = fixed.iter().chain(more);
+        all.map(|text| (*text).to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn broadcast(&self, more: &[&str]) -> Finished {
+        run(self.line(more))
+    }
+
+    #[track_caller]
+    fn start(&self, more: &[&str]) -> Running {
+        start(self.line(more))
+    }
+
+    /// That these PEs have a copy, and nobody else has anything.
+    #[track_caller]
+    fn assert_copies(&self, pes: &[u32]) {
+        let mut there = names(&self.output());
+        there.retain(|name| !name.starts_with('.'));
+        let mut expected: Vec<String> = pes.iter().map(|pe| format!("p{pe}")).collect();
+        expected.sort();
+        assert_eq!(there, expected);
+        for name in there {
+            assert_same_below(&self.weights(), &self.output().join(name));
+        }
+    }
+}
+
+/// That every PE but P0 got a message so long, as predicted and as measured.
+#[track_caller]
+fn assert_all_have(report: &Report, bytes: u64) {
+    assert_eq!(report.value("/operation"), "broadcast");
+    assert_eq!(report.value("/algorithm"), "rounds");
+    assert_eq!(report.number("/round/messages"), 1);
+    assert_eq!(
+        report.number("/round/bytes"),
+        bytes,
+        "a message counts once"
+    );
+    for pe in 1..report.list("/pes").len() {
+        let of = |what: &str| format!("/pes/{pe}/{what}");
+        assert_eq!(report.number(&of("bytes")), bytes);
+        assert!(report.float(&of("predicted_us")) > 0.0, "P{pe}");
+        assert!(report.float(&of("measured_us/median")) > 0.0, "P{pe}");
+    }
+}
+
+#[track_caller]
+fn refused(line: &[&str], what: &str) {
+    let finished = run(line);
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert!(finished.stderr.contains(what), "{}", finished.stderr);
+}
+
+#[test]
+fn every_pe_gets_a_copy_of_a_folder_but_its_source() {
+    let files = Files::new();
+    fill(&files.weights().join("layers/first"), 300_000);
+    fill(&files.weights().join("empty"), 0);
+    let finished = files
+        .broadcast(&["--tree", "kary:2:8", "--format", "json"])
+        .ok();
+    files.assert_copies(&[1, 2, 3, 4, 5, 6, 7]);
+    let report = finished.report();
+    let bytes = report.number("/round/bytes");
+    assert!(bytes > 300_000);
+    assert_all_have(&report, bytes);
+}
+
+#[test]
+fn so_it_does_of_a_file_over_any_tree() {
+    for tree in ["path:4", "star:5", "kary:3:9", "path:1"] {
+        let files = Files::new();
+        fill(&files.weights(), 70_001);
+        files
+            .broadcast(&["--tree", tree, "--flit-size", "4KiB"])
+            .ok();
+        let pes: u32 = tree
+            .rsplit(':')
+            .next()
+            .expect("a number")
+            .parse()
+            .expect("a number");
+        files.assert_copies(&(1..pes).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn messages_that_are_no_files_arrive_in_every_round() {
+    let line = "broadcast --tree kary:2:7 --size 1MiB --rounds 3 --format json";
+    let report = run(line.split(' ')).ok().report();
+    assert_all_have(&report, 1 << 20);
+    let nothing = run("broadcast --tree star:3 --size 0 --format json".split(' ')).ok();
+    assert_eq!(nothing.report().number("/round/messages"), 0);
+}
+
+/// What a relay holds of a message is one flit, however many children it has.
+#[test]
+fn a_relay_holds_a_flit() {
+    let link = "rate=200mbit";
+    let line = "broadcast --tree kary:4:9 --size 3MiB --format json --link";
+    let report = run(line.split(' ').chain([link])).ok().report();
+    assert_all_have(&report, 3 << 20);
+    assert_eq!(report.number("/round/peak_buffered_flits"), 1);
+}
+
+#[test]
+fn what_cannot_be_broadcast_is_told_before_anything_begins() {
+    let files = Files::new();
+    let finished = files.broadcast(&["--tree", "path:3"]);
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert!(finished.stderr.contains("weights"), "{}", finished.stderr);
+    assert!(!files.output().exists());
+    let line = "broadcast --tree path:3 --lengths 5,6";
+    refused(
+        &line.split(' ').collect::<Vec<_>>(),
+        "a broadcast has one message",
+    );
+}
+
+/// Those below it are fed by its parent, and who has a copy keeps it.
+#[test]
+fn a_relay_that_dies_is_gone_around() {
+    let files = Files::new();
+    fill(&files.weights().join("some"), 6 << 20);
+    let running = files.start(&[
+        "--tree",
+        "path:4",
+        "--link",
+        "rate=20mbit",
+        "--retry",
+        "1",
+        "--format",
+        "json",
+    ]);
+    wait_for_arrival(&files.output());
+    running.pe(1).signal(Signal::KILL);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    files.assert_copies(&[2, 3]);
+}
+
+/// The round is over, and nothing half written is left; what is missing can be had later.
+#[test]
+fn a_source_that_dies_leaves_no_half_copies() {
+    let files = Files::new();
+    fill(&files.weights(), 6 << 20);
+    let running = files.start(&["--tree", "kary:2:5", "--link", "rate=20mbit"]);
+    wait_for_arrival(&files.output());
+    running.pe(0).signal(Signal::KILL);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    files.assert_copies(&[]);
+    let mut record = names(&files.output());
+    record.retain(|name| name.starts_with(".flitcast-round-"));
+    let record = files.output().join(&record[0]);
+    let record = record.to_str().expect("it is UTF-8");
+    run(["resume", record, "--revive"]).ok();
+    files.assert_copies(&[1, 2, 3, 4]);
+}
+
+#[track_caller]
+fn wait_for_arrival(output: &Path) {
+    eventually("a copy arrives", || {
+        let entries = fs::read_dir(output).ok()?;
+        let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names.any(|name| name.ends_with(".partial")).then_some(())
+    });
+}

@@ -30,6 +30,8 @@ pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
     };
     let is_edge = |leg: &Leg| {
         let is_own = leg.from == pe || leg.to == pe;
+        // Whole messages are played, and no pieces of one.
+        let is_own = is_own && leg.offset == 0;
         is_own && (tree.parent(leg.from) == Some(leg.to) || tree.parent(leg.to) == Some(leg.from))
     };
     brief.operation == operation

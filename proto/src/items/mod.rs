@@ -123,19 +123,23 @@ impl Message {
     }
 }
 
-/// A crossing of a static schedule: a whole message goes over one edge.
+/// A crossing of a static schedule: flits of a message go over one edge, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
     /// Which message.
     pub message: MessageId,
-    /// Its length.
+    /// The first of these flits in the message, counted from 0.
+    pub offset: u64,
+    /// How many.
     pub flits: u64,
     /// Its sender.
     pub from: PeId,
     /// Its receiver.
     pub to: PeId,
-    /// The step in which its first flit crosses; the others follow without a gap.
+    /// The step in which the first of them crosses.
     pub first_step: u64,
+    /// Steps from one to the next, at least 1.
+    pub every: u64,
 }
 
 /// A control item: one flit on the wire.

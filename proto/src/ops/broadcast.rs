@@ -8,7 +8,6 @@ use super::table::{Direction, Entry, Fits, Layout, Word, no_legs};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::broadcast::least_steps;
 use crate::schedule::pace::Timing;
-use crate::tree::TokenBroadcast;
 use crate::{MessageId, PeId, Time, Tree};
 
 /// Flit after flit, each to the children that have the most below them first.
@@ -54,7 +53,7 @@ struct Rounds {
 impl Rounds {
     fn new(place: &Place, brief: Brief) -> Rounds {
         let served: Vec<PeId> = place.children_with_messages(&brief).collect();
-        let token = TokenBroadcast::of(&place.tree);
+        let token = place.tree.token_broadcast();
         let mut children = token.order(place.id).to_vec();
         children.retain(|child| served.contains(child));
         Rounds {

@@ -58,7 +58,9 @@ pub(super) fn legs_in_order(tree: &Tree, flits: &[u64], destinations: &[PeId]) -
         while let Some(from) = tree.parent(to) {
             legs.push(Leg {
                 message: message.pe.into(),
+                offset: 0,
                 flits: message.flits,
+                every: 1,
                 from,
                 to,
                 first_step,

@@ -118,6 +118,8 @@ fn listed(legs: Vec<Leg>) -> Pe {
 
 fn leg(message: u64, from: u32, to: u32, first_step: u64) -> Leg {
     Leg {
+        offset: 0,
+        every: 1,
         message: MessageId(message),
         flits: 1,
         from: PeId(from),

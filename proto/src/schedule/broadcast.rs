@@ -1,24 +1,194 @@
-//! Broadcasting: every PE passes each flit on to its children, one after the other.
+//! Broadcasting: what P0 sends to all, flit after flit, and when each flit crosses which edge.
+//!
+//! Any PE may be the source of a plan: the tree is re-rooted there before ([`Tree::rerooted`]).
+//! A PE sends one flit a step and receives one a step, unless it has a port for each neighbour.
+//! All of this is ours, but for one flit, whose schedule is Slater, Cockayne and Hedetniemi's.
 
 use std::cmp::Reverse;
 
-use crate::tree::TokenBroadcast;
-use crate::{PeId, Tree};
+use crate::items::Leg;
+use crate::{MessageId, PeId, Tree};
 
-/// Steps that no broadcast of `flits` flits from P0 takes less than, where a PE sends one flit a
-/// step (a bound of ours). `R(leaf) = 0`; `R(v)` is the greater of two: the k-th child by
-/// decreasing b has the last flit after `k * flits` steps at the earliest, and the k-th by
-/// decreasing R begins k steps after its parent.
+/// A schedule of one message from P0 to all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broadcast {
+    /// Everything that crosses an edge; a leg has flits in succession.
+    pub legs: Vec<Leg>,
+    /// The step in which the last flit reaches the last PE.
+    pub time_steps: u64,
+    /// The most flits that a PE other than the source keeps at the end of a step for others.
+    pub kept_flits: u64,
+}
+
+/// What is to be crossed by flits `offset..offset + flits`, one every so many steps.
+fn leg(from: PeId, to: PeId, [offset, flits]: [u64; 2], first_step: u64, every: u64) -> Leg {
+    Leg {
+        message: MessageId(0),
+        offset,
+        flits,
+        from,
+        to,
+        first_step,
+        every,
+    }
+}
+
+/// Whether anybody passes anything on.
+fn has_relay(tree: &Tree) -> bool {
+    tree.pes().any(|pe| tree.depth(pe) > 1)
+}
+
+/// Flit after flit as the token goes, and the next one when the PE with the most children has
+/// passed the last on: `(flits - 1) * D + B` steps.
+pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
+    let token = tree.token_broadcast();
+    let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
+    let every = most_children.unwrap_or(0).max(1);
+    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
+    let legs = edges.map(|(from, to)| leg(from, to, [0, flits], token.received_step(to), every));
+    Broadcast {
+        legs: legs.filter(|leg| leg.flits > 0).collect(),
+        time_steps: match (flits, tree.count()) {
+            (0, _) | (_, 1) => 0,
+            _ => (flits - 1) * every + token.steps(),
+        },
+        kept_flits: u64::from(flits > 0 && has_relay(tree)),
+    }
+}
+
+/// In each step, a PE sends to the child w for which the greater of `k + b(w)` and `1 + k * d(w)`
+/// is greatest, w still lacking k flits and having d(w) children: better than [`rounds`] where
+/// branches are uneven. It costs time and memory for each flit at each PE.
+pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
+    let token = tree.token_broadcast();
+    let mut arrivals: Vec<Vec<u64>> = vec![Vec::new(); tree.len()];
+    arrivals[0] = vec![0; flits as usize];
+    let mut plan = Broadcast {
+        legs: Vec::new(),
+        time_steps: 0,
+        kept_flits: 0,
+    };
+    for &pe in tree.top_down() {
+        let here = std::mem::take(&mut arrivals[pe.index()]);
+        let children = token.order(pe);
+        let mut sent: Vec<Vec<u64>> = vec![Vec::with_capacity(here.len()); children.len()];
+        let mut step = 0;
+        for _ in 0..here.len() * children.len() {
+            let lacks = |child: usize| flits - sent[child].len() as u64;
+            let next = |child: usize| here.get(sent[child].len()).copied();
+            // What came in a step goes on in the next one at the earliest.
+            let earliest = (0..children.len()).filter_map(next).min().unwrap_or(0);
+            step = (step + 1).max(earliest + 1);
+            let urgency = |child: &usize| {
+                let (k, w) = (lacks(*child), children[*child]);
+                let urgency = (k + token.b(w)).max(1 + k * tree.children(w).len() as u64);
+                (urgency, Reverse(*child))
+            };
+            let ready = (0..children.len()).filter(|c| next(*c).is_some_and(|at| at < step));
+            if let Some(child) = ready.max_by_key(urgency) {
+                sent[child].push(step);
+            }
+        }
+        if pe != PeId::ROOT && !children.is_empty() {
+            let gone = (0..here.len()).map(|flit| sent.iter().map(|at| at[flit]).max());
+            let gone: Vec<u64> = gone.map(Option::unwrap_or_default).collect();
+            let kept = here
+                .iter()
+                .zip(1..)
+                .map(|(now, came)| came - gone.partition_point(|gone| gone <= now) as u64);
+            plan.kept_flits = plan.kept_flits.max(kept.max().unwrap_or(0));
+        }
+        for (child, steps) in children.iter().zip(sent) {
+            put_legs(pe, *child, &steps, &mut plan.legs);
+            plan.time_steps = plan.time_steps.max(steps.last().copied().unwrap_or(0));
+            arrivals[child.index()] = steps;
+        }
+    }
+    plan
+}
+
+/// Flits that cross an edge in these steps, those in even succession together.
+fn put_legs(from: PeId, to: PeId, steps: &[u64], legs: &mut Vec<Leg>) {
+    let mut first = 0;
+    while first < steps.len() {
+        let every = steps.get(first + 1).map_or(1, |next| next - steps[first]);
+        let mut end = first + 1;
+        while end < steps.len() && steps[end] - steps[end - 1] == every {
+            end += 1;
+        }
+        let part = [first as u64, (end - first) as u64];
+        legs.push(leg(from, to, part, steps[first], every));
+        first = end;
+    }
+}
+
+/// The whole message to one child, then to the next, as relays do that know no better: a
+/// baseline.
+pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
+    let mut plan = Broadcast {
+        legs: Vec::new(),
+        time_steps: 0,
+        kept_flits: 0,
+    };
+    if flits == 0 {
+        return plan;
+    }
+    // The step in which a PE has the first flit.
+    let mut begins = vec![0; tree.len()];
+    for &pe in tree.top_down() {
+        let children = tree.token_broadcast().order(pe);
+        for (before, &child) in (0..).zip(children) {
+            let first_step = begins[pe.index()] + before * flits + 1;
+            begins[child.index()] = first_step;
+            plan.legs.push(leg(pe, child, [0, flits], first_step, 1));
+            plan.time_steps = plan.time_steps.max(first_step + flits - 1);
+        }
+        let kept = match children.len() {
+            _ if pe == PeId::ROOT => 0,
+            0 => 0,
+            1 => 1,
+            _ => flits,
+        };
+        plan.kept_flits = plan.kept_flits.max(kept);
+    }
+    plan
+}
+
+/// With a port for each neighbour everything goes on at once: `flits - 1` and the depth of the
+/// deepest PE, which nothing is faster than.
+pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {
+    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
+    let legs = edges.map(|(from, to)| leg(from, to, [0, flits], tree.depth(to).into(), 1));
+    Broadcast {
+        legs: legs.filter(|leg| leg.flits > 0).collect(),
+        time_steps: least_steps_of_all_ports(tree, flits),
+        kept_flits: u64::from(flits > 0 && has_relay(tree)),
+    }
+}
+
+/// Steps that no broadcast takes less than where a PE has a port for each neighbour.
+pub fn least_steps_of_all_ports(tree: &Tree, flits: u64) -> u64 {
+    let deepest = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
+    match (flits, tree.count()) {
+        (0, _) | (_, 1) => 0,
+        _ => flits - 1 + deepest.unwrap_or(0),
+    }
+}
+
+/// Steps that no broadcast takes less than over this tree. `R(leaf) = 0`; `R(v)` is the greater of
+/// two: the k-th child by decreasing b has the last flit after `k * flits` steps at the earliest,
+/// and the k-th by decreasing R begins k steps after its parent.
 pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
     if flits == 0 {
         return 0;
     }
-    let token = TokenBroadcast::of(tree);
+    let token = tree.token_broadcast();
     let mut least = vec![0; tree.len()];
     for &pe in tree.top_down().iter().rev() {
         let by_token = (1..).zip(token.order(pe));
         let by_token = by_token.map(|(k, child)| k * flits + token.b(*child));
-        let mut children: Vec<u64> = tree.children(pe).iter().map(|c| least[c.index()]).collect();
+        let children = tree.children(pe).iter();
+        let mut children: Vec<u64> = children.map(|child| least[child.index()]).collect();
         children.sort_unstable_by_key(|steps| Reverse(*steps));
         let by_steps = (1..).zip(children).map(|(k, steps)| k + steps);
         least[pe.index()] = by_token.chain(by_steps).max().unwrap_or(0);
@@ -26,12 +196,10 @@ pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
     least[PeId::ROOT.index()]
 }
 
-/// Steps of the schedule *rounds*: flit after flit, each as the token goes, and the next one when
-/// the PE with the most children has passed the last on.
-pub fn rounds_steps(tree: &Tree, flits: u64) -> u64 {
-    let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
-    match flits {
-        0 => 0,
-        _ => (flits - 1) * most_children.unwrap_or(0) + TokenBroadcast::of(tree).steps(),
+/// Steps that no broadcast takes less than among so many PEs that all reach each other.
+pub fn least_steps_of_complete(pes: usize, flits: u64) -> u64 {
+    match (flits, pes) {
+        (0, _) | (_, 1) => 0,
+        _ => flits - 1 + u64::from(pes.next_power_of_two().ilog2()),
     }
 }

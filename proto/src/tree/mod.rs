@@ -14,11 +14,13 @@
 mod broadcast;
 mod fault;
 mod repair;
+mod reroot;
 mod shape;
 
 pub use broadcast::TokenBroadcast;
 pub use fault::{TreeFault, TreeFaults};
 pub use repair::{Move, Repair};
+pub use reroot::Rerooted;
 pub use shape::{TreeSpec, TreeSpecError};
 
 use std::sync::OnceLock;

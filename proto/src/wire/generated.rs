@@ -652,7 +652,7 @@ pub struct Brief {
     #[prost(message, repeated, tag = "9")]
     pub legs: ::prost::alloc::vec::Vec<Leg>,
 }
-/// A whole message crosses an edge.
+/// Flits of a message cross an edge, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Leg {
     /// The message's id.
@@ -667,6 +667,11 @@ pub struct Leg {
     /// In lock step, the step in which the first flit crosses; else the order of crossings.
     #[prost(uint64, tag = "5")]
     pub first_step: u64,
+    /// The first of them in the message, counted from 0, and steps from one to the next.
+    #[prost(uint64, tag = "6")]
+    pub offset: u64,
+    #[prost(uint64, tag = "7")]
+    pub every: u64,
 }
 /// What a PE knows of time on its edges.
 #[derive(Clone, PartialEq, ::prost::Message)]

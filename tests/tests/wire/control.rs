@@ -372,6 +372,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
         subtree_messages: 5,
         child_messages: vec![3, 1],
         legs: vec![Leg {
+            offset: 1,
+            every: 2,
             message: MessageId(3),
             flits: 4,
             from: PeId::ROOT,
@@ -396,7 +398,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
              flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              takes { id: 2 destination: 2 bytes: 8 }
-             legs { message: 3 flits: 4 to: 1 first_step: 6 }
+             legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 } } } }",

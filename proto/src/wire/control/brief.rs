@@ -55,6 +55,8 @@ fn put_leg(leg: &Leg) -> pb::Leg {
         from: leg.from.0,
         to: leg.to.0,
         first_step: leg.first_step,
+        offset: leg.offset,
+        every: leg.every,
     }
 }
 
@@ -65,5 +67,7 @@ fn parse_leg(leg: pb::Leg) -> Leg {
         from: PeId(leg.from),
         to: PeId(leg.to),
         first_step: leg.first_step,
+        offset: leg.offset,
+        every: leg.every,
     }
 }

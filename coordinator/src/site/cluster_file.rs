@@ -43,18 +43,16 @@ mod starter;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+pub use fault::{ClusterFileFault, across_hosts};
 use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::{PeId, Tree};
-use toml::de::DeTable;
-
-pub use fault::{ClusterFileFault, across_hosts};
 pub use settings::{Credentials, Settings};
 pub use ssh::Named;
 
-use crate::files::toml_file::{self, Reader, Value};
+use crate::files::toml_file::{self, Reader};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
@@ -69,11 +67,8 @@ const FILE: FileKind = FileKind {
 /// Names stand in every message about a PE; a host's own is no longer.
 const LONGEST_NAME: usize = 255;
 
-/// What may stand at its top.
-const KEYS: &str = "name, coordinator, launch, network, security, timeouts, link, tree, pe";
-
-/// And in a `[[pe]]`.
-const PE_KEYS: &str = "name, address, parent, parent_address, run, ssh, link";
+type Table<'a, 't> = toml_file::Table<'a, 't, ClusterFileFault>;
+type Field<'a, 't> = toml_file::Field<'a, 't, ClusterFileFault>;
 
 /// Why a cluster file gives no cluster.
 pub type ClusterFileError = FileError<ClusterFileFault>;
@@ -133,75 +128,100 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
 
 /// Reads the cluster in `text`; otherwise, at least one fault, in the order of the file.
 pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<ClusterFileFault>>> {
-    toml_file::parse(text, |reader, document| reader.cluster(document))
+    toml_file::parse(text, |reader, document| {
+        reader.cluster(&Table::top_level(reader, document))
+    })
 }
 
-/// What a key says, and where.
+/// What a key says, and where. What cannot be read was reported, and is `None`.
 struct At<T> {
     spot: Spot,
-    said: T,
+    said: Option<T>,
 }
 
-/// A `[[pe]]`, as far as it can be read. What is there and cannot be read was
-/// reported, and is `Some` with nothing in it.
+impl<T> At<T> {
+    /// What `read` makes of what stands at a key, if anything does.
+    fn key(
+        table: &Table<'_, '_>,
+        key: &'static str,
+        read: impl FnOnce(&Field<'_, '_>) -> Option<T>,
+    ) -> Option<At<T>> {
+        let field = table.optional(key)?;
+        Some(At {
+            spot: field.spot(),
+            said: read(&field),
+        })
+    }
+}
+
+/// A `[[pe]]`, as far as it can be read.
 #[derive(Default)]
 struct PeEntry {
     spot: Spot,
-    name: Option<String>,
-    address: Option<Option<IpAddr>>,
-    parent: Option<At<Option<String>>>,
-    parent_address: Option<At<Option<IpAddr>>>,
-    run: Vec<String>,
-    ssh: Option<At<Option<String>>>,
-    link: Option<At<Option<LinkSpec>>>,
-    /// Where `run` stands, if it does.
-    run_spot: Option<Spot>,
+    name: Option<At<String>>,
+    address: Option<At<IpAddr>>,
+    parent: Option<At<String>>,
+    parent_address: Option<At<IpAddr>>,
+    run: Option<At<Vec<String>>>,
+    ssh: Option<At<String>>,
+    link: Option<At<LinkSpec>>,
 }
 
 impl PeEntry {
+    fn called(&self) -> Option<&str> {
+        self.name.as_ref()?.said.as_deref()
+    }
+
     /// For messages.
     fn name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| "?".to_owned())
+        self.called().unwrap_or("?").to_owned()
+    }
+
+    /// Its address, for who calls from another host.
+    fn away(&self) -> Option<(String, IpAddr)> {
+        let address = self.address.as_ref()?.said?;
+        (!address.is_loopback()).then(|| (self.name(), address))
     }
 }
 
 impl Reader<'_, ClusterFileFault> {
-    fn cluster(&mut self, document: &DeTable<'_>) -> Option<ClusterFile> {
-        let (mut name, mut pes, mut network, mut launch) = (None, None, None, None);
-        let mut settings = Settings::default();
-        let (mut link, mut coordinator, mut tree) = (None, None, None);
-        for (key, value) in document {
-            match key.get_ref().as_ref() {
-                "name" => name = self.name("name", value),
-                "coordinator" => {
-                    let spot = self.spot_of(value);
-                    let said = self.endpoint("coordinator", value);
-                    coordinator = Some(At { spot, said });
-                }
-                "launch" => launch = self.launch(value),
-                "pe" => pes = Some(value),
-                "network" => network = Some(value),
-                "security" => settings.credentials = self.security(value),
-                "timeouts" => settings.timeouts = self.timeouts(value),
-                "link" => link = Some(self.link(value)),
-                "tree" => tree = Some(value),
-                _ => self.unknown_key(key, KEYS),
-            }
-        }
+    fn cluster(&self, top: &Table<'_, '_>) -> Option<ClusterFile> {
+        let name = top.optional("name").and_then(|name| read_name(&name));
+        let coordinator = At::key(top, "coordinator", launch::endpoint);
+        let launch = top.optional("launch");
+        let launch = launch.and_then(|launch| launch::launch(&launch));
+        let network = top.optional("network");
+        let security = top.optional("security");
+        let timeouts = top.optional("timeouts");
+        let mut settings = Settings {
+            credentials: security.and_then(|field| settings::security(&field)),
+            timeouts: timeouts.map_or_else(Default::default, |field| settings::timeouts(&field)),
+            ..Settings::default()
+        };
+        let link = At::key(top, "link", settings::link);
+        let (tree, pes) = (top.optional("tree"), top.optional("pe"));
+        top.refuse_others();
         if let Some(tree) = tree {
-            let others = [("pe", pes), ("network", network)];
+            let others = [("pe", &pes), ("network", &network)];
             for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
-                self.fault(self.spot_of(tree), ClusterFileFault::TwoTrees { key });
+                tree.fault(ClusterFileFault::TwoTrees { key });
             }
             let link = link.map(|at| at.spot);
-            return self.joined(tree, launch, coordinator.as_ref(), link, (name, settings));
+            return self.joined(&tree, launch, coordinator.as_ref(), link, (name, settings));
         }
         let Some(pes) = pes else {
             self.fault(None, ClusterFileFault::NoPes);
             return None;
         };
-        let entries = self.entries(pes)?;
-        let edges = match network {
+        let entries: Vec<PeEntry> = pes
+            .list_of("[[pe]] tables, in double brackets")?
+            .map(|pe| self.entry(&pe))
+            .collect();
+        if entries.is_empty() {
+            pes.fault(ClusterFileFault::NoPes);
+            return None;
+        }
+        let edges = match &network {
             Some(network) => self.network(network, &entries).map(Edges::Network),
             None => self.tree(&entries).map(Edges::Tree),
         };
@@ -222,116 +242,45 @@ impl Reader<'_, ClusterFileFault> {
         })
     }
 
-    /// `[[pe]]`, at least one.
-    fn entries(&mut self, value: &Value<'_>) -> Option<Vec<PeEntry>> {
-        let Some(tables) = value.get_ref().as_array() else {
-            self.wrong_type("pe", "[[pe]] tables, in double brackets", value);
-            return None;
+    fn entry(&self, pe: &Field<'_, '_>) -> PeEntry {
+        let spot = pe.spot();
+        let Some(table) = pe.table_of("a table with name and address") else {
+            return PeEntry {
+                spot,
+                ..PeEntry::default()
+            };
         };
-        if tables.is_empty() {
-            self.fault(self.spot_of(value), ClusterFileFault::NoPes);
-            return None;
-        }
-        Some(tables.iter().map(|value| self.entry(value)).collect())
-    }
-
-    fn entry(&mut self, value: &Value<'_>) -> PeEntry {
-        let mut entry = PeEntry {
-            spot: self.spot_of(value),
-            ..PeEntry::default()
+        let entry = PeEntry {
+            spot,
+            name: At::key(&table, "name", read_name),
+            address: At::key(&table, "address", read_address),
+            parent: At::key(&table, "parent", read_name),
+            parent_address: At::key(&table, "parent_address", read_address),
+            run: At::key(&table, "run", read_words),
+            ssh: At::key(&table, "ssh", ssh::destination),
+            link: At::key(&table, "link", settings::link),
         };
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("pe", "a table with name and address", value);
-            return entry;
-        };
-        let mut named = false;
-        for (key, value) in table {
-            let spot = self.spot_of(value);
-            match key.get_ref().as_ref() {
-                "name" => {
-                    named = true;
-                    entry.name = self.name("name", value);
-                }
-                "address" => entry.address = Some(self.address("address", value)),
-                "parent" => {
-                    let said = self.name("parent", value);
-                    entry.parent = Some(At { spot, said });
-                }
-                "parent_address" => {
-                    let said = self.address("parent_address", value);
-                    entry.parent_address = Some(At { spot, said });
-                }
-                "run" => {
-                    entry.run_spot = Some(spot);
-                    entry.run = self.words("run", value);
-                }
-                "ssh" => entry.ssh = Some(self.destination(value)),
-                "link" => entry.link = Some(self.link(value)),
-                _ => self.unknown_key(key, PE_KEYS),
-            }
-        }
-        if !named {
-            self.fault(entry.spot, ClusterFileFault::NoName);
+        table.refuse_others();
+        let name = entry.name();
+        if entry.name.is_none() {
+            table.fault(ClusterFileFault::NoName);
         }
         if entry.address.is_none() {
-            let name = entry.name();
-            self.fault(entry.spot, ClusterFileFault::NoAddress { name });
+            let name = name.clone();
+            table.fault(ClusterFileFault::NoAddress { name });
         }
         if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
-            let name = entry.name();
             let key = "parent_address";
             self.fault(*spot, ClusterFileFault::EdgeWithoutParent { name, key });
         }
         entry
     }
 
-    /// Something that people call something, on one line.
-    fn name(&mut self, key: &'static str, value: &Value<'_>) -> Option<String> {
-        let name = value.get_ref().as_str();
-        let is_name = |name: &&str| (1..=LONGEST_NAME).contains(&name.len());
-        let name = name.filter(|name| is_name(name) && !name.contains(char::is_control));
-        if name.is_none() {
-            let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
-            self.wrong_type(key, expected, value);
-        }
-        name.map(str::to_owned)
-    }
-
-    /// An address that something can be reached at.
-    fn address(&mut self, key: &'static str, value: &Value<'_>) -> Option<IpAddr> {
-        let address = value.get_ref().as_str().and_then(|text| text.parse().ok());
-        let address = address.filter(|a: &IpAddr| launch::is_one_host(*a));
-        if address.is_none() {
-            self.wrong_type(key, "the IP address of one host, in quotes", value);
-        }
-        address
-    }
-
-    /// The words of a command, the first of which says what is run.
-    fn words(&mut self, key: &'static str, value: &Value<'_>) -> Vec<String> {
-        let list = value.get_ref().as_array();
-        let words = list.and_then(|list| {
-            let words = list.iter().map(|word| word.get_ref().as_str());
-            words.map(|word| word.map(str::to_owned)).collect()
-        });
-        let is_command = |words: &Vec<String>| {
-            words.first().is_none_or(|first| !first.is_empty())
-                && words.iter().all(|word| !word.contains('\0'))
-        };
-        match words.filter(is_command) {
-            Some(words) => words,
-            None => {
-                self.wrong_type(key, "a list of words, like [\"nice\", \"-5\"]", value);
-                Vec::new()
-            }
-        }
-    }
-
     /// Who is called what.
-    fn ids<'e>(&mut self, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
+    fn ids<'e>(&self, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
         let mut ids = HashMap::new();
         for (id, entry) in (0..).map(PeId).zip(entries) {
-            let Some(name) = entry.name.as_deref() else {
+            let Some(name) = entry.called() else {
                 continue;
             };
             if let Some(PeId(first)) = ids.insert(name, id) {
@@ -346,7 +295,7 @@ impl Reader<'_, ClusterFileFault> {
         ids
     }
 
-    fn tree(&mut self, entries: &[PeEntry]) -> Option<Tree> {
+    fn tree(&self, entries: &[PeEntry]) -> Option<Tree> {
         let ids = self.ids(entries);
         // Stands for a parent that was reported already.
         const NOBODY: PeId = PeId(u32::MAX);
@@ -394,14 +343,15 @@ impl Reader<'_, ClusterFileFault> {
         let edges = edges?;
         let (coordinator, launch) = launched?;
         let place = |entry: &PeEntry| {
-            let address = entry.address??;
+            let address = entry.address.as_ref()?.said?;
             let parent_address = match &entry.parent_address {
                 Some(at) => Some(at.said?),
                 None => None,
             };
+            let run = entry.run.as_ref().and_then(|at| at.said.clone());
             Some(Place {
-                name: Some(entry.name.clone()?),
-                run: entry.run.clone(),
+                name: Some(entry.called()?.to_owned()),
+                run: run.unwrap_or_default(),
                 ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
                 address,
                 parent_address,
@@ -430,6 +380,36 @@ impl Reader<'_, ClusterFileFault> {
         }
         Some(placement)
     }
+}
+
+/// Something that people call something, on one line.
+fn read_name(field: &Field<'_, '_>) -> Option<String> {
+    let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
+    let is_name =
+        |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control);
+    field.text_where(&expected, is_name)
+}
+
+/// An address that something can be reached at.
+fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
+    let address = field.value().as_str().and_then(|text| text.parse().ok());
+    let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
+    field.expect("the IP address of one host, in quotes", address)
+}
+
+/// The words of a command, the first of which says what is run.
+fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
+    field.texts_where("a list of words, like [\"nice\", \"-5\"]", |words| {
+        words.first().is_none_or(|first| !first.is_empty())
+            && words.iter().all(|word| !word.contains('\0'))
+    })
+}
+
+/// A path that the system can be asked for.
+fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
+    // A zero byte would end it for the system.
+    let is_path = |text: &str| !text.is_empty() && !text.contains('\0');
+    field.text_where(expected, is_path).map(PathBuf::from)
 }
 
 #[cfg(test)]

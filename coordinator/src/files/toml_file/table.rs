@@ -4,7 +4,7 @@
 //! Nothing is `None` without a fault, but for what may be absent and is. So a reader may go
 //! on with as much as it has: [`parse`](super::parse) refuses the whole for one fault.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -20,6 +20,8 @@ pub struct Table<'a, 't, F> {
     name: String,
     spot: Option<Spot>,
     asked: RefCell<Vec<&'static str>>,
+    /// A key that was refused for a reason of its own.
+    refused: Cell<Option<&'static str>>,
 }
 
 /// A value that is there, at a key or in the list of one.
@@ -40,6 +42,7 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
             name: String::new(),
             spot: None,
             asked: RefCell::default(),
+            refused: Cell::default(),
         }
     }
 
@@ -128,14 +131,25 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
         self.required(key)?.number(&range)
     }
 
-    /// Reports each key that nobody has asked for.
-    pub fn refuse_others(&self) {
+    /// Reports a key that may not stand here, for a reason of its own.
+    pub fn refuse(&self, key: &'static str, fault: F) {
+        if let Some((key, _)) = self.values.get_key_value(key) {
+            self.reader.fault(self.reader.spot_of(key), fault);
+        }
+        self.refused.set(Some(key));
+    }
+
+    /// Reports each key that nobody has asked for; whether there is none.
+    pub fn refuse_others(&self) -> bool {
         let known = self.asked.borrow();
+        let before = self.reader.fault_count();
         for key in self.values.keys() {
-            if !known.contains(&key.get_ref().as_ref()) {
+            let name = key.get_ref().as_ref();
+            if !known.contains(&name) && self.refused.get() != Some(name) {
                 self.reader.unknown_key(key, known.join(", "));
             }
         }
+        self.reader.fault_count() == before
     }
 }
 
@@ -174,14 +188,46 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
         &self,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let read = parse(&self.text()?);
+        self.parse_as("a text", parse)
+    }
+
+    /// The same, where a text is expected of such.
+    pub fn parse_as<T, E: IntoIterator<Item = F>>(
+        &self,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let read = parse(self.expect(expected, self.value().as_str())?);
         let read = read.map_err(|faults| faults.into_iter().for_each(|fault| self.fault(fault)));
         read.ok()
     }
 
     /// A text.
     pub fn text(&self) -> Option<String> {
-        self.expect("a text", self.value().as_str().map(str::to_owned))
+        self.text_where("a text", |_| true)
+    }
+
+    /// A text that is what is expected.
+    pub fn text_where(&self, expected: &str, is_one: impl Fn(&str) -> bool) -> Option<String> {
+        let text = self.value().as_str().filter(|text| is_one(text));
+        self.expect(expected, text.map(str::to_owned))
+    }
+
+    /// A list of texts that are what is expected.
+    pub fn texts_where(
+        &self,
+        expected: &str,
+        is_one: impl Fn(&[String]) -> bool,
+    ) -> Option<Vec<String>> {
+        let list = self
+            .value()
+            .as_array()
+            .into_iter()
+            .flat_map(|list| list.iter());
+        let texts = list.map(|value| value.get_ref().as_str().map(str::to_owned));
+        let texts: Option<Vec<String>> = texts.collect();
+        let texts = texts.filter(|texts| self.value().is_array() && is_one(texts));
+        self.expect(expected, texts)
     }
 
     /// Yes or no.
@@ -191,7 +237,12 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
 
     /// A table of this name.
     pub fn table(&self) -> Option<Table<'a, 't, F>> {
-        let values = self.expect("a table", self.value().as_table())?;
+        self.table_of("a table")
+    }
+
+    /// The same, where a table is expected of such.
+    pub fn table_of(&self, expected: &str) -> Option<Table<'a, 't, F>> {
+        let values = self.expect(expected, self.value().as_table())?;
         Some(Table {
             reader: self.reader,
             values,
@@ -201,6 +252,7 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
             },
             spot: Some(self.spot()),
             asked: RefCell::default(),
+            refused: Cell::default(),
         })
     }
 

@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::ssh::{self, Named};
-use super::{At, ClusterFileFault, PeEntry, starter};
-use crate::files::toml_file::{Reader, Value};
+use super::{At, ClusterFileFault, Field, PeEntry, Reader, read_address, starter};
 use crate::files::user_file::Spot;
 use crate::site::placement::Launch;
 use crate::text::units::parse_time;
@@ -23,7 +22,7 @@ pub struct LaunchTable {
     spot: Spot,
     /// `None` if what stands there is none.
     kind: Option<Kind>,
-    wait: Option<At<Option<Duration>>>,
+    wait: Option<At<Duration>>,
     ssh: ssh::SshKeys,
     starter: starter::StarterKeys,
 }
@@ -85,66 +84,53 @@ pub struct Launched {
 /// An address, and a port if one is given.
 pub type Endpoint = (IpAddr, Option<u16>);
 
+/// `[launch]`; `None` if it is no table.
+pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
+    let table = field.table_of("a table, [launch]")?;
+    let mut section = LaunchTable {
+        spot: field.spot(),
+        ..LaunchTable::of(Kind::Local)
+    };
+    if let Some(field) = table.optional("kind") {
+        section.spot = field.spot();
+        let kind = field.value().as_str().and_then(Kind::named);
+        let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
+        section.kind = field.expect(expected, kind);
+    }
+    section.wait = At::key(&table, "wait", |field| {
+        let time = field
+            .value()
+            .as_str()
+            .and_then(|text| parse_time(text).ok());
+        let time = time.map(Duration::from_nanos);
+        let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
+        field.expect("a time from 1s to 86400s, in quotes", time)
+    });
+    section.ssh = ssh::keys(&table);
+    section.starter = starter::keys(&table);
+    table.refuse_others();
+    Some(section)
+}
+
+/// Where the coordinator listens: an address, and perhaps a port.
+pub fn endpoint(field: &Field<'_, '_>) -> Option<Endpoint> {
+    let text = field.value().as_str().unwrap_or_default();
+    match text.parse::<SocketAddr>() {
+        // Where others join, all that this host has may be meant: 0.0.0.0.
+        Ok(both) if !both.ip().is_multicast() && both.port() > 0 => {
+            Some((both.ip(), Some(both.port())))
+        }
+        _ => Some((read_address(field)?, None)),
+    }
+}
+
 impl Reader<'_, ClusterFileFault> {
-    /// `[launch]`; `None` if it is no table.
-    pub(super) fn launch(&mut self, value: &Value<'_>) -> Option<LaunchTable> {
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("launch", "a table, [launch]", value);
-            return None;
-        };
-        let mut section = LaunchTable {
-            spot: self.spot_of(value),
-            ..LaunchTable::of(Kind::Local)
-        };
-        for (key, value) in table {
-            match (key.get_ref().as_ref(), value.get_ref().as_str()) {
-                ("kind", kind) => {
-                    section.spot = self.spot_of(value);
-                    section.kind = kind.and_then(Kind::named);
-                    if section.kind.is_none() {
-                        let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
-                        self.wrong_type("kind", expected, value);
-                    }
-                }
-                ("wait", text) => {
-                    let time = text.and_then(|text| parse_time(text).ok());
-                    let time = time.map(Duration::from_nanos);
-                    let said = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
-                    if said.is_none() {
-                        self.wrong_type("wait", "a time from 1s to 86400s, in quotes", value);
-                    }
-                    let spot = self.spot_of(value);
-                    section.wait = Some(At { spot, said });
-                }
-                (name, _) if self.ssh_key(&mut section.ssh, name, value) => {}
-                (name, _) if self.starter_key(&mut section.starter, name, value) => {}
-                _ => {
-                    let known = format!("kind, wait, {}, {}", ssh::KEYS, starter::KEYS);
-                    self.unknown_key(key, known);
-                }
-            }
-        }
-        Some(section)
-    }
-
-    /// Where the coordinator listens: an address, and perhaps a port.
-    pub(super) fn endpoint(&mut self, key: &'static str, value: &Value<'_>) -> Option<Endpoint> {
-        let text = value.get_ref().as_str().unwrap_or_default();
-        match text.parse::<SocketAddr>() {
-            // Where others join, all that this host has may be meant: 0.0.0.0.
-            Ok(both) if !both.ip().is_multicast() && both.port() > 0 => {
-                Some((both.ip(), Some(both.port())))
-            }
-            _ => Some((self.address(key, value)?, None)),
-        }
-    }
-
     /// Who starts the processes, and where the coordinator listens for them; nothing once a
     /// fault was reported.
     pub(super) fn launched(
-        &mut self,
+        &self,
         section: Option<LaunchTable>,
-        coordinator: Option<&At<Option<Endpoint>>>,
+        coordinator: Option<&At<Endpoint>>,
         entries: &[PeEntry],
     ) -> Option<Launched> {
         let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
@@ -183,15 +169,22 @@ impl Reader<'_, ClusterFileFault> {
 
     /// Others start the processes, which then join.
     fn joining(
-        &mut self,
+        &self,
         kind: Kind,
         section: LaunchTable,
-        coordinator: Option<&At<Option<Endpoint>>>,
+        coordinator: Option<&At<Endpoint>>,
         entries: &[PeEntry],
     ) -> Option<(Launch, Vec<Named>)> {
-        for entry in entries.iter().filter(|entry| !entry.run.is_empty()) {
-            let (name, kind) = (entry.name(), kind.name());
-            self.fault(entry.run_spot, ClusterFileFault::UselessRun { name, kind });
+        for entry in entries {
+            if let Some(At {
+                spot,
+                said: Some(run),
+            }) = &entry.run
+                && !run.is_empty()
+            {
+                let (name, kind) = (entry.name(), kind.name());
+                self.fault(*spot, ClusterFileFault::UselessRun { name, kind });
+            }
         }
         let begun = match kind {
             Kind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
@@ -222,9 +215,4 @@ impl Reader<'_, ClusterFileFault> {
             files,
         ))
     }
-}
-
-/// Whether something can be reached there.
-pub fn is_one_host(address: IpAddr) -> bool {
-    !address.is_unspecified() && !address.is_multicast()
 }

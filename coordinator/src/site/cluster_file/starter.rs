@@ -17,62 +17,49 @@
 //! name = "p0"                       # its service
 //! ```
 
-use super::ssh::Named;
-use super::{ClusterFileFault, Reader, Value};
+use super::ssh::{Named, named_file};
+use super::{At, ClusterFileFault, Reader, Table, read_words};
 use crate::files::user_file::Spot;
 use crate::site::starter::{Compose, SlurmStep, Starter};
-
-/// What may stand in `[launch]` for these alone.
-pub const KEYS: &str = "file, options";
 
 /// What `[launch]` says for them.
 #[derive(Default)]
 pub struct StarterKeys {
-    /// The compose file; `None` in it if what stands there is none.
-    file: Option<Option<Named>>,
-    options: Option<(Spot, Vec<String>)>,
+    file: Option<At<Named>>,
+    options: Option<At<Vec<String>>>,
+}
+
+/// Reads the keys of `[launch]` that are for these alone.
+pub fn keys(table: &Table<'_, '_>) -> StarterKeys {
+    StarterKeys {
+        file: At::key(table, "file", |field| named_file("file", field)),
+        options: At::key(table, "options", read_words),
+    }
 }
 
 impl Reader<'_, ClusterFileFault> {
-    /// Reads a key of `[launch]`; whether it is one of these.
-    pub(super) fn starter_key(
-        &mut self,
-        section: &mut StarterKeys,
-        key: &str,
-        value: &Value<'_>,
-    ) -> bool {
-        let spot = self.spot_of(value);
-        match key {
-            "file" => section.file = Some(self.named_file("file", value)),
-            "options" => section.options = Some((spot, self.words("options", value))),
-            _ => return false,
-        }
-        true
-    }
-
     /// The tasks of a step of Slurm.
-    pub(super) fn step(&mut self, section: StarterKeys) -> Starter {
-        if let Some(Some(named)) = section.file {
+    pub(super) fn step(&self, section: StarterKeys) -> Starter {
+        if let Some(At {
+            said: Some(named), ..
+        }) = section.file
+        {
             self.useless(named.spot, "file", "compose");
         }
-        let options = section.options.map(|(_, options)| options);
+        let options = section.options.and_then(|at| at.said);
         Starter::Slurm(SlurmStep {
             options: options.unwrap_or_default(),
         })
     }
 
     /// The services of a compose file, which is at `kind` if nothing says where.
-    pub(super) fn services(
-        &mut self,
-        section: StarterKeys,
-        kind: Spot,
-    ) -> Option<(Starter, Named)> {
+    pub(super) fn services(&self, section: StarterKeys, kind: Spot) -> Option<(Starter, Named)> {
         let Some(file) = section.file else {
             self.fault(kind, ClusterFileFault::NoComposeFile);
             return None;
         };
-        let file = file?;
-        let options = section.options.map(|(_, options)| options);
+        let file = file.said?;
+        let options = section.options.and_then(|at| at.said);
         let starter = Starter::Compose(Compose {
             file: file.path.clone(),
             options: options.unwrap_or_default(),
@@ -81,16 +68,19 @@ impl Reader<'_, ClusterFileFault> {
     }
 
     /// That nothing is said of what is not used.
-    pub(super) fn without_starter(&mut self, section: &StarterKeys) {
-        if let Some(Some(named)) = &section.file {
+    pub(super) fn without_starter(&self, section: &StarterKeys) {
+        if let Some(At {
+            said: Some(named), ..
+        }) = &section.file
+        {
             self.useless(named.spot, "file", "compose");
         }
-        if let Some((spot, _)) = section.options {
+        if let Some(At { spot, .. }) = section.options {
             self.useless(spot, "options", "slurm\" or \"compose");
         }
     }
 
-    fn useless(&mut self, spot: Spot, key: &'static str, kind: &'static str) {
+    fn useless(&self, spot: Spot, key: &'static str, kind: &'static str) {
         self.fault(spot, ClusterFileFault::KeyOfKind { key, kind });
     }
 }

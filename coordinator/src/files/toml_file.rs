@@ -13,7 +13,7 @@ pub use table::{Field, Table};
 use super::user_file::{Spot, SpotFault};
 
 /// A value and where it stands.
-pub type Value<'t> = Spanned<DeValue<'t>>;
+type Value<'t> = Spanned<DeValue<'t>>;
 
 /// What can be wrong with any file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,9 +69,9 @@ pub enum Misread {
 /// the order of the file. `read` returns `None` only after it has reported one.
 pub fn parse<T, F: From<Misread>>(
     text: &str,
-    read: impl FnOnce(&mut Reader<'_, F>, &DeTable<'_>) -> Option<T>,
+    read: impl FnOnce(&Reader<'_, F>, &DeTable<'_>) -> Option<T>,
 ) -> Result<T, Vec<SpotFault<F>>> {
-    let mut reader = Reader::new(text);
+    let reader = Reader::new(text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let spot = error.span().map(|span| reader.spot(span.start));
@@ -79,7 +79,7 @@ pub fn parse<T, F: From<Misread>>(
     }
     // After a syntax error it is anybody's guess what belongs where.
     let said = match errors.is_empty() {
-        true => read(&mut reader, document.get_ref()),
+        true => read(&reader, document.get_ref()),
         false => None,
     };
     let mut faults = reader.faults.into_inner();
@@ -138,7 +138,7 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
     }
 
     /// Where something begins.
-    pub fn spot_of<T>(&self, spanned: &Spanned<T>) -> Spot {
+    fn spot_of<T>(&self, spanned: &Spanned<T>) -> Spot {
         self.spot(spanned.span().start)
     }
 
@@ -154,19 +154,14 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
     }
 
     /// A value as the file writes it, for messages.
-    pub fn found(&self, value: &Value<'_>) -> String {
+    fn found(&self, value: &Value<'_>) -> String {
         let text = self.text.get(value.span()).unwrap_or_default();
         let first_line = text.lines().next().unwrap_or_default();
         format!("`{}`", first_line.chars().take(24).collect::<String>())
     }
 
     /// Reports a value that is not what is expected there.
-    pub fn wrong_type(
-        &self,
-        key: impl Into<String>,
-        expected: impl Into<String>,
-        value: &Value<'_>,
-    ) {
+    fn wrong_type(&self, key: impl Into<String>, expected: impl Into<String>, value: &Value<'_>) {
         let misread = Misread::WrongType {
             key: key.into(),
             expected: expected.into(),
@@ -176,7 +171,7 @@ impl<'t, F: From<Misread>> Reader<'t, F> {
     }
 
     /// Reports a key that is none of the `known` ones.
-    pub fn unknown_key(&self, key: &Spanned<impl AsRef<str>>, known: impl Into<String>) {
+    fn unknown_key(&self, key: &Spanned<impl AsRef<str>>, known: impl Into<String>) {
         let misread = Misread::UnknownKey {
             key: key.get_ref().as_ref().to_owned(),
             known: known.into(),

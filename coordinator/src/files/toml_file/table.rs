@@ -272,6 +272,11 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
         }))
     }
 
+    /// How many values a list has.
+    pub fn count_values(&self) -> usize {
+        self.value().as_array().map_or(0, |list| list.len())
+    }
+
     /// What `read` makes of each value of a list; `None` if one of them is nothing.
     pub fn each<T>(&self, read: impl Fn(Self) -> Option<T>) -> Option<Vec<T>> {
         let all: Vec<Option<T>> = self.list()?.map(read).collect();

@@ -20,14 +20,6 @@ pub enum TreeFileFault {
     /// Both forms in one file.
     #[error("the PEs are given twice: use either [[pe]] or parents = [...]")]
     TwoForms,
-    /// An index that cannot be one.
-    #[error("{what} must be a whole number from 0 to {}, not {found}", MAX_PES - 1)]
-    NoIndex {
-        /// Which index.
-        what: String,
-        /// What stands there.
-        found: String,
-    },
     /// `root` is another PE than P0.
     #[error("root must be 0: every tree's root is P0 (number the PEs so that it is)")]
     RootNotP0,

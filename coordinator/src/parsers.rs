@@ -3,7 +3,7 @@
 //! Each function gives what was understood, in a form of its own, or all that is wrong,
 //! as it is printed.
 
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
 
@@ -23,7 +23,7 @@ fn shown(read: impl Debug) -> String {
     format!("{read:?}")
 }
 
-fn listed<F: Display>(faults: Vec<SpotFault<F>>) -> Vec<String> {
+fn listed(faults: Vec<SpotFault>) -> Vec<String> {
     faults.iter().map(|fault| printable(&fault.fault)).collect()
 }
 

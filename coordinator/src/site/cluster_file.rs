@@ -33,7 +33,6 @@
 //! All faults are reported at once, each with its line and column, and one mistake is one
 //! fault. What a tree is, is [`Tree::from_parents`]'s business.
 
-mod fault;
 mod joined;
 mod launch;
 mod network;
@@ -45,14 +44,14 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-pub use fault::{ClusterFileFault, across_hosts};
 use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::{PeId, Tree};
-pub use settings::{Credentials, Settings};
+
+pub use settings::{Credentials, Settings, across_hosts};
 pub use ssh::Named;
 
-use crate::files::toml_file::{self, Reader};
+use crate::files::toml_file::{self, Field, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
@@ -66,12 +65,6 @@ const FILE: FileKind = FileKind {
 
 /// Names stand in every message about a PE; a host's own is no longer.
 const LONGEST_NAME: usize = 255;
-
-type Table<'a, 't> = toml_file::Table<'a, 't, ClusterFileFault>;
-type Field<'a, 't> = toml_file::Field<'a, 't, ClusterFileFault>;
-
-/// Why a cluster file gives no cluster.
-pub type ClusterFileError = FileError<ClusterFileFault>;
 
 /// What a cluster file says.
 #[derive(Clone, Debug)]
@@ -103,7 +96,7 @@ pub enum Edges {
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
+pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
     let mut cluster = user_file::load(FILE, path, parse)?;
     let beside = path.parent().unwrap_or(Path::new(""));
     if let Some(said) = &mut cluster.settings.credentials {
@@ -127,11 +120,12 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
 }
 
 /// Reads the cluster in `text`; otherwise, at least one fault, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<ClusterFileFault>>> {
-    toml_file::parse(text, |reader, document| {
-        reader.cluster(&Table::top_level(reader, document))
-    })
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault>> {
+    toml_file::parse(text, cluster)
 }
+
+/// Nothing says what PEs there are.
+const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
 /// What a key says, and where. What cannot be read was reported, and is `None`.
 struct At<T> {
@@ -184,202 +178,206 @@ impl PeEntry {
     }
 }
 
-impl Reader<'_, ClusterFileFault> {
-    fn cluster(&self, top: &Table<'_, '_>) -> Option<ClusterFile> {
-        let name = top.optional("name").and_then(|name| read_name(&name));
-        let coordinator = At::key(top, "coordinator", launch::endpoint);
-        let launch = top.optional("launch");
-        let launch = launch.and_then(|launch| launch::launch(&launch));
-        let network = top.optional("network");
-        let security = top.optional("security");
-        let timeouts = top.optional("timeouts");
-        let mut settings = Settings {
-            credentials: security.and_then(|field| settings::security(&field)),
-            timeouts: timeouts.map_or_else(Default::default, |field| settings::timeouts(&field)),
-            ..Settings::default()
-        };
-        let link = At::key(top, "link", settings::link);
-        let (tree, pes) = (top.optional("tree"), top.optional("pe"));
-        top.refuse_others();
-        if let Some(tree) = tree {
-            let others = [("pe", &pes), ("network", &network)];
-            for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
-                tree.fault(ClusterFileFault::TwoTrees { key });
-            }
-            let link = link.map(|at| at.spot);
-            return self.joined(&tree, launch, coordinator.as_ref(), link, (name, settings));
+fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
+    let name = top.optional("name").and_then(|name| read_name(&name));
+    let coordinator = At::key(top, "coordinator", launch::endpoint);
+    let launch = top.optional("launch");
+    let launch = launch.and_then(|launch| launch::launch(&launch));
+    let network = top.optional("network");
+    let security = top.optional("security");
+    let timeouts = top.optional("timeouts");
+    let mut settings = Settings {
+        credentials: security.and_then(|field| settings::security(&field)),
+        timeouts: timeouts.map_or_else(Default::default, |field| settings::timeouts(&field)),
+        ..Settings::default()
+    };
+    let link = At::key(top, "link", settings::link);
+    let (tree, pes) = (top.optional("tree"), top.optional("pe"));
+    top.refuse_others();
+    if let Some(tree) = tree {
+        let others = [("pe", &pes), ("network", &network)];
+        for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
+            tree.fault(format!(
+                "there is a tree, and {key} beside it: one of both says what PEs there are"
+            ));
         }
-        let Some(pes) = pes else {
-            self.fault(None, ClusterFileFault::NoPes);
-            return None;
-        };
-        let entries: Vec<PeEntry> = pes
-            .list_of("[[pe]] tables, in double brackets")?
-            .map(|pe| self.entry(&pe))
-            .collect();
-        if entries.is_empty() {
-            pes.fault(ClusterFileFault::NoPes);
-            return None;
-        }
-        let edges = match &network {
-            Some(network) => self.network(network, &entries).map(Edges::Network),
-            None => self.tree(&entries).map(Edges::Tree),
-        };
-        settings.link = link.as_ref().and_then(|at| at.said);
-        let links = self.links(&entries, link.as_ref(), network.is_some());
-        let launched = self.launched(launch, coordinator.as_ref(), &entries);
-        let (launched, files) = launched
-            .map(|of| ((of.coordinator, of.launch), of.files))
-            .unzip();
-        settings.files = files.unwrap_or_default();
-        let placement = self.placement(&entries, edges.as_ref(), launched);
-        Some(ClusterFile {
-            name,
-            edges: edges?,
-            placement: placement?,
-            links,
-            settings,
-        })
-    }
-
-    fn entry(&self, pe: &Field<'_, '_>) -> PeEntry {
-        let spot = pe.spot();
-        let Some(table) = pe.table_of("a table with name and address") else {
-            return PeEntry {
-                spot,
-                ..PeEntry::default()
-            };
-        };
-        let entry = PeEntry {
-            spot,
-            name: At::key(&table, "name", read_name),
-            address: At::key(&table, "address", read_address),
-            parent: At::key(&table, "parent", read_name),
-            parent_address: At::key(&table, "parent_address", read_address),
-            run: At::key(&table, "run", read_words),
-            ssh: At::key(&table, "ssh", ssh::destination),
-            link: At::key(&table, "link", settings::link),
-        };
-        table.refuse_others();
-        let name = entry.name();
-        if entry.name.is_none() {
-            table.fault(ClusterFileFault::NoName);
-        }
-        if entry.address.is_none() {
-            let name = name.clone();
-            table.fault(ClusterFileFault::NoAddress { name });
-        }
-        if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
-            let key = "parent_address";
-            self.fault(*spot, ClusterFileFault::EdgeWithoutParent { name, key });
-        }
-        entry
-    }
-
-    /// Who is called what.
-    fn ids<'e>(&self, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
-        let mut ids = HashMap::new();
-        for (id, entry) in (0..).map(PeId).zip(entries) {
-            let Some(name) = entry.called() else {
-                continue;
-            };
-            if let Some(PeId(first)) = ids.insert(name, id) {
-                let first_line = entries[first as usize].spot.line;
-                let name = name.to_owned();
-                self.fault(
-                    entry.spot,
-                    ClusterFileFault::DuplicateName { name, first_line },
-                );
-            }
-        }
-        ids
-    }
-
-    fn tree(&self, entries: &[PeEntry]) -> Option<Tree> {
-        let ids = self.ids(entries);
-        // Stands for a parent that was reported already.
-        const NOBODY: PeId = PeId(u32::MAX);
-        let parents = entries.iter().map(|entry| {
-            let At { spot, said } = entry.parent.as_ref()?;
-            let Some(parent) = said else {
-                return Some(NOBODY);
-            };
-            Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {
-                let (name, parent) = (entry.name(), parent.clone());
-                self.fault(*spot, ClusterFileFault::UnknownParent { name, parent });
-                NOBODY
-            }))
-        });
-        let mut parents: Vec<Option<PeId>> = parents.collect();
-        // That P0 should have none would be a second fault for one mistake.
-        if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
-            *root = None;
-        }
-        let TreeFaults(faults) = match Tree::from_parents(parents) {
-            Ok(tree) => return Some(tree),
-            Err(faults) => faults,
-        };
-        for fault in faults {
-            let entry = fault.pe().map(|pe| &entries[pe.index()]);
-            let spot = entry.map(|entry| {
-                let at_parent = entry.parent.as_ref().map(|parent| parent.spot);
-                at_parent.unwrap_or(entry.spot)
-            });
-            if !matches!(fault, TreeFault::UnknownParent { .. }) {
-                let name = entry.map(PeEntry::name).unwrap_or_default();
-                self.fault(spot, ClusterFileFault::Tree { name, fault });
-            }
-        }
-        None
-    }
-
-    /// Where all PEs run, once there is nothing to report any more.
-    fn placement(
-        &self,
-        entries: &[PeEntry],
-        edges: Option<&Edges>,
-        launched: Option<(IpAddr, Launch)>,
-    ) -> Option<Placement> {
-        let edges = edges?;
-        let (coordinator, launch) = launched?;
-        let place = |entry: &PeEntry| {
-            let address = entry.address.as_ref()?.said?;
-            let parent_address = match &entry.parent_address {
-                Some(at) => Some(at.said?),
-                None => None,
-            };
-            let run = entry.run.as_ref().and_then(|at| at.said.clone());
-            Some(Place {
-                name: Some(entry.called()?.to_owned()),
-                run: run.unwrap_or_default(),
-                ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
-                address,
-                parent_address,
-                listen: address,
-            })
-        };
-        let places: Option<Vec<Place>> = entries.iter().map(place).collect();
-        let mut placement = Placement {
-            coordinator,
+        let link = link.map(|at| at.spot);
+        return joined::cluster(
+            reader,
+            &tree,
             launch,
-            kept: None,
-            places: places?,
-        };
-        // In a network everybody is reached at one address.
-        let Edges::Tree(tree) = edges else {
-            return Some(placement);
-        };
-        for pe in tree.pes() {
-            let children = tree.children(pe).iter();
-            let reached_at: Vec<IpAddr> = children
-                .map(|&child| placement.parent_address(child, pe))
-                .collect();
-            if let Some(listen) = listen_on(&reached_at) {
-                placement.places[pe.index()].listen = listen;
-            }
-        }
-        Some(placement)
+            coordinator.as_ref(),
+            link,
+            (name, settings),
+        );
     }
+    let Some(pes) = pes else {
+        reader.fault(None, NO_PES);
+        return None;
+    };
+    let entries: Vec<PeEntry> = pes
+        .list_of("[[pe]] tables, in double brackets")?
+        .map(|pe| entry(reader, &pe))
+        .collect();
+    if entries.is_empty() {
+        pes.fault(NO_PES);
+        return None;
+    }
+    let edges = match &network {
+        Some(network) => network::network(reader, network, &entries).map(Edges::Network),
+        None => tree_of(reader, &entries).map(Edges::Tree),
+    };
+    settings.link = link.as_ref().and_then(|at| at.said);
+    let links = settings::links(reader, &entries, link.as_ref(), network.is_some());
+    let launched = launch::launched(reader, launch, coordinator.as_ref(), &entries);
+    let (launched, files) = launched
+        .map(|of| ((of.coordinator, of.launch), of.files))
+        .unzip();
+    settings.files = files.unwrap_or_default();
+    let placement = placement(&entries, edges.as_ref(), launched);
+    Some(ClusterFile {
+        name,
+        edges: edges?,
+        placement: placement?,
+        links,
+        settings,
+    })
+}
+
+fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
+    let spot = pe.spot();
+    let Some(table) = pe.table_of("a table with name and address") else {
+        return PeEntry {
+            spot,
+            ..PeEntry::default()
+        };
+    };
+    let entry = PeEntry {
+        spot,
+        name: At::key(&table, "name", read_name),
+        address: At::key(&table, "address", read_address),
+        parent: At::key(&table, "parent", read_name),
+        parent_address: At::key(&table, "parent_address", read_address),
+        run: At::key(&table, "run", read_words),
+        ssh: At::key(&table, "ssh", ssh::destination),
+        link: At::key(&table, "link", settings::link),
+    };
+    table.refuse_others();
+    let name = entry.name();
+    if entry.name.is_none() {
+        table.fault("this [[pe]] has no name");
+    }
+    if entry.address.is_none() {
+        table.fault(format!(
+            "{name} has no address: say where its children reach it"
+        ));
+    }
+    if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
+        reader.fault(*spot, format!("{name} has a parent_address and no parent"));
+    }
+    entry
+}
+
+/// Who is called what.
+fn ids<'e>(reader: &Reader<'_>, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
+    let mut ids = HashMap::new();
+    for (id, entry) in (0..).map(PeId).zip(entries) {
+        let Some(name) = entry.called() else {
+            continue;
+        };
+        if let Some(PeId(first)) = ids.insert(name, id) {
+            let first_line = entries[first as usize].spot.line;
+            let fault = format!("there is a [[pe]] called `{name}` in line {first_line} already");
+            reader.fault(entry.spot, fault);
+        }
+    }
+    ids
+}
+
+fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
+    let ids = ids(reader, entries);
+    // Stands for a parent that was reported already.
+    const NOBODY: PeId = PeId(u32::MAX);
+    let parents = entries.iter().map(|entry| {
+        let At { spot, said } = entry.parent.as_ref()?;
+        let Some(parent) = said else {
+            return Some(NOBODY);
+        };
+        Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {
+            let name = entry.name();
+            reader.fault(*spot, format!("{name}: no [[pe]] is called `{parent}`"));
+            NOBODY
+        }))
+    });
+    let mut parents: Vec<Option<PeId>> = parents.collect();
+    // That P0 should have none would be a second fault for one mistake.
+    if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
+        *root = None;
+    }
+    let TreeFaults(faults) = match Tree::from_parents(parents) {
+        Ok(tree) => return Some(tree),
+        Err(faults) => faults,
+    };
+    for fault in faults {
+        let entry = fault.pe().map(|pe| &entries[pe.index()]);
+        let spot = entry.map(|entry| {
+            let at_parent = entry.parent.as_ref().map(|parent| parent.spot);
+            at_parent.unwrap_or(entry.spot)
+        });
+        if !matches!(fault, TreeFault::UnknownParent { .. }) {
+            let name = entry.map(PeEntry::name).unwrap_or_default();
+            let order = "(the PEs are P0, P1, .. in the order of the file)";
+            reader.fault(spot, format!("{name}: {fault} {order}"));
+        }
+    }
+    None
+}
+
+/// Where all PEs run, once there is nothing to report any more.
+fn placement(
+    entries: &[PeEntry],
+    edges: Option<&Edges>,
+    launched: Option<(IpAddr, Launch)>,
+) -> Option<Placement> {
+    let edges = edges?;
+    let (coordinator, launch) = launched?;
+    let place = |entry: &PeEntry| {
+        let address = entry.address.as_ref()?.said?;
+        let parent_address = match &entry.parent_address {
+            Some(at) => Some(at.said?),
+            None => None,
+        };
+        let run = entry.run.as_ref().and_then(|at| at.said.clone());
+        Some(Place {
+            name: Some(entry.called()?.to_owned()),
+            run: run.unwrap_or_default(),
+            ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
+            address,
+            parent_address,
+            listen: address,
+        })
+    };
+    let places: Option<Vec<Place>> = entries.iter().map(place).collect();
+    let mut placement = Placement {
+        coordinator,
+        launch,
+        kept: None,
+        places: places?,
+    };
+    // In a network everybody is reached at one address.
+    let Edges::Tree(tree) = edges else {
+        return Some(placement);
+    };
+    for pe in tree.pes() {
+        let children = tree.children(pe).iter();
+        let reached_at: Vec<IpAddr> = children
+            .map(|&child| placement.parent_address(child, pe))
+            .collect();
+        if let Some(listen) = listen_on(&reached_at) {
+            placement.places[pe.index()].listen = listen;
+        }
+    }
+    Some(placement)
 }
 
 /// Something that people call something, on one line.

@@ -14,77 +14,80 @@ use std::collections::BTreeMap;
 
 use flitcast_proto::PeId;
 
-use super::{Field, Nodes, Reader, Table, TreeFileFault, read_index};
+use super::{Nodes, read_index};
+use crate::files::toml_file::{Field, Reader, Table};
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec, Links};
 
-impl Reader<'_, TreeFileFault> {
-    /// The links of the file; what is wrong with them is noted. `nodes` are its PEs,
-    /// if it is known what they are.
-    pub(super) fn edges(&self, field: &Field<'_, '_>, nodes: Option<&Nodes>) -> Links {
-        let mut links = Links::new();
-        let mut lines = BTreeMap::new();
-        let list = field.list_of("[[edges]] tables, in double brackets");
-        for edge in list.into_iter().flatten() {
-            let Some(table) = edge.table_of("a table with child and rate or latency") else {
-                continue;
-            };
-            let named = table.optional("child");
-            let child = named.as_ref().and_then(read_index).map(PeId);
-            let link = self.edge(&table);
-            let Some(named) = named else {
-                table.fault(TreeFileFault::NoChild);
-                continue;
-            };
-            let Some(child) = child else {
-                continue;
-            };
-            if child == PeId::ROOT || nodes.is_some_and(|nodes| !nodes.contains_key(&child.0)) {
-                named.fault(TreeFileFault::NoSuchEdge { child });
-            }
-            match lines.get(&child) {
-                Some(&first_line) => {
-                    named.fault(TreeFileFault::DuplicateEdge { child, first_line });
-                }
-                None => {
-                    lines.insert(child, named.spot().line);
-                    links.insert(child, link);
-                }
-            }
-        }
-        links
-    }
-
-    /// What one table says of its link.
-    fn edge(&self, table: &Table<'_, '_>) -> EdgeSpec {
-        let mut both = LinkSpec::default();
-        let mut says_more = read_link(table, &mut both);
-        let (down, up) = (table.optional("down"), table.optional("up"));
-        says_more |= down.is_some() || up.is_some();
-        table.refuse_others();
-        let before = self.fault_count();
-        let edge = EdgeSpec {
-            down: read_direction(both, down.as_ref()),
-            up: read_direction(both, up.as_ref()),
+/// The links of the file; what is wrong with them is noted. `nodes` are its PEs,
+/// if it is known what they are.
+pub fn links(reader: &Reader<'_>, field: &Field<'_, '_>, nodes: Option<&Nodes>) -> Links {
+    let mut links = Links::new();
+    let mut lines = BTreeMap::new();
+    let list = field.list_of("[[edges]] tables, in double brackets");
+    for edge in list.into_iter().flatten() {
+        let Some(table) = edge.table_of("a table with child and rate or latency") else {
+            continue;
         };
-        if !says_more {
-            table.fault(TreeFileFault::EmptyEdge);
+        let named = table.optional("child");
+        let child = named.as_ref().and_then(read_index).map(PeId);
+        let link = read_edge(reader, &table);
+        let Some(named) = named else {
+            table.fault("this [[edges]] has no child: an edge is named by the PE at its lower end");
+            continue;
+        };
+        let Some(child) = child else {
+            continue;
+        };
+        if child == PeId::ROOT || nodes.is_some_and(|nodes| !nodes.contains_key(&child.0)) {
+            named.fault(format!(
+                "no edge leads to {child}: an edge is named by the PE at its lower end"
+            ));
         }
-        // Where nothing else is wrong, so that one mistake is one fault.
-        if self.fault_count() == before {
-            let mut together: Vec<_> = [(down, edge.down), (up, edge.up)]
-                .into_iter()
-                .filter_map(|(field, link)| {
-                    let spot = field.map_or(table.spot(), |field| Some(field.spot()));
-                    Some((spot, link.check().err()?))
-                })
-                .collect();
-            together.dedup();
-            for (spot, fault) in together {
-                self.fault(spot, TreeFileFault::Link(fault));
+        match lines.get(&child) {
+            Some(&first_line) => {
+                named.fault(format!(
+                    "the edge to {child} is given in line {first_line} already"
+                ));
+            }
+            None => {
+                lines.insert(child, named.spot().line);
+                links.insert(child, link);
             }
         }
-        edge
     }
+    links
+}
+
+/// What one table says of its link.
+fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
+    let mut both = LinkSpec::default();
+    let mut says_more = read_link(table, &mut both);
+    let (down, up) = (table.optional("down"), table.optional("up"));
+    says_more |= down.is_some() || up.is_some();
+    table.refuse_others();
+    let before = reader.fault_count();
+    let edge = EdgeSpec {
+        down: read_direction(both, down.as_ref()),
+        up: read_direction(both, up.as_ref()),
+    };
+    if !says_more {
+        table.fault("this [[edges]] says nothing of its link: give rate, latency, down or up");
+    }
+    // Where nothing else is wrong, so that one mistake is one fault.
+    if reader.fault_count() == before {
+        let mut together: Vec<_> = [(down, edge.down), (up, edge.up)]
+            .into_iter()
+            .filter_map(|(field, link)| {
+                let spot = field.map_or(table.spot(), |field| Some(field.spot()));
+                Some((spot, link.check().err()?))
+            })
+            .collect();
+        together.dedup();
+        for (spot, fault) in together {
+            reader.fault(spot, fault);
+        }
+    }
+    edge
 }
 
 /// A direction of its own: what it says, and `both` where it does not.
@@ -101,12 +104,11 @@ fn read_direction(both: LinkSpec, field: Option<&Field<'_, '_>>) -> LinkSpec {
 fn read_link(table: &Table<'_, '_>, link: &mut LinkSpec) -> bool {
     let (rate, latency) = (table.optional("rate"), table.optional("latency"));
     let says_any = rate.is_some() || latency.is_some();
-    let fault = |fault| [TreeFileFault::Link(fault)];
-    let read = |text: &str| link_spec::rate(text).map_err(fault);
+    let read = |text: &str| link_spec::rate(text).map_err(|fault| [fault]);
     if let Some(rate) = rate.and_then(|field| field.parse_as("a text like \"200mbit\"", read)) {
         link.rate = rate;
     }
-    let read = |text: &str| link_spec::latency(text).map_err(fault);
+    let read = |text: &str| link_spec::latency(text).map_err(|fault| [fault]);
     let latency = latency.and_then(|field| field.parse_as("a text like \"1ms\"", read));
     link.latency = latency.or(link.latency);
     says_any

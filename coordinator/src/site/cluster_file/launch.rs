@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::ssh::{self, Named};
-use super::{At, ClusterFileFault, Field, PeEntry, Reader, read_address, starter};
+use super::{At, Field, PeEntry, Reader, read_address, starter};
 use crate::files::user_file::Spot;
 use crate::site::placement::Launch;
 use crate::text::units::parse_time;
@@ -124,95 +124,100 @@ pub fn endpoint(field: &Field<'_, '_>) -> Option<Endpoint> {
     }
 }
 
-impl Reader<'_, ClusterFileFault> {
-    /// Who starts the processes, and where the coordinator listens for them; nothing once a
-    /// fault was reported.
-    pub(super) fn launched(
-        &self,
-        section: Option<LaunchTable>,
-        coordinator: Option<&At<Endpoint>>,
-        entries: &[PeEntry],
-    ) -> Option<Launched> {
-        let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
-        let said = coordinator.map_or(Some(loopback), |at| at.said);
-        let section = section.unwrap_or_else(|| LaunchTable::of(Kind::Local));
-        // Of a kind that there is not, nothing else is useless.
-        let kind = section.kind?;
-        if kind != Kind::Ssh {
-            self.without_ssh(&section.ssh, entries);
-        }
-        if matches!(kind, Kind::Local | Kind::Ssh | Kind::Join) {
-            self.without_starter(&section.starter);
-        }
-        if let (Kind::Local | Kind::Ssh, Some(at), Some((_, Some(port)))) =
-            (kind, coordinator, said)
-        {
-            self.fault(at.spot, ClusterFileFault::UselessPort { port });
-        }
-        let (launch, files) = match kind {
-            Kind::Local => (Launch::Local, Vec::new()),
-            Kind::Ssh => {
-                let spot = coordinator.map_or(section.spot, |at| at.spot);
-                let (ssh, files) = self.over_ssh(section.ssh, said?.0, spot, entries);
-                (Launch::Ssh(ssh), files)
-            }
-            Kind::Join | Kind::Slurm | Kind::Compose => {
-                self.joining(kind, section, coordinator, entries)?
-            }
-        };
-        Some(Launched {
-            coordinator: said?.0,
-            launch,
-            files,
-        })
+/// Who starts the processes, and where the coordinator listens for them; nothing once a
+/// fault was reported.
+pub fn launched(
+    reader: &Reader<'_>,
+    section: Option<LaunchTable>,
+    coordinator: Option<&At<Endpoint>>,
+    entries: &[PeEntry],
+) -> Option<Launched> {
+    let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
+    let said = coordinator.map_or(Some(loopback), |at| at.said);
+    let section = section.unwrap_or_else(|| LaunchTable::of(Kind::Local));
+    // Of a kind that there is not, nothing else is useless.
+    let kind = section.kind?;
+    if kind != Kind::Ssh {
+        ssh::without(reader, &section.ssh, entries);
     }
-
-    /// Others start the processes, which then join.
-    fn joining(
-        &self,
-        kind: Kind,
-        section: LaunchTable,
-        coordinator: Option<&At<Endpoint>>,
-        entries: &[PeEntry],
-    ) -> Option<(Launch, Vec<Named>)> {
-        for entry in entries {
-            if let Some(At {
-                spot,
-                said: Some(run),
-            }) = &entry.run
-                && !run.is_empty()
-            {
-                let (name, kind) = (entry.name(), kind.name());
-                self.fault(*spot, ClusterFileFault::UselessRun { name, kind });
-            }
-        }
-        let begun = match kind {
-            Kind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
-            Kind::Compose => {
-                let services = self.services(section.starter, section.spot);
-                services.map(|(starter, file)| (Some(starter), vec![file]))
-            }
-            Kind::Local | Kind::Join | Kind::Ssh => Some((None, Vec::new())),
-        };
-        let wait = section.wait.map_or(Some(WAIT), |at| at.said);
-        let port = match coordinator {
-            Some(at) => at.said?.1,
-            None => None,
-        };
-        let Some(port) = port else {
+    if matches!(kind, Kind::Local | Kind::Ssh | Kind::Join) {
+        starter::without(reader, &section.starter);
+    }
+    if let (Kind::Local | Kind::Ssh, Some(at), Some((_, Some(port)))) = (kind, coordinator, said) {
+        reader.fault(at.spot, format!("the coordinator has a port, {port}, and nobody joins: leave it out, or say kind = \"join\" in [launch]"));
+    }
+    let (launch, files) = match kind {
+        Kind::Local => (Launch::Local, Vec::new()),
+        Kind::Ssh => {
             let spot = coordinator.map_or(section.spot, |at| at.spot);
-            let kind = kind.name();
-            self.fault(spot, ClusterFileFault::NoPort { kind });
-            return None;
-        };
-        let (wait, (starter, files)) = (wait?, begun?);
-        Some((
-            Launch::Join {
-                port,
-                wait,
-                starter,
-            },
-            files,
-        ))
+            let (ssh, files) = ssh::over(reader, section.ssh, said?.0, spot, entries);
+            (Launch::Ssh(ssh), files)
+        }
+        Kind::Join | Kind::Slurm | Kind::Compose => {
+            joining(reader, kind, section, coordinator, entries)?
+        }
+    };
+    Some(Launched {
+        coordinator: said?.0,
+        launch,
+        files,
+    })
+}
+
+/// Others start the processes, which then join.
+fn joining(
+    reader: &Reader<'_>,
+    kind: Kind,
+    section: LaunchTable,
+    coordinator: Option<&At<Endpoint>>,
+    entries: &[PeEntry],
+) -> Option<(Launch, Vec<Named>)> {
+    for entry in entries {
+        if let Some(At {
+            spot,
+            said: Some(run),
+        }) = &entry.run
+            && !run.is_empty()
+        {
+            let (name, kind) = (entry.name(), kind.name());
+            reader.fault(
+                *spot,
+                format!(
+                    "{name} has a run, and with kind = \"{kind}\" others start it: leave it out"
+                ),
+            );
+        }
     }
+    let begun = match kind {
+        Kind::Slurm => Some((Some(starter::step(reader, section.starter)), Vec::new())),
+        Kind::Compose => {
+            let services = starter::services(reader, section.starter, section.spot);
+            services.map(|(starter, file)| (Some(starter), vec![file]))
+        }
+        Kind::Local | Kind::Join | Kind::Ssh => Some((None, Vec::new())),
+    };
+    let wait = section.wait.map_or(Some(WAIT), |at| at.said);
+    let port = match coordinator {
+        Some(at) => at.said?.1,
+        None => None,
+    };
+    let Some(port) = port else {
+        let spot = coordinator.map_or(section.spot, |at| at.spot);
+        let kind = kind.name();
+        let like = "coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
+        reader.fault(
+            spot,
+            format!("kind = \"{kind}\" needs a port to listen on: {like}"),
+        );
+        return None;
+    };
+    let (wait, (starter, files)) = (wait?, begun?);
+    Some((
+        Launch::Join {
+            port,
+            wait,
+            starter,
+        },
+        files,
+    ))
 }

@@ -13,12 +13,13 @@
 //!
 //! `--insecure` is not among them: who sends in the clear has to say so each time.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, ClusterFileFault, Field, Named, PeEntry, Reader, read_path};
+use super::{At, Field, Named, PeEntry, Reader, read_path};
 use crate::files::user_file::Spot;
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts;
@@ -54,7 +55,11 @@ pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
             spot: field.spot(),
         })
     });
-    table.refuse("insecure", ClusterFileFault::Insecure);
+    let typed = "who sends in the clear types --insecure each time";
+    table.refuse(
+        "insecure",
+        format!("insecure cannot be said in a file: {typed}"),
+    );
     table.refuse_others();
     credentials
 }
@@ -68,8 +73,7 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     let mut is_good = true;
     for timeout in timeouts::ALL {
         if let Some(field) = table.optional(timeout.name) {
-            let fault = |fault| [ClusterFileFault::Timeout(fault)];
-            let set = |text: &str| timeout.set(&mut said, text).map_err(fault);
+            let set = |text: &str| timeout.set(&mut said, text).map_err(|fault| [fault]);
             is_good &= field
                 .parse_as("a time in quotes, like \"5s\"", set)
                 .is_some();
@@ -80,50 +84,56 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     if is_good && let Err(fault) = timeouts::check(&said) {
         let told = ["silence", "heartbeat"];
         let told = told.iter().find_map(|key| table.optional(key));
-        told.as_ref()
-            .unwrap_or(field)
-            .fault(ClusterFileFault::Timeout(fault));
+        told.as_ref().unwrap_or(field).fault(fault);
     }
     said
 }
 
 /// A link, as it is typed behind `--link`.
 pub fn link(field: &Field<'_, '_>) -> Option<LinkSpec> {
-    let faults = |all: Vec<_>| all.into_iter().map(ClusterFileFault::Link);
+    let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
     let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
     field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
 }
 
-impl Reader<'_, ClusterFileFault> {
-    /// The links to the parents of single PEs; and that links can be shaped here, if any
-    /// is to be.
-    pub(super) fn links(
-        &self,
-        entries: &[PeEntry],
-        everywhere: Option<&At<LinkSpec>>,
-        in_network: bool,
-    ) -> Links {
-        let first = &entries[0];
-        // Whoever else has none is no tree's, which is told; in a network any PE may be
-        // the root.
-        if let (Some(link), None, false) = (&first.link, &first.parent, in_network) {
-            let (name, key) = (first.name(), "link");
-            self.fault(link.spot, ClusterFileFault::EdgeWithoutParent { name, key });
-        }
-        let mut said = everywhere
-            .into_iter()
-            .chain(entries.iter().filter_map(|entry| entry.link.as_ref()));
-        let away = entries.iter().find_map(PeEntry::away);
-        if let (Some(link), Some((name, address))) = (said.next(), away) {
-            self.fault(
-                link.spot,
-                ClusterFileFault::LinkAcrossHosts { name, address },
-            );
-        }
-        let links = (0..).map(PeId).zip(entries).filter_map(|(pe, entry)| {
-            let link = entry.link.as_ref()?.said?;
-            Some((pe, EdgeSpec::alike(link)))
-        });
-        links.collect()
+/// The links to the parents of single PEs; and that links can be shaped here, if any
+/// is to be.
+pub fn links(
+    reader: &Reader<'_>,
+    entries: &[PeEntry],
+    everywhere: Option<&At<LinkSpec>>,
+    in_network: bool,
+) -> Links {
+    let first = &entries[0];
+    // Whoever else has none is no tree's, which is told; in a network any PE may be
+    // the root.
+    if let (Some(link), None, false) = (&first.link, &first.parent, in_network) {
+        let name = first.name();
+        reader.fault(link.spot, format!("{name} has a link and no parent"));
     }
+    let mut said = everywhere
+        .into_iter()
+        .chain(entries.iter().filter_map(|entry| entry.link.as_ref()));
+    let away = entries.iter().find_map(PeEntry::away);
+    if let (Some(link), Some((name, address))) = (said.next(), away) {
+        let why = across_hosts(Some(&name), &address);
+        reader.fault(link.spot, format!("link: {why}"));
+    }
+    let links = (0..).map(PeId).zip(entries).filter_map(|(pe, entry)| {
+        let link = entry.link.as_ref()?.said?;
+        Some((pe, EdgeSpec::alike(link)))
+    });
+    links.collect()
+}
+
+/// Why a link is not shaped, for messages about it.
+pub fn across_hosts(name: Option<&str>, address: &IpAddr) -> String {
+    let who = name.unwrap_or("a PE");
+    let why = match address.is_unspecified() {
+        true => "may join from anywhere".to_owned(),
+        false => format!("has an address of a network, {address}"),
+    };
+    format!(
+        "only links between processes of one host are shaped, by the clock that all of them read, and {who} {why}; take the link out"
+    )
 }

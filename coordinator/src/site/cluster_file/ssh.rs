@@ -19,7 +19,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::{At, ClusterFileFault, Field, PeEntry, Reader, Table, read_path};
+use super::{At, Field, PeEntry, Reader, Table, read_path};
 use crate::files::user_file::Spot;
 use crate::site::ssh::{Ssh, is_destination};
 
@@ -110,42 +110,39 @@ pub fn destination(field: &Field<'_, '_>) -> Option<String> {
     field.text_where(expected, is_destination)
 }
 
-impl Reader<'_, ClusterFileFault> {
-    /// That nothing is said of an ssh that is not used.
-    pub(super) fn without_ssh(&self, section: &SshKeys, entries: &[PeEntry]) {
-        if let Some((spot, key)) = section.first {
-            self.fault(spot, ClusterFileFault::UselessKey { key });
-        }
-        if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
-            self.fault(*spot, ClusterFileFault::UselessKey { key: "ssh" });
-        }
+/// That nothing is said of an ssh that is not used.
+pub fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
+    if let Some((spot, key)) = section.first {
+        reader.fault(spot, useless(key));
     }
+    if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
+        reader.fault(*spot, useless("ssh"));
+    }
+}
 
-    /// How the hosts are reached, and the files that are named for it.
-    pub(super) fn over_ssh(
-        &self,
-        section: SshKeys,
-        coordinator: IpAddr,
-        spot: Spot,
-        entries: &[PeEntry],
-    ) -> (Ssh, Vec<Named>) {
-        for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
-            if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
-                let name = name.to_owned();
-                self.fault(entry.spot, ClusterFileFault::NoDestination { name });
-            }
+/// How the hosts are reached, and the files that are named for it.
+pub fn over(
+    reader: &Reader<'_>,
+    section: SshKeys,
+    coordinator: IpAddr,
+    spot: Spot,
+    entries: &[PeEntry],
+) -> (Ssh, Vec<Named>) {
+    for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
+        if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
+            let like = "say how it reaches the host, like ssh = \"me@a.example\"";
+            reader.fault(entry.spot, format!("ssh cannot be given `{name}`: {like}"));
         }
-        let away = entries.iter().find_map(PeEntry::away);
-        if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
-            let fault = ClusterFileFault::CoordinatorOnLoopback {
-                coordinator,
-                name,
-                address,
-            };
-            self.fault(spot, fault);
-        }
-        (section.ssh, section.files)
     }
+    let away = entries.iter().find_map(PeEntry::away);
+    if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
+        reader.fault(spot, format!("the coordinator listens on {coordinator}, where {name} at {address} does not reach it: say coordinator = \"ADDRESS\", where the hosts reach this machine"));
+    }
+    (section.ssh, section.files)
+}
+
+fn useless(key: &str) -> String {
+    format!("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")
 }
 
 /// Whether a shell takes it for the name of a variable.

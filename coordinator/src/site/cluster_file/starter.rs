@@ -18,7 +18,7 @@
 //! ```
 
 use super::ssh::{Named, named_file};
-use super::{At, ClusterFileFault, Reader, Table, read_words};
+use super::{At, Reader, Table, read_words};
 use crate::files::user_file::Spot;
 use crate::site::starter::{Compose, SlurmStep, Starter};
 
@@ -37,50 +37,54 @@ pub fn keys(table: &Table<'_, '_>) -> StarterKeys {
     }
 }
 
-impl Reader<'_, ClusterFileFault> {
-    /// The tasks of a step of Slurm.
-    pub(super) fn step(&self, section: StarterKeys) -> Starter {
-        if let Some(At {
-            said: Some(named), ..
-        }) = section.file
-        {
-            self.useless(named.spot, "file", "compose");
-        }
-        let options = section.options.and_then(|at| at.said);
-        Starter::Slurm(SlurmStep {
-            options: options.unwrap_or_default(),
-        })
+/// The tasks of a step of Slurm.
+pub fn step(reader: &Reader<'_>, section: StarterKeys) -> Starter {
+    if let Some(At {
+        said: Some(named), ..
+    }) = section.file
+    {
+        useless(reader, named.spot, "file", "compose");
     }
+    let options = section.options.and_then(|at| at.said);
+    Starter::Slurm(SlurmStep {
+        options: options.unwrap_or_default(),
+    })
+}
 
-    /// The services of a compose file, which is at `kind` if nothing says where.
-    pub(super) fn services(&self, section: StarterKeys, kind: Spot) -> Option<(Starter, Named)> {
-        let Some(file) = section.file else {
-            self.fault(kind, ClusterFileFault::NoComposeFile);
-            return None;
-        };
-        let file = file.said?;
-        let options = section.options.and_then(|at| at.said);
-        let starter = Starter::Compose(Compose {
-            file: file.path.clone(),
-            options: options.unwrap_or_default(),
-        });
-        Some((starter, file))
-    }
+/// The services of a compose file, which is at `kind` if nothing says where.
+pub fn services(reader: &Reader<'_>, section: StarterKeys, kind: Spot) -> Option<(Starter, Named)> {
+    let Some(file) = section.file else {
+        reader.fault(
+            kind,
+            "kind = \"compose\" needs the compose file: file = \"compose.yaml\"",
+        );
+        return None;
+    };
+    let file = file.said?;
+    let options = section.options.and_then(|at| at.said);
+    let starter = Starter::Compose(Compose {
+        file: file.path.clone(),
+        options: options.unwrap_or_default(),
+    });
+    Some((starter, file))
+}
 
-    /// That nothing is said of what is not used.
-    pub(super) fn without_starter(&self, section: &StarterKeys) {
-        if let Some(At {
-            said: Some(named), ..
-        }) = &section.file
-        {
-            self.useless(named.spot, "file", "compose");
-        }
-        if let Some(At { spot, .. }) = section.options {
-            self.useless(spot, "options", "slurm\" or \"compose");
-        }
+/// That nothing is said of what is not used.
+pub fn without(reader: &Reader<'_>, section: &StarterKeys) {
+    if let Some(At {
+        said: Some(named), ..
+    }) = &section.file
+    {
+        useless(reader, named.spot, "file", "compose");
     }
+    if let Some(At { spot, .. }) = section.options {
+        useless(reader, spot, "options", "slurm\" or \"compose");
+    }
+}
 
-    fn useless(&self, spot: Spot, key: &'static str, kind: &'static str) {
-        self.fault(spot, ClusterFileFault::KeyOfKind { key, kind });
-    }
+fn useless(reader: &Reader<'_>, spot: Spot, key: &'static str, kind: &'static str) {
+    reader.fault(
+        spot,
+        format!("{key} is for kind = \"{kind}\" in [launch]: leave it out, or say that"),
+    );
 }

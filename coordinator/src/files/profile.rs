@@ -13,7 +13,7 @@ use std::path::Path;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::{Host, Ports};
+use flitcast_proto::cost::{COSTS, Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
@@ -27,6 +27,17 @@ const FILE: FileKind = FileKind {
     // 1 KiB for each edge of the largest local cluster, half as much again as it needs.
     max_bytes: 1024 * 1024,
 };
+
+/// What the costs of a host are called, in the order of [`Host::costs`].
+pub const HOST_COSTS: [&str; COSTS] = [
+    "wake_ns",
+    "control_ns",
+    "flit_ns",
+    "send_ns_per_byte",
+    "receive_ns_per_byte",
+    "end_ns_per_byte",
+    "message_ns",
+];
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq)]

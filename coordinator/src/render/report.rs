@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
 use flitcast_proto::cost::Link;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
@@ -14,14 +13,12 @@ use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
 use crate::retry::Story;
 use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
-use crate::text::figures::{lines, micros};
+use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
 
 /// The table and the summary under it.
 pub fn table(request: &Request, outcome: &Outcome) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let rounds = request.rounds > 1;
     let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
     if request.site.nodes.is_some() {
@@ -31,7 +28,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
         header.extend(["min", "max"]);
     }
     header.push("peak memory");
-    table.set_header(header);
+    let mut table = figures::table(header);
     for pe in &outcome.pes {
         table.add_row(row(request, pe, rounds));
     }

@@ -11,7 +11,7 @@ use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use super::{Fit, Profile, Relay, VERSION, parents};
+use super::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents};
 use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::{Spot, SpotFault};
 use crate::options::names::pacing_named;
@@ -137,13 +137,10 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
 fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
     let cores = host.optional("shared_cores");
     let cores = cores.and_then(|cores| cores.whole_number(&CORES));
-    let wake_ns = host.number("wake_ns", HOST_NS);
-    let control_ns = host.number("control_ns", HOST_NS);
-    let flit_ns = host.number("flit_ns", HOST_NS);
-    let send_ns_per_byte = host.number("send_ns_per_byte", HOST_NS_PER_BYTE);
-    let receive_ns_per_byte = host.number("receive_ns_per_byte", HOST_NS_PER_BYTE);
-    let end_ns_per_byte = host.number("end_ns_per_byte", HOST_NS_PER_BYTE);
-    let message_ns = host.number("message_ns", HOST_NS);
+    let costs = HOST_COSTS.map(|key| match key.ends_with("_per_byte") {
+        true => host.number(key, HOST_NS_PER_BYTE),
+        false => host.number(key, HOST_NS),
+    });
     let ports = host.required("ports").and_then(|field| {
         let ports = match field.value().as_str() {
             Some("single") => Some(Ports::Single),
@@ -155,17 +152,13 @@ fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
     let buffer_bytes = host.required("buffer_bytes");
     let buffer_bytes = buffer_bytes.and_then(|bytes| bytes.whole_number(&BUFFER_BYTES));
     host.refuse_others();
-    let costs = Host {
+    let costs: Vec<f64> = costs.into_iter().collect::<Option<_>>()?;
+    let known = Host {
         shared_cores: cores.map(|cores| cores as u32),
-        wake_ns: wake_ns?,
-        control_ns: control_ns?,
-        flit_ns: flit_ns?,
-        send_ns_per_byte: send_ns_per_byte?,
-        receive_ns_per_byte: receive_ns_per_byte?,
-        end_ns_per_byte: end_ns_per_byte?,
-        message_ns: message_ns?,
+        ..Host::NONE
     };
-    Some((costs, ports?, buffer_bytes? as u64))
+    let known = known.with_costs(costs.try_into().ok()?);
+    Some((known, ports?, buffer_bytes? as u64))
 }
 
 fn read_relay(relay: &Table<'_, '_>) -> Option<Relay> {

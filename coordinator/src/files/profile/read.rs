@@ -117,7 +117,8 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
     if measured.len() != asked.len() {
         let (measured, asked) = (measured.len() + 1, asked.len() + 1);
         return Some(format!(
-            "it was measured on {name}, with {measured} PEs, and this tree has {asked}: calibrate on this one"
+            "it was measured on {name}, with {measured} PEs, and this tree has {asked}: \
+             calibrate on this one"
         ));
     }
     let both = (1..).zip(measured.iter().zip(&asked));
@@ -130,7 +131,8 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
         others => format!(", and {others} more differ"),
     };
     Some(format!(
-        "it was measured on {name}, another tree: there {pe}'s parent is {measured}, here it is {asked}{others}; calibrate on this one"
+        "it was measured on {name}, another tree: there {pe}'s parent is {measured}, \
+         here it is {asked}{others}; calibrate on this one"
     ))
 }
 

@@ -33,7 +33,10 @@ pub fn cluster(
         files,
     } = launch::launched(reader, launch, coordinator, &[])?;
     if !matches!(launch, Launch::Join { .. }) {
-        tree.fault("a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], or give a [[pe]] table for each");
+        tree.fault(
+            "a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], \
+             or give a [[pe]] table for each",
+        );
     }
     let tree = named?;
     let placement = Placement::joining(coordinator, launch, tree.len());

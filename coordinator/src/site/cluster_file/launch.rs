@@ -144,7 +144,11 @@ pub fn launched(
         starter::without(reader, &section.starter);
     }
     if let (Kind::Local | Kind::Ssh, Some(at), Some((_, Some(port)))) = (kind, coordinator, said) {
-        reader.fault(at.spot, format!("the coordinator has a port, {port}, and nobody joins: leave it out, or say kind = \"join\" in [launch]"));
+        let fault = format!(
+            "the coordinator has a port, {port}, and nobody joins: leave it out, \
+             or say kind = \"join\" in [launch]"
+        );
+        reader.fault(at.spot, fault);
     }
     let (launch, files) = match kind {
         Kind::Local => (Launch::Local, Vec::new()),

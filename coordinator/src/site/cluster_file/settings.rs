@@ -55,10 +55,9 @@ pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
             spot: field.spot(),
         })
     });
-    let typed = "who sends in the clear types --insecure each time";
     table.refuse(
         "insecure",
-        format!("insecure cannot be said in a file: {typed}"),
+        "insecure cannot be said in a file: who sends in the clear types --insecure each time",
     );
     table.refuse_others();
     credentials
@@ -134,6 +133,7 @@ pub fn across_hosts(name: Option<&str>, address: &IpAddr) -> String {
         false => format!("has an address of a network, {address}"),
     };
     format!(
-        "only links between processes of one host are shaped, by the clock that all of them read, and {who} {why}; take the link out"
+        "only links between processes of one host are shaped, by the clock that all of them read, \
+         and {who} {why}; take the link out"
     )
 }

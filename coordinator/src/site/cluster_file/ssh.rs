@@ -48,7 +48,7 @@ pub struct Named {
 #[derive(Default)]
 pub struct SshKeys {
     ssh: Ssh,
-    /// The first of its keys, and where.
+    /// One of its keys, and where.
     first: Option<(Spot, &'static str)>,
     files: Vec<Named>,
 }
@@ -59,6 +59,7 @@ pub fn keys(table: &Table<'_, '_>) -> SshKeys {
     let fields = KEYS.map(|key| table.optional(key));
     let there = KEYS.into_iter().zip(&fields);
     let there = there.filter_map(|(key, field)| Some((field.as_ref()?.spot(), key)));
+    // Where several are of no use one is told, whatever their order.
     let first = there.min_by_key(|(_, key)| *key);
     let [user, port, config, directory, environment, binary] = fields;
     ssh.user = user.and_then(|field| {
@@ -136,7 +137,11 @@ pub fn over(
     }
     let away = entries.iter().find_map(PeEntry::away);
     if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
-        reader.fault(spot, format!("the coordinator listens on {coordinator}, where {name} at {address} does not reach it: say coordinator = \"ADDRESS\", where the hosts reach this machine"));
+        let fault = format!(
+            "the coordinator listens on {coordinator}, where {name} at {address} does not reach it: \
+             say coordinator = \"ADDRESS\", where the hosts reach this machine"
+        );
+        reader.fault(spot, fault);
     }
     (section.ssh, section.files)
 }

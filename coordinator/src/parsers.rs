@@ -3,9 +3,9 @@
 //! Each function gives what was understood, in a form of its own, or all that is wrong,
 //! as it is printed.
 
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
 use crate::files::profile::Profile;
 use crate::files::user_file::SpotFault;
@@ -23,7 +23,7 @@ fn shown(read: impl Debug) -> String {
     format!("{read:?}")
 }
 
-fn listed<F: Display>(faults: Vec<SpotFault<F>>) -> Vec<String> {
+fn listed(faults: Vec<SpotFault>) -> Vec<String> {
     faults.iter().map(|fault| printable(&fault.fault)).collect()
 }
 
@@ -75,12 +75,12 @@ pub fn request(bytes: &[u8]) -> Read {
 
 /// What `flitcast up` has settled: `cluster.json`.
 pub fn kept_cluster(text: &str) -> Read {
-    written(text, |value| kept::Said::of(value).map(shown))
+    written::<kept::Said>(text)
 }
 
 /// What a keeper tells of its PEs: `pes.json`.
 pub fn kept_pes(text: &str) -> Read {
-    written(text, |value| kept::Pes::of(value).map(shown))
+    written::<kept::Pes>(text)
 }
 
 /// What was done on a cluster: `rounds.jsonl`. What is none of its lines is left out.
@@ -88,8 +88,7 @@ pub fn kept_rounds(text: &str) -> Read {
     Ok(shown(kept::rounds::parse(text)))
 }
 
-fn written(text: &str, read: impl Fn(&Value) -> Option<String>) -> Read {
-    let value = serde_json::from_str(text);
-    let value = value.map_err(|error: serde_json::Error| vec![printable(error)])?;
-    read(&value).ok_or_else(|| vec!["this flitcast has not written it".to_owned()])
+fn written<T: DeserializeOwned + Debug>(text: &str) -> Read {
+    let read = serde_json::from_str::<T>(text).map(shown);
+    read.map_err(|error| vec![printable(error)])
 }

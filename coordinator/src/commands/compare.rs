@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use flitcast_proto::Tree;
 use flitcast_proto::baseline::{Baseline, Flow, adaptive_tree, binomial_tree, flow};
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
@@ -20,6 +19,7 @@ use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::TopologyError;
+use crate::text::figures;
 use crate::ways::baseline::WINDOW;
 
 /// Flits times PEs: the baselines are carried flit by flit.
@@ -282,9 +282,7 @@ fn best(rows: &[Row]) -> Option<usize> {
 }
 
 fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let mut table = figures::table([
         "",
         "tree",
         "algorithm",
@@ -310,7 +308,7 @@ fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
         "{} of {total} flits over {pes} PEs; no way takes less than {} steps\n\n",
         comparison.operation, comparison.lower_bound_steps,
     );
-    out.push_str(&crate::text::figures::lines(table, 3));
+    out.push_str(&figures::lines(table, 3));
     if let Some(why) = &comparison.why {
         out.push_str(&format!("\n  * {why}\n"));
     }

@@ -15,7 +15,7 @@
 
 use std::path::Path;
 
-use flitcast_proto::network::{MAX_EDGES, Network, NetworkFault};
+use flitcast_proto::network::{MAX_EDGES, Network};
 use flitcast_proto::tree::MAX_PES;
 
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
@@ -26,50 +26,18 @@ const FILE: FileKind = FileKind {
     max_bytes: 16 * MAX_EDGES as u64,
 };
 
-/// Why a file of edges gives no network.
-pub type EdgeFileError = FileError<EdgeFileFault>;
-
-/// What is wrong in one line, or with all of them together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EdgeFileFault {
-    /// Not two words.
-    #[error("an edge is two nodes, like `0 1`, not `{found}`")]
-    NotTwo {
-        /// The line, or its beginning.
-        found: String,
-    },
-    /// A word that names no node.
-    #[error("a node is a whole number from 0 to {}, not `{found}`", MAX_PES - 1)]
-    NoNode {
-        /// The word, or its beginning.
-        found: String,
-    },
-    /// An edge from a node to itself.
-    #[error("node {node} is connected to itself; an edge has two different ends")]
-    Loop {
-        /// The node.
-        node: u32,
-    },
-    /// No line says anything.
-    #[error("no edges: give each a line, like `0 1` (a single PE is --tree path:1)")]
-    NoEdges,
-    /// Each line is good; all together are not.
-    #[error("{0}")]
-    Network(NetworkFault),
-}
-
 /// Reads the network in the file at `path`.
 ///
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path) -> Result<Network, EdgeFileError> {
+pub fn load(path: &Path) -> Result<Network, FileError> {
     user_file::load(FILE, path, |text| {
         let edges = parse(text)?;
         let last = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap_or(0);
         let network = Network::from_edges(last as usize + 1, edges);
         network.map_err(|fault| {
-            let fault = EdgeFileFault::Network(fault);
+            let fault = fault.to_string();
             vec![SpotFault { spot: None, fault }]
         })
     })
@@ -79,7 +47,7 @@ pub fn load(path: &Path) -> Result<Network, EdgeFileError> {
 type Pairs = Vec<(u32, u32)>;
 
 /// The edges in `text`, at least one, or at least one fault.
-pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault<EdgeFileFault>>> {
+pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -94,7 +62,8 @@ pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault<EdgeFileFault>>> 
     }
     if edges.is_empty() && faults.is_empty() {
         let last = text.lines().count().max(1);
-        faults.push(on_line(last, EdgeFileFault::NoEdges));
+        let none = "no edges: give each a line, like `0 1` (a single PE is --tree path:1)";
+        faults.push(on_line(last, none.to_owned()));
     }
     match faults.is_empty() {
         true => Ok(edges),
@@ -102,34 +71,39 @@ pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault<EdgeFileFault>>> 
     }
 }
 
-fn on_line(line: usize, fault: EdgeFileFault) -> SpotFault<EdgeFileFault> {
+fn on_line(line: usize, fault: String) -> SpotFault {
     let spot = Some(Spot { line, column: 0 });
     SpotFault { spot, fault }
 }
 
 /// The edge that a line says, without its comment.
-fn edge(said: &str) -> Result<(u32, u32), Vec<EdgeFileFault>> {
+fn edge(said: &str) -> Result<(u32, u32), Vec<String>> {
     let mut words = said.split_whitespace();
     let (Some(a), Some(b), None) = (words.next(), words.next(), words.next()) else {
         let found = beginning(said);
-        return Err(vec![EdgeFileFault::NotTwo { found }]);
+        return Err(vec![format!(
+            "an edge is two nodes, like `0 1`, not `{found}`"
+        )]);
     };
     match (node(a), node(b)) {
-        (Ok(a), Ok(b)) if a == b => Err(vec![EdgeFileFault::Loop { node: a }]),
+        (Ok(a), Ok(b)) if a == b => Err(vec![format!(
+            "node {a} is connected to itself; an edge has two different ends"
+        )]),
         (Ok(a), Ok(b)) => Ok((a, b)),
         (a, b) => Err(a.err().into_iter().chain(b.err()).collect()),
     }
 }
 
-fn node(word: &str) -> Result<u32, EdgeFileFault> {
+fn node(word: &str) -> Result<u32, String> {
     // `parse` alone would also take `+5`.
     let digits = word.bytes().all(|b| b.is_ascii_digit());
     let number = word
         .parse()
         .ok()
         .filter(|&n: &u32| digits && (n as usize) < MAX_PES);
-    number.ok_or_else(|| EdgeFileFault::NoNode {
-        found: beginning(word),
+    number.ok_or_else(|| {
+        let (last, found) = (MAX_PES - 1, beginning(word));
+        format!("a node is a whole number from 0 to {last}, not `{found}`")
     })
 }
 
@@ -147,7 +121,7 @@ mod tests {
     fn message(text: &str) -> Vec<String> {
         let faults = parse(text).unwrap_err();
         let path = "t".into();
-        let error = EdgeFileError::Faults { path, faults }.to_string();
+        let error = FileError::Faults { path, faults }.to_string();
         error.lines().map(str::to_owned).collect()
     }
 

@@ -3,10 +3,8 @@
 //!
 //! It holds what was seen from outside, wire and software together, and the host's
 //! share beside it; which model that makes is `model`'s business. How the file is
-//! written is in `write`, how it is read and what can be wrong with it in `read` and
-//! `fault`.
+//! written is in `write`, how it is read and what can be wrong with it in `read`.
 
-mod fault;
 mod read;
 mod write;
 
@@ -15,11 +13,9 @@ use std::path::Path;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::{Host, Ports};
+use flitcast_proto::cost::{COSTS, Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
-
-pub use fault::ProfileFault;
 
 use crate::files::user_file::{self, FileError, FileKind, SpotFault};
 
@@ -32,8 +28,16 @@ const FILE: FileKind = FileKind {
     max_bytes: 1024 * 1024,
 };
 
-/// Why a file gives no profile.
-pub type ProfileError = FileError<ProfileFault>;
+/// What the costs of a host are called, in the order of [`Host::costs`].
+pub const HOST_COSTS: [&str; COSTS] = [
+    "wake_ns",
+    "control_ns",
+    "flit_ns",
+    "send_ns_per_byte",
+    "receive_ns_per_byte",
+    "end_ns_per_byte",
+    "message_ns",
+];
 
 /// What is known of a cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,12 +101,12 @@ impl Profile {
     /// # Errors
     ///
     /// That the file cannot be read, or all that is wrong in it.
-    pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, ProfileError> {
+    pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, FileError> {
         user_file::load(FILE, path, |text| Profile::parse(text, tree))
     }
 
     /// Reads the profile in `text`; otherwise, at least one fault, in the order of the file.
-    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault<ProfileFault>>> {
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault>> {
         read::profile(text, tree)
     }
 

@@ -23,13 +23,11 @@ use std::path::Path;
 
 use flitcast_proto::tree::{MAX_PES, TreeFaults};
 use flitcast_proto::{PeId, Tree};
-use toml::de::{DeInteger, DeTable};
+use toml::de::DeInteger;
 
 use crate::options::link_spec::Links;
 
-pub use fault::TreeFileFault;
-
-use crate::files::toml_file::{self, Reader, Value};
+use crate::files::toml_file::{self, Field, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 
 const FILE: FileKind = FileKind {
@@ -38,9 +36,6 @@ const FILE: FileKind = FileKind {
     // for a million.
     max_bytes: 64 * MAX_PES as u64,
 };
-
-/// Why a tree file gives no tree.
-pub type TreeFileError = FileError<TreeFileFault>;
 
 /// What a tree file says.
 #[derive(Clone, Debug)]
@@ -56,15 +51,15 @@ pub struct TreeFile {
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path) -> Result<TreeFile, TreeFileError> {
+pub fn load(path: &Path) -> Result<TreeFile, FileError> {
     user_file::load(FILE, path, parse)
 }
 
 /// Reads the tree in `text`; otherwise, at least one fault, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault<TreeFileFault>>> {
-    toml_file::parse(text, |reader, document| {
-        let (nodes, links) = reader.document(document);
-        let tree = reader.tree(&nodes?)?;
+pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault>> {
+    toml_file::parse(text, |reader, top| {
+        let (nodes, links) = document(reader, top);
+        let tree = tree_of(reader, &nodes?)?;
         Some(TreeFile { tree, links })
     })
 }
@@ -99,206 +94,194 @@ enum Misnamed {
 /// By id. The ids may have gaps where that was reported.
 type Nodes = BTreeMap<u32, Node>;
 
-impl Reader<'_, TreeFileFault> {
-    /// The index of a PE, or a fault about `what`.
-    fn index(&mut self, what: &str, value: &Value<'_>) -> Option<u32> {
-        let in_range = |integer: &DeInteger<'_>| {
-            let index = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
-            index.filter(|&index| (index as usize) < MAX_PES)
-        };
-        let index = value.get_ref().as_integer().and_then(in_range);
-        if index.is_none() {
-            let what = what.to_owned();
-            let found = self.found(value);
-            self.fault(self.spot_of(value), TreeFileFault::NoIndex { what, found });
-        }
-        index
+/// The index of a PE.
+fn read_index(field: &Field<'_, '_>) -> Option<u32> {
+    let in_range = |integer: &DeInteger<'_>| {
+        let index = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
+        index.filter(|&index| (index as usize) < MAX_PES)
+    };
+    let index = field.value().as_integer().and_then(in_range);
+    if index.is_none() {
+        let expected = format!("a whole number from 0 to {}", MAX_PES - 1);
+        field.expect(&expected, index);
     }
+    index
+}
 
-    fn parent(&mut self, what: &str, value: &Value<'_>) -> Parent {
-        match self.index(what, value) {
-            Some(id) => Parent::Is {
-                id,
-                spot: self.spot_of(value),
-            },
-            None => Parent::Unreadable,
-        }
+fn read_parent(field: &Field<'_, '_>) -> Parent {
+    match read_index(field) {
+        Some(id) => Parent::Is {
+            id,
+            spot: field.spot(),
+        },
+        None => Parent::Unreadable,
     }
+}
 
-    /// The PEs of the file, `None` if it is not said what they are; and its links.
-    fn document(&mut self, document: &DeTable<'_>) -> (Option<Nodes>, Links) {
-        let (mut tables, mut list, mut edges) = (None, None, None);
-        for (key, value) in document {
-            match key.get_ref().as_ref() {
-                "root" => {
-                    if self.index("root", value).is_some_and(|root| root != 0) {
-                        self.fault(self.spot_of(value), TreeFileFault::RootNotP0);
-                    }
-                }
-                "pe" => tables = Some(value),
-                "parents" => list = Some((key, value)),
-                "edges" => edges = Some(value),
-                _ => self.unknown_key(key, "root, pe, parents, edges"),
-            }
-        }
-        let nodes = match (tables, list) {
-            (Some(tables), None) => self.pe_tables(tables),
-            (None, Some((_, list))) => self.parent_list(list),
-            (Some(_), Some((key, _))) => {
-                self.fault(self.spot_of(key), TreeFileFault::TwoForms);
-                None
-            }
-            (None, None) => {
-                self.fault(None, TreeFileFault::NoPes);
-                None
-            }
-        };
-        let links = edges.map(|edges| self.edges(edges, nodes.as_ref()));
-        (nodes, links.unwrap_or_default())
+/// `parents = [0, 0, 1]`. An empty list is P0 alone.
+fn parent_list(field: &Field<'_, '_>) -> Option<Nodes> {
+    let list = field.list_of("a list of indices")?;
+    let root = Node {
+        spot: field.spot(),
+        parent: Parent::Absent,
+    };
+    bounded(field.count_values() + 1, field)?;
+    let mut nodes = Nodes::from([(0, root)]);
+    for (id, field) in (1..).zip(list) {
+        let field = field.called(format!("the parent of {}", PeId(id)));
+        let parent = read_parent(&field);
+        let spot = field.spot();
+        nodes.insert(id, Node { spot, parent });
     }
+    Some(nodes)
+}
 
-    /// `parents = [0, 0, 1]`. An empty list is P0 alone.
-    fn parent_list(&mut self, value: &Value<'_>) -> Option<Nodes> {
-        let Some(list) = value.get_ref().as_array() else {
-            self.wrong_type("parents", "a list of indices", value);
-            return None;
-        };
-        let root = Node {
-            spot: self.spot_of(value),
-            parent: Parent::Absent,
-        };
-        self.bounded(list.len() + 1, value)?;
-        let mut nodes = Nodes::from([(0, root)]);
-        for (id, value) in (1..).zip(list.iter()) {
-            let spot = self.spot_of(value);
-            let parent = self.parent(&format!("the parent of {}", PeId(id)), value);
-            nodes.insert(id, Node { spot, parent });
-        }
-        Some(nodes)
+/// Refuses more PEs than allowed, before anything is made of them.
+fn bounded(count: usize, field: &Field<'_, '_>) -> Option<()> {
+    if count > MAX_PES {
+        field.fault(format!(
+            "there are {count} PEs, more than the {MAX_PES} that are allowed"
+        ));
+        return None;
     }
+    Some(())
+}
 
-    /// `[[pe]]`.
-    fn pe_tables(&mut self, value: &Value<'_>) -> Option<Nodes> {
-        let Some(tables) = value.get_ref().as_array() else {
-            self.wrong_type("pe", "[[pe]] tables, in double brackets", value);
-            return None;
-        };
-        if tables.is_empty() {
-            self.fault(self.spot_of(value), TreeFileFault::NoPes);
-            return None;
-        }
-        self.bounded(tables.len(), value)?;
+/// Nothing says what PEs there are.
+const NO_PES: &str = "no PEs: give a [[pe]] table for each, or parents = [...]";
 
-        let mut nodes = Nodes::new();
-        // Their messages name the ids that are left over, known only after all.
-        let mut misnamed = Vec::new();
-        for value in tables.iter() {
-            let Some(table) = value.get_ref().as_table() else {
-                self.wrong_type("pe", "a table with id and parent", value);
-                continue;
-            };
-            let spot = self.spot_of(value);
-            let (mut id, mut parent) = (None, Parent::Absent);
-            for (key, value) in table {
-                match key.get_ref().as_ref() {
-                    "id" => id = Some((self.index("id", value), self.spot_of(value))),
-                    "parent" => parent = self.parent("parent", value),
-                    _ => self.unknown_key(key, "id, parent"),
-                }
-            }
-            match id {
-                None => misnamed.push((spot, Misnamed::NoId)),
-                Some((None, _)) => {} // Reported by index().
-                Some((Some(id), spot)) => {
-                    if let Some(first) = nodes.get(&id) {
-                        misnamed.push((spot, Misnamed::Twice(id, first.spot.line)));
-                    } else if id as usize >= tables.len() {
-                        misnamed.push((spot, Misnamed::TooHigh(id)));
-                    }
-                    // Also where it is too high: its children are not at fault.
-                    nodes.entry(id).or_insert(Node { spot, parent });
-                }
-            }
-        }
-        self.misnamed(&misnamed, &nodes, tables.len());
-        Some(nodes)
+/// The PEs of the file, `None` if it is not said what they are; and its links.
+fn document(reader: &Reader<'_>, top: &Table<'_, '_>) -> (Option<Nodes>, Links) {
+    if let Some(root) = top.optional("root")
+        && read_index(&root).is_some_and(|root| root != 0)
+    {
+        root.fault("root must be 0: every tree's root is P0 (number the PEs so that it is)");
     }
-
-    /// Refuses more PEs than allowed, before anything is made of them.
-    fn bounded(&mut self, count: usize, value: &Value<'_>) -> Option<()> {
-        if count > MAX_PES {
-            self.fault(self.spot_of(value), TreeFileFault::TooManyPes { count });
-            return None;
-        }
-        Some(())
-    }
-
-    /// Reports the tables that have no id, or one that they should not have.
-    /// There are as many ids without a table, so those need no reports.
-    fn misnamed(&mut self, misnamed: &[(Spot, Misnamed)], nodes: &Nodes, count: usize) {
-        let unused = (0..count as u32).filter(|id| !nodes.contains_key(id));
-        let unused: Vec<PeId> = match misnamed {
-            [] => return,
-            _ => unused.take(fault::UNUSED_NAMED).map(PeId).collect(),
-        };
-        for &(spot, misnamed) in misnamed {
-            let unused = unused.clone();
-            let fault = match misnamed {
-                Misnamed::NoId => TreeFileFault::NoId { unused },
-                Misnamed::Twice(id, first_line) => TreeFileFault::DuplicateId {
-                    pe: PeId(id),
-                    first_line,
-                    unused,
-                },
-                Misnamed::TooHigh(id) => TreeFileFault::IdTooHigh {
-                    pe: PeId(id),
-                    count,
-                    unused,
-                },
-            };
-            self.fault(spot, fault);
-        }
-    }
-
-    /// The tree of `nodes`. Where ids have gaps it is checked as if they had
-    /// none, to find what else is wrong.
-    fn tree(&mut self, nodes: &Nodes) -> Option<Tree> {
-        let without_p0 = (!nodes.contains_key(&0)).then_some(0);
-        let ids: Vec<u32> = without_p0
-            .into_iter()
-            .chain(nodes.keys().copied())
-            .collect();
-        // Stands for a parent that there is not.
-        const NOBODY: PeId = PeId(u32::MAX);
-        let parents = ids.iter().map(|id| match nodes.get(id)?.parent {
-            Parent::Absent => None,
-            Parent::Unreadable => Some(NOBODY),
-            Parent::Is { id, .. } => {
-                let place = ids.binary_search(&id).ok();
-                Some(place.map_or(NOBODY, |place| PeId(place as u32)))
-            }
-        });
-        let TreeFaults(faults) = match Tree::from_parents(parents.collect()) {
-            Ok(tree) => return Some(tree),
-            Err(faults) => faults,
-        };
-        for tree_fault in faults {
-            let id = tree_fault.pe().map(|pe| ids[pe.index()]);
-            let (spot, parent) = match id.and_then(|id| nodes.get(&id)) {
-                Some(node) => match node.parent {
-                    Parent::Unreadable => continue,
-                    Parent::Is { id, spot } => (Some(spot), PeId(id)),
-                    Parent::Absent => (Some(node.spot), NOBODY),
-                },
-                None => (None, NOBODY),
-            };
-            self.fault(
-                spot,
-                TreeFileFault::Tree(fault::as_in_file(tree_fault, &ids, parent)),
+    let (tables, list) = (top.optional("pe"), top.optional("parents"));
+    let edges = top.optional("edges");
+    top.refuse_others();
+    let nodes = match (tables, list) {
+        (Some(tables), None) => pe_tables(reader, &tables),
+        (None, Some(list)) => parent_list(&list),
+        (Some(_), Some(_)) => {
+            top.refuse(
+                "parents",
+                "the PEs are given twice: use either [[pe]] or parents = [...]",
             );
+            None
         }
-        None
+        (None, None) => {
+            top.fault(NO_PES);
+            None
+        }
+    };
+    let links = edges.map(|edges| edges::links(reader, &edges, nodes.as_ref()));
+    (nodes, links.unwrap_or_default())
+}
+
+/// `[[pe]]`.
+fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
+    let list = field.list_of("[[pe]] tables, in double brackets")?;
+    let count = field.count_values();
+    if count == 0 {
+        field.fault(NO_PES);
+        return None;
     }
+    bounded(count, field)?;
+
+    let mut nodes = Nodes::new();
+    // Their messages name the ids that are left over, known only after all.
+    let mut misnamed = Vec::new();
+    for pe in list {
+        let Some(table) = pe.table_of("a table with id and parent") else {
+            continue;
+        };
+        let (id, parent) = (table.optional("id"), table.optional("parent"));
+        let parent = parent.map_or(Parent::Absent, |parent| read_parent(&parent));
+        table.refuse_others();
+        let Some(field) = id else {
+            misnamed.push((pe.spot(), Misnamed::NoId));
+            continue;
+        };
+        if let Some(id) = read_index(&field) {
+            let spot = field.spot();
+            if let Some(first) = nodes.get(&id) {
+                misnamed.push((spot, Misnamed::Twice(id, first.spot.line)));
+            } else if id as usize >= count {
+                misnamed.push((spot, Misnamed::TooHigh(id)));
+            }
+            // Also where it is too high: its children are not at fault.
+            nodes.entry(id).or_insert(Node { spot, parent });
+        }
+    }
+    report_misnamed(reader, &misnamed, &nodes, count);
+    Some(nodes)
+}
+
+/// Reports the tables that have no id, or one that they should not have.
+/// There are as many ids without a table, so those need no reports.
+fn report_misnamed(
+    reader: &Reader<'_>,
+    misnamed: &[(Spot, Misnamed)],
+    nodes: &Nodes,
+    count: usize,
+) {
+    let unused = (0..count as u32).filter(|id| !nodes.contains_key(id));
+    let unused: Vec<PeId> = match misnamed {
+        [] => return,
+        _ => unused.take(fault::UNUSED_NAMED).map(PeId).collect(),
+    };
+    for &(spot, misnamed) in misnamed {
+        let unused = fault::Unused(&unused);
+        let fault = match misnamed {
+            Misnamed::NoId => format!("this [[pe]] has no id{unused}"),
+            Misnamed::Twice(id, first_line) => format!(
+                "P{id}: there is a [[pe]] with this id in line {first_line} already{unused}"
+            ),
+            Misnamed::TooHigh(id) => {
+                let last = count - 1;
+                format!("P{id}: with {count} PEs, the ids must be 0 to {last}{unused}")
+            }
+        };
+        reader.fault(spot, fault);
+    }
+}
+
+/// The tree of `nodes`. Where ids have gaps it is checked as if they had
+/// none, to find what else is wrong.
+fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
+    let without_p0 = (!nodes.contains_key(&0)).then_some(0);
+    let ids: Vec<u32> = without_p0
+        .into_iter()
+        .chain(nodes.keys().copied())
+        .collect();
+    // Stands for a parent that there is not.
+    const NOBODY: PeId = PeId(u32::MAX);
+    let parents = ids.iter().map(|id| match nodes.get(id)?.parent {
+        Parent::Absent => None,
+        Parent::Unreadable => Some(NOBODY),
+        Parent::Is { id, .. } => {
+            let place = ids.binary_search(&id).ok();
+            Some(place.map_or(NOBODY, |place| PeId(place as u32)))
+        }
+    });
+    let TreeFaults(faults) = match Tree::from_parents(parents.collect()) {
+        Ok(tree) => return Some(tree),
+        Err(faults) => faults,
+    };
+    for tree_fault in faults {
+        let id = tree_fault.pe().map(|pe| ids[pe.index()]);
+        let (spot, parent) = match id.and_then(|id| nodes.get(&id)) {
+            Some(node) => match node.parent {
+                Parent::Unreadable => continue,
+                Parent::Is { id, spot } => (Some(spot), PeId(id)),
+                Parent::Absent => (Some(node.spot), NOBODY),
+            },
+            None => (None, NOBODY),
+        };
+        reader.fault(spot, fault::as_in_file(tree_fault, &ids, parent));
+    }
+    None
 }
 
 #[cfg(test)]

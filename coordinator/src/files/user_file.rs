@@ -19,9 +19,9 @@ pub struct FileKind {
     pub max_bytes: u64,
 }
 
-/// Why a file says nothing; `F` is what can be wrong in one place of it.
+/// Why a file says nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError<F: fmt::Display> {
+pub enum FileError {
     /// The system does not give it to us, or it is not text.
     #[error("cannot read the {} {}: {error}", kind.name, path.display())]
     Unreadable {
@@ -46,7 +46,7 @@ pub enum FileError<F: fmt::Display> {
         /// The file.
         path: PathBuf,
         /// All that is wrong, in the order of the file.
-        faults: Vec<SpotFault<F>>,
+        faults: Vec<SpotFault>,
     },
 }
 
@@ -71,11 +71,11 @@ impl fmt::Display for Spot {
 
 /// A fault and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpotFault<F> {
+pub struct SpotFault {
     /// `None` if it is the file as a whole.
     pub spot: Option<Spot>,
-    /// What is wrong there.
-    pub fault: F,
+    /// What is wrong there, as it is told.
+    pub fault: String,
 }
 
 /// Reads the file at `path` with `parse`.
@@ -83,11 +83,11 @@ pub struct SpotFault<F> {
 /// # Errors
 ///
 /// That it cannot be read, or all that is wrong in it.
-pub fn load<T, F: fmt::Display>(
+pub fn load<T>(
     kind: FileKind,
     path: &Path,
-    parse: impl FnOnce(&str) -> Result<T, Vec<SpotFault<F>>>,
-) -> Result<T, FileError<F>> {
+    parse: impl FnOnce(&str) -> Result<T, Vec<SpotFault>>,
+) -> Result<T, FileError> {
     let path = path.to_owned();
     let mut text = String::new();
     let read =
@@ -100,12 +100,12 @@ pub fn load<T, F: fmt::Display>(
 }
 
 /// One fault a line, each as compilers print it: `tree.toml:7:1: P3: ...`.
-struct Listed<'a, F> {
+struct Listed<'a> {
     path: &'a Path,
-    faults: &'a [SpotFault<F>],
+    faults: &'a [SpotFault],
 }
 
-impl<F: fmt::Display> fmt::Display for Listed<'_, F> {
+impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, SpotFault { spot, fault }) in self.faults.iter().take(LISTED).enumerate() {
             let break_before = if i == 0 { "" } else { "\n" };

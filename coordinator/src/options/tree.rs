@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Args)]
@@ -69,7 +70,8 @@ impl From<ClusterArgs> for TreeArgs {
 }
 
 /// How a tree spans a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SpanningArg {
     /// Breadth first: every PE as near to P0 as the network allows.
     Bfs,

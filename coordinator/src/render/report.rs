@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
 use flitcast_proto::cost::Link;
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
@@ -13,15 +12,13 @@ use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
 use crate::retry::Story;
-use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
-use crate::text::figures::{lines, micros};
+use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
+use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
 
 /// The table and the summary under it.
 pub fn table(request: &Request, outcome: &Outcome) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let rounds = request.rounds > 1;
     let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
     if request.site.nodes.is_some() {
@@ -31,7 +28,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
         header.extend(["min", "max"]);
     }
     header.push("peak memory");
-    table.set_header(header);
+    let mut table = figures::table(header);
     for pe in &outcome.pes {
         table.add_row(row(request, pe, rounds));
     }
@@ -254,13 +251,6 @@ pub fn pictures_line(files: &[&Path]) -> String {
     }
 }
 
-fn spread(spread: Option<Spread>) -> Value {
-    spread.map_or(
-        Value::Null,
-        |s| json!({ "min": micros(s.min), "median": micros(s.median), "max": micros(s.max) }),
-    )
-}
-
 /// One JSON object, as it is printed.
 pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
     let mut result = json_value(request, outcome);
@@ -284,7 +274,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "depth": tree.depth(pe.pe),
             "bytes": pe.bytes,
             "predicted_us": pe.predicted_ns.map(micros),
-            "measured_us": spread(pe.measured),
+            "measured_us": pe.measured,
             "peak_resident_bytes": pe.peak_resident_bytes,
             "retransmitted_packets": pe.retransmitted_packets,
         })
@@ -327,7 +317,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "bytes": outcome.bytes,
             "messages": outcome.messages,
             "predicted_us": micros(outcome.predicted_ns),
-            "measured_us": spread(outcome.measured),
+            "measured_us": outcome.measured,
             "error_pct": outcome.error_pct(),
             "slowdown": outcome.slowdown(),
             "late_frames": outcome.late_frames,
@@ -338,27 +328,11 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "peak_buffered_flits": outcome.peak_buffered_flits,
             "peak_resident_bytes": resident,
         },
-        "phases": outcome.phases.map(phases),
+        "phases": outcome.phases,
         "costs": costs(outcome),
         "launch_us": micros(outcome.launching.as_nanos() as u64),
         "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
         "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
-    })
-}
-
-/// Where the time of rounds with files goes.
-fn phases(phases: Phases) -> Value {
-    let beside = |beside: Beside| {
-        json!({
-            "predicted_us": micros(beside.predicted_ns),
-            "measured_us": spread(Some(beside.measured)),
-        })
-    };
-    json!({
-        "whole": beside(phases.whole),
-        "transfer": beside(phases.transfer),
-        "disk": beside(phases.disk),
-        "commit": beside(phases.commit),
     })
 }
 

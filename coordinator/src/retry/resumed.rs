@@ -144,7 +144,7 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
         let placement = placement.map_err(TopologyError::from)?;
         return Ok(Some((placement, None)));
     }
-    let file = cluster_file::load(path).map_err(TopologyError::from)?;
+    let file = cluster_file::load(path).map_err(TopologyError::of_file("--cluster"))?;
     let count = |is: usize| {
         let differs = was.len() != is;
         differs.then(|| format!("it had {} PEs, and has {is}", was.len()))

@@ -14,9 +14,10 @@ use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
 
 use super::progress::{Next, Progress};
-use super::record::{self, Record, RecordError};
+use super::record::{self, Record};
 use super::resumed;
 use super::story::{Fate, Retry, Story, Undelivered};
+use crate::files::user_file::FileError;
 use crate::job::request::{Request, RequestError, Site};
 use crate::options::args::ResumeArgs;
 use crate::rounds::outcome::{Failure, Outcome};
@@ -29,7 +30,7 @@ use crate::text::words::names;
 pub enum ResumeError {
     /// The record is none.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] FileError),
     /// What it asks for cannot be done now.
     #[error(transparent)]
     Request(#[from] RequestError),

@@ -8,24 +8,30 @@ use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, Tree};
+use serde::Serialize;
 
 use crate::job::model::since;
 use crate::rounds::conduct::Rounds;
+use crate::text::figures::as_micros;
 
 #[cfg(test)]
 pub use failure::WHY_CHARS;
 pub use failure::{Aftermath, Failure, Lacking, Whereabouts};
 
 /// The spread of one figure over the rounds, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
     /// The least.
+    #[serde(serialize_with = "as_micros")]
     pub min: u64,
     /// The middle one; of an even number, the mean of the middle two.
+    #[serde(serialize_with = "as_micros")]
     pub median: u64,
-    /// 95 % of the values are at most this; see [`percentile`].
+    /// 95 % of the values are at most this; see [`percentile`]. Only a bench has rounds enough.
+    #[serde(skip)]
     pub p95: u64,
     /// The greatest.
+    #[serde(serialize_with = "as_micros")]
     pub max: u64,
 }
 
@@ -87,16 +93,18 @@ pub struct PeOutcome {
 }
 
 /// What was predicted of something, and what it took over the rounds; in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Beside {
     /// As predicted.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
     /// As measured.
+    #[serde(rename = "measured_us")]
     pub measured: Spread,
 }
 
 /// Of rounds with files, where their time goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Phases {
     /// From P0's trigger until every message is durable and visible.
     pub whole: Beside,

@@ -33,7 +33,6 @@
 //! All faults are reported at once, each with its line and column, and one mistake is one
 //! fault. What a tree is, is [`Tree::from_parents`]'s business.
 
-mod fault;
 mod joined;
 mod launch;
 mod network;
@@ -43,18 +42,16 @@ mod starter;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::{PeId, Tree};
-use toml::de::DeTable;
 
-pub use fault::{ClusterFileFault, across_hosts};
-pub use settings::{Credentials, Settings};
+pub use settings::{Credentials, Settings, across_hosts};
 pub use ssh::NamedFile;
 
-use crate::files::toml_file::{self, Reader, Value};
+use crate::files::toml_file::{self, Field, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
@@ -68,15 +65,6 @@ const FILE: FileKind = FileKind {
 
 /// Names stand in every message about a PE; a host's own is no longer.
 const LONGEST_NAME: usize = 255;
-
-/// What may stand at its top.
-const KEYS: &str = "name, coordinator, launch, network, security, timeouts, link, tree, pe";
-
-/// And in a `[[pe]]`.
-const PE_KEYS: &str = "name, address, parent, parent_address, run, ssh, link";
-
-/// Why a cluster file gives no cluster.
-pub type ClusterFileError = FileError<ClusterFileFault>;
 
 /// What a cluster file says.
 #[derive(Clone, Debug)]
@@ -108,7 +96,7 @@ pub enum Edges {
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
+pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
     let mut cluster = user_file::load(FILE, path, parse)?;
     let beside = path.parent().unwrap_or(Path::new(""));
     if let Some(said) = &mut cluster.settings.credentials {
@@ -132,304 +120,294 @@ pub fn load(path: &Path) -> Result<ClusterFile, ClusterFileError> {
 }
 
 /// Reads the cluster file in `text`; otherwise, at least one fault, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault<ClusterFileFault>>> {
-    toml_file::parse(text, |reader, document| reader.cluster(document))
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault>> {
+    toml_file::parse(text, cluster)
 }
 
-/// What a key says, and where.
+/// Nothing says what PEs there are.
+const NO_PES: &str = "no PEs: give a [[pe]] table for each";
+
+/// What a key says, and where. What cannot be read was reported, and is `None`.
 struct At<T> {
     spot: Spot,
-    said: T,
+    said: Option<T>,
 }
 
-/// A `[[pe]]`, as far as it can be read. What is there and cannot be read was
-/// reported, and is `Some` with nothing in it.
+impl<T> At<T> {
+    /// What `read` makes of what stands at a key, if anything does.
+    fn key(
+        table: &Table<'_, '_>,
+        key: &'static str,
+        read: impl FnOnce(&Field<'_, '_>) -> Option<T>,
+    ) -> Option<At<T>> {
+        let field = table.optional(key)?;
+        Some(At {
+            spot: field.spot(),
+            said: read(&field),
+        })
+    }
+}
+
+/// A `[[pe]]`, as far as it can be read.
 #[derive(Default)]
 struct PeEntry {
     spot: Spot,
-    name: Option<String>,
-    address: Option<Option<IpAddr>>,
-    parent: Option<At<Option<String>>>,
-    parent_address: Option<At<Option<IpAddr>>>,
-    run: Vec<String>,
-    ssh: Option<At<Option<String>>>,
-    link: Option<At<Option<LinkSpec>>>,
-    /// Where `run` stands, if it does.
-    run_spot: Option<Spot>,
+    name: Option<At<String>>,
+    address: Option<At<IpAddr>>,
+    parent: Option<At<String>>,
+    parent_address: Option<At<IpAddr>>,
+    run: Option<At<Vec<String>>>,
+    ssh: Option<At<String>>,
+    link: Option<At<LinkSpec>>,
 }
 
 impl PeEntry {
+    fn called(&self) -> Option<&str> {
+        self.name.as_ref()?.said.as_deref()
+    }
+
     /// For messages.
     fn name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| "?".to_owned())
+        self.called().unwrap_or("?").to_owned()
+    }
+
+    /// Its address, for who calls from another host.
+    fn away(&self) -> Option<(String, IpAddr)> {
+        let address = self.address.as_ref()?.said?;
+        (!address.is_loopback()).then(|| (self.name(), address))
     }
 }
 
-impl Reader<'_, ClusterFileFault> {
-    fn cluster(&mut self, document: &DeTable<'_>) -> Option<ClusterFile> {
-        let (mut name, mut pes, mut network, mut launch) = (None, None, None, None);
-        let mut settings = Settings::default();
-        let (mut link, mut coordinator, mut tree) = (None, None, None);
-        for (key, value) in document {
-            match key.get_ref().as_ref() {
-                "name" => name = self.name("name", value),
-                "coordinator" => {
-                    let spot = self.spot_of(value);
-                    let said = self.endpoint("coordinator", value);
-                    coordinator = Some(At { spot, said });
-                }
-                "launch" => launch = self.launch(value),
-                "pe" => pes = Some(value),
-                "network" => network = Some(value),
-                "security" => settings.credentials = self.security(value),
-                "timeouts" => settings.timeouts = self.timeouts(value),
-                "link" => link = Some(self.link(value)),
-                "tree" => tree = Some(value),
-                _ => self.unknown_key(key, KEYS),
-            }
+fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
+    let name = top.optional("name").and_then(|name| read_name(&name));
+    let coordinator = At::key(top, "coordinator", launch::endpoint);
+    let launch = top.optional("launch");
+    let launch = launch.and_then(|launch| launch::launch(&launch));
+    let network = top.optional("network");
+    let security = top.optional("security");
+    let timeouts = top.optional("timeouts");
+    let mut settings = Settings {
+        credentials: security.and_then(|field| settings::security(&field)),
+        timeouts: timeouts.map_or_else(Default::default, |field| settings::timeouts(&field)),
+        ..Settings::default()
+    };
+    let link = At::key(top, "link", settings::link);
+    let (tree, pes) = (top.optional("tree"), top.optional("pe"));
+    top.refuse_others();
+    if let Some(tree) = tree {
+        let others = [("pe", &pes), ("network", &network)];
+        for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
+            tree.fault(format!(
+                "there is a tree, and {key} beside it: one of both says what PEs there are"
+            ));
         }
-        if let Some(tree) = tree {
-            let others = [("pe", pes), ("network", network)];
-            for (key, _) in others.iter().filter(|(_, there)| there.is_some()) {
-                self.fault(self.spot_of(tree), ClusterFileFault::TwoTrees { key });
-            }
-            let link = link.map(|at| at.spot);
-            return self.joined(tree, launch, coordinator.as_ref(), link, (name, settings));
-        }
-        let Some(pes) = pes else {
-            self.fault(None, ClusterFileFault::NoPes);
-            return None;
-        };
-        let entries = self.entries(pes)?;
-        let edges = match network {
-            Some(network) => self.network(network, &entries).map(Edges::Network),
-            None => self.tree(&entries).map(Edges::Tree),
-        };
-        settings.link = link.as_ref().and_then(|at| at.said);
-        let links = self.links(&entries, link.as_ref(), network.is_some());
-        let launched = self.launched(launch, coordinator.as_ref(), &entries);
-        let (launched, files) = launched
-            .map(|of| ((of.coordinator, of.launch), of.files))
-            .unzip();
-        settings.files = files.unwrap_or_default();
-        let placement = self.placement(&entries, edges.as_ref(), launched);
-        Some(ClusterFile {
-            name,
-            edges: edges?,
-            placement: placement?,
-            links,
-            settings,
-        })
+        let link = link.map(|at| at.spot);
+        return joined::cluster(
+            reader,
+            &tree,
+            launch,
+            coordinator.as_ref(),
+            link,
+            (name, settings),
+        );
     }
-
-    /// `[[pe]]`, at least one.
-    fn entries(&mut self, value: &Value<'_>) -> Option<Vec<PeEntry>> {
-        let Some(tables) = value.get_ref().as_array() else {
-            self.wrong_type("pe", "[[pe]] tables, in double brackets", value);
-            return None;
-        };
-        if tables.is_empty() {
-            self.fault(self.spot_of(value), ClusterFileFault::NoPes);
-            return None;
-        }
-        Some(tables.iter().map(|value| self.entry(value)).collect())
+    let Some(pes) = pes else {
+        reader.fault(None, NO_PES);
+        return None;
+    };
+    let entries: Vec<PeEntry> = pes
+        .list_of("[[pe]] tables, in double brackets")?
+        .map(|pe| entry(reader, &pe))
+        .collect();
+    if entries.is_empty() {
+        pes.fault(NO_PES);
+        return None;
     }
+    let edges = match &network {
+        Some(network) => network::network(reader, network, &entries).map(Edges::Network),
+        None => tree_of(reader, &entries).map(Edges::Tree),
+    };
+    settings.link = link.as_ref().and_then(|at| at.said);
+    let links = settings::links(reader, &entries, link.as_ref(), network.is_some());
+    let launched = launch::launched(reader, launch, coordinator.as_ref(), &entries);
+    let (launched, files) = launched
+        .map(|of| ((of.coordinator, of.launch), of.files))
+        .unzip();
+    settings.files = files.unwrap_or_default();
+    let placement = placement(&entries, edges.as_ref(), launched);
+    Some(ClusterFile {
+        name,
+        edges: edges?,
+        placement: placement?,
+        links,
+        settings,
+    })
+}
 
-    fn entry(&mut self, value: &Value<'_>) -> PeEntry {
-        let mut entry = PeEntry {
-            spot: self.spot_of(value),
+fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
+    let spot = pe.spot();
+    let Some(table) = pe.table_of("a table with name and address") else {
+        return PeEntry {
+            spot,
             ..PeEntry::default()
         };
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("pe", "a table with name and address", value);
-            return entry;
+    };
+    let entry = PeEntry {
+        spot,
+        name: At::key(&table, "name", read_name),
+        address: At::key(&table, "address", read_address),
+        parent: At::key(&table, "parent", read_name),
+        parent_address: At::key(&table, "parent_address", read_address),
+        run: At::key(&table, "run", read_words),
+        ssh: At::key(&table, "ssh", ssh::destination),
+        link: At::key(&table, "link", settings::link),
+    };
+    table.refuse_others();
+    let name = entry.name();
+    if entry.name.is_none() {
+        table.fault("this [[pe]] has no name");
+    }
+    if entry.address.is_none() {
+        table.fault(format!(
+            "{name} has no address: say where its children reach it"
+        ));
+    }
+    if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
+        reader.fault(*spot, format!("{name} has a parent_address and no parent"));
+    }
+    entry
+}
+
+/// Who is called what.
+fn ids<'e>(reader: &Reader<'_>, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
+    let mut ids = HashMap::new();
+    for (id, entry) in (0..).map(PeId).zip(entries) {
+        let Some(name) = entry.called() else {
+            continue;
         };
-        let mut named = false;
-        for (key, value) in table {
-            let spot = self.spot_of(value);
-            match key.get_ref().as_ref() {
-                "name" => {
-                    named = true;
-                    entry.name = self.name("name", value);
-                }
-                "address" => entry.address = Some(self.address("address", value)),
-                "parent" => {
-                    let said = self.name("parent", value);
-                    entry.parent = Some(At { spot, said });
-                }
-                "parent_address" => {
-                    let said = self.address("parent_address", value);
-                    entry.parent_address = Some(At { spot, said });
-                }
-                "run" => {
-                    entry.run_spot = Some(spot);
-                    entry.run = self.words("run", value);
-                }
-                "ssh" => entry.ssh = Some(self.destination(value)),
-                "link" => entry.link = Some(self.link(value)),
-                _ => self.unknown_key(key, PE_KEYS),
-            }
+        if let Some(PeId(first)) = ids.insert(name, id) {
+            let first_line = entries[first as usize].spot.line;
+            let fault = format!("there is a [[pe]] called `{name}` in line {first_line} already");
+            reader.fault(entry.spot, fault);
         }
-        if !named {
-            self.fault(entry.spot, ClusterFileFault::NoName);
-        }
-        if entry.address.is_none() {
+    }
+    ids
+}
+
+fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
+    let ids = ids(reader, entries);
+    // Stands for a parent that was reported already.
+    const NOBODY: PeId = PeId(u32::MAX);
+    let parents = entries.iter().map(|entry| {
+        let At { spot, said } = entry.parent.as_ref()?;
+        let Some(parent) = said else {
+            return Some(NOBODY);
+        };
+        Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {
             let name = entry.name();
-            self.fault(entry.spot, ClusterFileFault::NoAddress { name });
-        }
-        if let (Some(At { spot, .. }), None) = (&entry.parent_address, &entry.parent) {
-            let name = entry.name();
-            let key = "parent_address";
-            self.fault(*spot, ClusterFileFault::EdgeWithoutParent { name, key });
-        }
-        entry
+            reader.fault(*spot, format!("{name}: no [[pe]] is called `{parent}`"));
+            NOBODY
+        }))
+    });
+    let mut parents: Vec<Option<PeId>> = parents.collect();
+    // That P0 should have none would be a second fault for one mistake.
+    if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
+        *root = None;
     }
-
-    /// Something that people call something, on one line.
-    fn name(&mut self, key: &'static str, value: &Value<'_>) -> Option<String> {
-        let name = value.get_ref().as_str();
-        let is_name = |name: &&str| (1..=LONGEST_NAME).contains(&name.len());
-        let name = name.filter(|name| is_name(name) && !name.contains(char::is_control));
-        if name.is_none() {
-            let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
-            self.wrong_type(key, expected, value);
-        }
-        name.map(str::to_owned)
-    }
-
-    /// An address that something can be reached at.
-    fn address(&mut self, key: &'static str, value: &Value<'_>) -> Option<IpAddr> {
-        let address = value.get_ref().as_str().and_then(|text| text.parse().ok());
-        let address = address.filter(|a: &IpAddr| launch::is_one_host(*a));
-        if address.is_none() {
-            self.wrong_type(key, "the IP address of one host, in quotes", value);
-        }
-        address
-    }
-
-    /// The words of a command, the first of which says what is run.
-    fn words(&mut self, key: &'static str, value: &Value<'_>) -> Vec<String> {
-        let list = value.get_ref().as_array();
-        let words = list.and_then(|list| {
-            let words = list.iter().map(|word| word.get_ref().as_str());
-            words.map(|word| word.map(str::to_owned)).collect()
+    let TreeFaults(faults) = match Tree::from_parents(parents) {
+        Ok(tree) => return Some(tree),
+        Err(faults) => faults,
+    };
+    for fault in faults {
+        let entry = fault.pe().map(|pe| &entries[pe.index()]);
+        let spot = entry.map(|entry| {
+            let at_parent = entry.parent.as_ref().map(|parent| parent.spot);
+            at_parent.unwrap_or(entry.spot)
         });
-        let is_command = |words: &Vec<String>| {
-            words.first().is_none_or(|first| !first.is_empty())
-                && words.iter().all(|word| !word.contains('\0'))
-        };
-        match words.filter(is_command) {
-            Some(words) => words,
-            None => {
-                self.wrong_type(key, "a list of words, like [\"nice\", \"-5\"]", value);
-                Vec::new()
-            }
+        if !matches!(fault, TreeFault::UnknownParent { .. }) {
+            let name = entry.map(PeEntry::name).unwrap_or_default();
+            let order = "(the PEs are P0, P1, .. in the order of the file)";
+            reader.fault(spot, format!("{name}: {fault} {order}"));
         }
     }
+    None
+}
 
-    /// Who is called what.
-    fn ids<'e>(&mut self, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
-        let mut ids = HashMap::new();
-        for (id, entry) in (0..).map(PeId).zip(entries) {
-            let Some(name) = entry.name.as_deref() else {
-                continue;
-            };
-            if let Some(PeId(first)) = ids.insert(name, id) {
-                let first_line = entries[first as usize].spot.line;
-                let name = name.to_owned();
-                self.fault(
-                    entry.spot,
-                    ClusterFileFault::DuplicateName { name, first_line },
-                );
-            }
+/// Where all PEs run, once there is nothing to report any more.
+fn placement(
+    entries: &[PeEntry],
+    edges: Option<&Edges>,
+    launched: Option<(IpAddr, Launch)>,
+) -> Option<Placement> {
+    let edges = edges?;
+    let (coordinator, launch) = launched?;
+    let place = |entry: &PeEntry| {
+        let address = entry.address.as_ref()?.said?;
+        let parent_address = match &entry.parent_address {
+            Some(at) => Some(at.said?),
+            None => None,
+        };
+        let run = entry.run.as_ref().and_then(|at| at.said.clone());
+        Some(Place {
+            name: Some(entry.called()?.to_owned()),
+            run: run.unwrap_or_default(),
+            ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
+            address,
+            parent_address,
+            listen: address,
+        })
+    };
+    let places: Option<Vec<Place>> = entries.iter().map(place).collect();
+    let mut placement = Placement {
+        coordinator,
+        launch,
+        kept: None,
+        places: places?,
+    };
+    // In a network everybody is reached at one address.
+    let Edges::Tree(tree) = edges else {
+        return Some(placement);
+    };
+    for pe in tree.pes() {
+        let children = tree.children(pe).iter();
+        let reached_at: Vec<IpAddr> = children
+            .map(|&child| placement.parent_address(child, pe))
+            .collect();
+        if let Some(listen) = listen_on(&reached_at) {
+            placement.places[pe.index()].listen = listen;
         }
-        ids
     }
+    Some(placement)
+}
 
-    fn tree(&mut self, entries: &[PeEntry]) -> Option<Tree> {
-        let ids = self.ids(entries);
-        // Stands for a parent that was reported already.
-        const NOBODY: PeId = PeId(u32::MAX);
-        let parents = entries.iter().map(|entry| {
-            let At { spot, said } = entry.parent.as_ref()?;
-            let Some(parent) = said else {
-                return Some(NOBODY);
-            };
-            Some(ids.get(parent.as_str()).copied().unwrap_or_else(|| {
-                let (name, parent) = (entry.name(), parent.clone());
-                self.fault(*spot, ClusterFileFault::UnknownParent { name, parent });
-                NOBODY
-            }))
-        });
-        let mut parents: Vec<Option<PeId>> = parents.collect();
-        // That P0 should have none would be a second fault for one mistake.
-        if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
-            *root = None;
-        }
-        let TreeFaults(faults) = match Tree::from_parents(parents) {
-            Ok(tree) => return Some(tree),
-            Err(faults) => faults,
-        };
-        for fault in faults {
-            let entry = fault.pe().map(|pe| &entries[pe.index()]);
-            let spot = entry.map(|entry| {
-                let at_parent = entry.parent.as_ref().map(|parent| parent.spot);
-                at_parent.unwrap_or(entry.spot)
-            });
-            if !matches!(fault, TreeFault::UnknownParent { .. }) {
-                let name = entry.map(PeEntry::name).unwrap_or_default();
-                self.fault(spot, ClusterFileFault::Tree { name, fault });
-            }
-        }
-        None
-    }
+/// Something that people call something, on one line.
+fn read_name(field: &Field<'_, '_>) -> Option<String> {
+    let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
+    let is_name =
+        |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control);
+    field.text_where(&expected, is_name)
+}
 
-    /// Where all PEs run, once there is nothing to report any more.
-    fn placement(
-        &self,
-        entries: &[PeEntry],
-        edges: Option<&Edges>,
-        launched: Option<(IpAddr, Launch)>,
-    ) -> Option<Placement> {
-        let edges = edges?;
-        let (coordinator, launch) = launched?;
-        let place = |entry: &PeEntry| {
-            let address = entry.address??;
-            let parent_address = match &entry.parent_address {
-                Some(at) => Some(at.said?),
-                None => None,
-            };
-            Some(Place {
-                name: Some(entry.name.clone()?),
-                run: entry.run.clone(),
-                ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
-                address,
-                parent_address,
-                listen: address,
-            })
-        };
-        let places: Option<Vec<Place>> = entries.iter().map(place).collect();
-        let mut placement = Placement {
-            coordinator,
-            launch,
-            kept: None,
-            places: places?,
-        };
-        // In a network everybody is reached at one address.
-        let Edges::Tree(tree) = edges else {
-            return Some(placement);
-        };
-        for pe in tree.pes() {
-            let children = tree.children(pe).iter();
-            let reached_at: Vec<IpAddr> = children
-                .map(|&child| placement.parent_address(child, pe))
-                .collect();
-            if let Some(listen) = listen_on(&reached_at) {
-                placement.places[pe.index()].listen = listen;
-            }
-        }
-        Some(placement)
-    }
+/// An address that something can be reached at.
+fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
+    let address = field.value().as_str().and_then(|text| text.parse().ok());
+    let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
+    field.expect("the IP address of one host, in quotes", address)
+}
+
+/// The words of a command, the first of which says what is run.
+fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
+    field.texts_where("a list of words, like [\"nice\", \"-5\"]", |words| {
+        words.first().is_none_or(|first| !first.is_empty())
+            && words.iter().all(|word| !word.contains('\0'))
+    })
+}
+
+/// A path that the system can be asked for.
+fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
+    // A zero byte would end it for the system.
+    let is_path = |text: &str| !text.is_empty() && !text.contains('\0');
+    field.text_where(expected, is_path).map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::options::guard::GuardArgs;
@@ -16,11 +17,14 @@ use crate::site::cluster_file::Settings;
 use crate::site::placement::Placement;
 
 /// How the connections of a cluster are guarded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "guard", content = "credentials", rename_all = "lowercase")]
 pub enum Guard {
     /// All on loopback: by a secret that is drawn for the launch.
+    #[serde(skip)]
     Secret,
     /// By certificates that are made for the launch.
+    #[serde(skip)]
     MadeForTheRun,
     /// By certificates that `flitcast ca` has made, in this folder.
     Credentials(PathBuf),

@@ -14,11 +14,12 @@ use flitcast_proto::tree::{TreeFaults, TreeSpec};
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
-use crate::files::edge_file::{self, EdgeFileError};
-use crate::files::tree_file::{self, TreeFile, TreeFileError};
+use crate::files::edge_file;
+use crate::files::tree_file::{self, TreeFile};
+use crate::files::user_file::FileError;
 use crate::options::link_spec::Links;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::cluster_file::{ClusterFileError, Settings};
+use crate::site::cluster_file::Settings;
 use crate::site::placement::Placement;
 use crate::site::reach::Spanned;
 use crate::site::slurm::{Slurm, SlurmFault};
@@ -98,12 +99,14 @@ pub enum TopologyError {
         /// What is wrong.
         faults: TreeFaults,
     },
-    /// The tree file is none.
-    #[error("--tree: {0}")]
-    TreeFile(#[from] TreeFileError),
-    /// The cluster file is none.
-    #[error("--cluster: {0}")]
-    ClusterFile(#[from] ClusterFileError),
+    /// The file of the tree, the network or the cluster is none.
+    #[error("{option}: {error}")]
+    File {
+        /// Which option names it.
+        option: &'static str,
+        /// Why it is none.
+        error: FileError,
+    },
     /// There are no tasks to wait for.
     #[error("--cluster slurm: {0}")]
     Slurm(#[from] SlurmFault),
@@ -115,9 +118,6 @@ pub enum TopologyError {
         /// What is wrong.
         fault: NetworkFault,
     },
-    /// The file of edges is none.
-    #[error("--network: {0}")]
-    EdgeFile(#[from] EdgeFileError),
     /// No tree spans the network from that root.
     #[error("--network {spec}: {fault}")]
     Spanning {
@@ -126,6 +126,13 @@ pub enum TopologyError {
         /// Why not.
         fault: SpanningError,
     },
+}
+
+impl TopologyError {
+    /// That the file is none, which this option names.
+    pub fn of_file(option: &'static str) -> impl Fn(FileError) -> TopologyError {
+        move |error| TopologyError::File { option, error }
+    }
 }
 
 impl TreeArgs {
@@ -299,7 +306,9 @@ fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
 /// That the file cannot be read, or all that is wrong with the tree.
 fn build_tree(spec: &TreeSpec) -> Result<TreeFile, TopologyError> {
     let named = match spec {
-        TreeSpec::File(path) => return Ok(tree_file::load(path)?),
+        TreeSpec::File(path) => {
+            return tree_file::load(path).map_err(TopologyError::of_file("--tree"));
+        }
         named => named.build(),
     };
     let links = Links::new();
@@ -313,7 +322,9 @@ fn build_tree(spec: &TreeSpec) -> Result<TreeFile, TopologyError> {
 
 pub fn build_network(spec: &NetworkSpec) -> Result<Network, TopologyError> {
     match spec {
-        NetworkSpec::Edges(path) => Ok(edge_file::load(path)?),
+        NetworkSpec::Edges(path) => {
+            edge_file::load(path).map_err(TopologyError::of_file("--network"))
+        }
         named => named.build().map_err(|fault| TopologyError::Network {
             spec: spec.to_string(),
             fault,

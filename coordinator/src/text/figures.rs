@@ -1,8 +1,16 @@
 //! Figures as results show them: in a table for eyes, or in JSON for programs.
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, Row, Table, presets};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+
+/// A table that has its header and no rows yet, without lines between them.
+pub fn table(header: impl Into<Row>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    table
+}
 
 /// A table as text: its first `names` columns to the left, the others, which are
 /// figures, to the right.

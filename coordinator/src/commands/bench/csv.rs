@@ -4,27 +4,6 @@ use super::args::Bench;
 use super::measure::Figures;
 use crate::rounds::outcome::Spread;
 
-const COLUMNS: [&str; 18] = [
-    "operation",
-    "tree",
-    "lengths",
-    "rounds",
-    "algorithm",
-    "predicted_us",
-    "min_us",
-    "median_us",
-    "p95_us",
-    "max_us",
-    "spread_pct",
-    "error_pct",
-    "goodput_bytes_per_s",
-    "collisions",
-    "peak_buffered_flits",
-    "slip_median_us",
-    "slip_max_us",
-    "security",
-];
-
 /// The header and the lines.
 ///
 /// # Errors
@@ -32,31 +11,41 @@ const COLUMNS: [&str; 18] = [
 /// None that memory can give.
 pub fn csv(bench: &Bench, figures: &[Figures]) -> std::io::Result<Vec<u8>> {
     let mut csv = ::csv::Writer::from_writer(Vec::new());
-    csv.write_record(COLUMNS)?;
-    for f in figures {
-        let slip = |pick: fn(Spread) -> u64| f.slip.map_or(String::new(), |s| micros(pick(s)));
-        csv.write_record([
-            bench.operation.to_owned(),
-            bench.tree.clone(),
-            bench.lengths.clone(),
-            bench.rounds.to_string(),
-            f.algorithm.to_owned(),
-            micros(f.predicted_ns),
-            micros(f.measured.min),
-            micros(f.measured.median),
-            micros(f.measured.p95),
-            micros(f.measured.max),
-            format!("{:.1}", f.spread_pct()),
-            format!("{:.1}", f.error_pct()),
-            format!("{:.0}", f.goodput_bytes_per_s),
-            f.collisions.to_string(),
-            f.peak_buffered_flits.to_string(),
-            slip(|s| s.median),
-            slip(|s| s.max),
-            bench.guard.name().to_owned(),
-        ])?;
+    for (place, f) in figures.iter().enumerate() {
+        let (columns, line): (Vec<_>, Vec<_>) = columns(bench, f).into_iter().unzip();
+        if place == 0 {
+            csv.write_record(columns)?;
+        }
+        csv.write_record(line)?;
     }
     csv.into_inner().map_err(|error| error.into_error())
+}
+
+fn columns(bench: &Bench, f: &Figures) -> [(&'static str, String); 18] {
+    let slip = |pick: fn(Spread) -> u64| f.slip.map_or(String::new(), |s| micros(pick(s)));
+    [
+        ("operation", bench.operation.to_owned()),
+        ("tree", bench.tree.clone()),
+        ("lengths", bench.lengths.clone()),
+        ("rounds", bench.rounds.to_string()),
+        ("algorithm", f.algorithm.to_owned()),
+        ("predicted_us", micros(f.predicted_ns)),
+        ("min_us", micros(f.measured.min)),
+        ("median_us", micros(f.measured.median)),
+        ("p95_us", micros(f.measured.p95)),
+        ("max_us", micros(f.measured.max)),
+        ("spread_pct", format!("{:.1}", f.spread_pct())),
+        ("error_pct", format!("{:.1}", f.error_pct())),
+        (
+            "goodput_bytes_per_s",
+            format!("{:.0}", f.goodput_bytes_per_s),
+        ),
+        ("collisions", f.collisions.to_string()),
+        ("peak_buffered_flits", f.peak_buffered_flits.to_string()),
+        ("slip_median_us", slip(|s| s.median)),
+        ("slip_max_us", slip(|s| s.max)),
+        ("security", bench.guard.name().to_owned()),
+    ]
 }
 
 /// Nanoseconds as microseconds, to the last digit.

@@ -6,7 +6,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::args::Bench;
 use super::measure::{Figures, passes};
 use crate::rounds::outcome::Spread;
-use crate::text::figures::lines;
+use crate::text::figures::{self, lines};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
 
@@ -22,9 +22,8 @@ pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> 
     let names = columns.remove(0);
     let blocks = fold(&names, columns, width.unwrap_or(usize::MAX));
     for block in blocks {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(block.iter().map(|(heading, _)| *heading));
+        let headings: Vec<&str> = block.iter().map(|(heading, _)| *heading).collect();
+        let mut table = figures::table(headings);
         for row in 0..figures.len() {
             table.add_row(block.iter().map(|(_, cells)| &cells[row]));
         }

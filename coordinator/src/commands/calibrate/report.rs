@@ -1,12 +1,12 @@
 //! What a calibration found, on stdout: tables for eyes, or JSON for programs.
 
-use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::PeId;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Calibrated, Ran};
-use crate::files::profile::Relay;
+use crate::files::profile::{HOST_COSTS, Relay};
+use crate::text::figures;
 use crate::text::units::{Bytes, Nanos, Rate};
 
 /// Tables and the summary under them.
@@ -78,18 +78,9 @@ fn workloads(ran: &[Ran]) -> String {
 }
 
 fn lines(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header.to_vec());
+    let mut table = figures::table(header.to_vec());
     table.add_rows(rows);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        if column.index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let lines = table.lines().map(|line| format!("  {}\n", line.trim_end()));
-    lines.collect()
+    figures::lines(table, 1)
 }
 
 fn summary(found: &Calibrated) -> String {
@@ -218,22 +209,20 @@ pub fn json(found: &Calibrated) -> String {
             "overlap": relay.overlap,
         })
     });
+    let costs = HOST_COSTS.into_iter().zip(host.costs());
+    let costs = costs.map(|(name, cost)| (name, json!(cost)));
+    let host_costs: Map<String, Value> =
+        std::iter::once(("shared_cores", json!(host.shared_cores)))
+            .chain(costs)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
     let result = json!({
         "tree": profile.tree_name,
         "parents": profile.parents,
         "measured": profile.measured,
         "flit_bytes": profile.flit_bytes,
         "edges": edges.collect::<Vec<_>>(),
-        "host": {
-            "shared_cores": host.shared_cores,
-            "wake_ns": host.wake_ns,
-            "control_ns": host.control_ns,
-            "flit_ns": host.flit_ns,
-            "send_ns_per_byte": host.send_ns_per_byte,
-            "receive_ns_per_byte": host.receive_ns_per_byte,
-            "end_ns_per_byte": host.end_ns_per_byte,
-            "message_ns": host.message_ns,
-        },
+        "host": host_costs,
         "relay": relay,
         "workloads": workloads.collect::<Vec<_>>(),
         "left_out": found.left_out,

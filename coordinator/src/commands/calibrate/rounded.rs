@@ -18,16 +18,7 @@ pub fn significant(value: f64, digits: i32) -> f64 {
 
 /// What a host costs.
 pub fn host(host: Host) -> Host {
-    Host {
-        shared_cores: host.shared_cores,
-        wake_ns: significant(host.wake_ns, 4),
-        control_ns: significant(host.control_ns, 4),
-        flit_ns: significant(host.flit_ns, 4),
-        send_ns_per_byte: significant(host.send_ns_per_byte, 4),
-        receive_ns_per_byte: significant(host.receive_ns_per_byte, 4),
-        end_ns_per_byte: significant(host.end_ns_per_byte, 4),
-        message_ns: significant(host.message_ns, 4),
-    }
+    host.with_costs(host.costs().map(|cost| significant(cost, 4)))
 }
 
 /// What an edge was measured to be.

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::files::user_file::Spot;
+use crate::files::user_file::{FileError, Spot};
 use crate::job::request::check_size;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
-use crate::site::cluster_file::{self, ClusterFileError};
+use crate::site::cluster_file;
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
 use credentials::Shown;
@@ -97,10 +97,10 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
         told: fault.to_string(),
     };
     let file = cluster_file::load(&path).map_err(|error| match error {
-        ClusterFileError::Faults { faults, .. } => {
+        FileError::Faults { faults, .. } => {
             let faults = faults.into_iter().map(|fault| Wrong {
                 spot: fault.spot,
-                told: fault.fault.to_string(),
+                told: fault.fault,
             });
             faults.collect()
         }

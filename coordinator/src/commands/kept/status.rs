@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use serde_json::json;
@@ -26,7 +26,7 @@ use crate::site::kept::pes::{self, Pes};
 use crate::site::kept::{Kept, KeptError, all, find, rounds};
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
-use crate::text::figures::lines;
+use crate::text::figures::{self, lines};
 use crate::text::printable::printable;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
@@ -235,9 +235,7 @@ fn print_all(clusters: &[Kept], format: Format, out: &mut dyn Write) -> io::Resu
     if clusters.is_empty() {
         return writeln!(out, "no cluster is up");
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["cluster", "PEs", "up for", "file"]);
+    let mut table = figures::table(["cluster", "PEs", "up for", "file"]);
     for kept in clusters {
         table.add_row([
             printable(&kept.said.name).to_string(),
@@ -310,9 +308,7 @@ fn print_one(
         writeln!(out, "  {label:<9} {what}, {times}, {ago} ago: {outcome}")?;
     }
     writeln!(out)?;
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let mut table = figures::table([
         "PE", "host", "address", "process", "for", "starts", "lag", "memory", "",
     ]);
     for column in [3, 4, 5, 6, 7] {

@@ -1,13 +1,12 @@
 //! What `flitcast map` came to: a table for eyes, or JSON for programs.
 
-use comfy_table::{Table, presets};
 use flitcast_proto::wire::control::{End, Ran};
 use serde_json::{Value, json};
 
 use super::run::{CommandFate, ShardTask};
 use super::{Map, Mapped};
 use crate::rounds::outcome::Outcome;
-use crate::text::figures::{lines, micros};
+use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 use crate::text::words::shell_word;
@@ -38,14 +37,12 @@ pub fn complaints(mapped: &Mapped) -> Vec<String> {
 
 /// The table and the summary under it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let several = mapped.tasks.iter().any(|task| task.runs > 1);
     let mut header = vec!["PE", "shard", "exit", "time", "results"];
     if several {
         header.insert(2, "runs");
     }
-    table.set_header(header);
+    let mut table = figures::table(header);
     for pe in map.scatter.site.tree.pes().skip(1) {
         let task = mapped.tasks.iter().find(|task| task.pe == pe);
         let mut row = vec![pe.to_string()];

@@ -6,137 +6,122 @@ use std::io::{self, Write};
 use flitcast_proto::PeId;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, Plan};
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::command::Planned;
 
 /// Writes the plan; with `summary` without its messages and control items.
 pub fn write(planned: &Planned, summary: bool, out: &mut dyn Write) -> io::Result<()> {
-    let whole = Whole { planned, summary };
+    let Planned { plan, flits, .. } = planned;
+    let whole = (!summary).then_some(plan);
+    let whole = PlanReport {
+        operation: plan.operation.name(),
+        algorithm: planned.algorithm,
+        sync: planned.sync,
+        parents: whole,
+        lengths: (!summary).then_some(flits),
+        time_steps: plan.time_steps,
+        lower_bound_steps: plan.lower_bound_steps,
+        single_port_time_steps: planned.single_port_steps,
+        pes: summary.then(|| plan.tree.len()),
+        nonnull_messages: summary.then_some(plan.messages.len()),
+        flits: summary.then(|| flits.iter().sum()),
+        control_items: summary.then_some(plan.control.len()),
+        messages: whole,
+        control: whole,
+    };
     serde_json::to_writer(&mut *out, &whole)?;
     out.write_all(b"\n")
 }
 
-struct Whole<'a> {
-    planned: &'a Planned,
-    summary: bool,
+#[derive(Serialize)]
+struct PlanReport<'a> {
+    operation: &'static str,
+    algorithm: &'static str,
+    sync: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "parents")]
+    parents: Option<&'a Plan>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<&'a Vec<u64>>,
+    time_steps: u64,
+    lower_bound_steps: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    single_port_time_steps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nonnull_messages: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flits: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_items: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
+    messages: Option<&'a Plan>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "control")]
+    control: Option<&'a Plan>,
 }
 
-impl Serialize for Whole<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Planned {
-            plan,
-            flits,
-            algorithm,
-            sync,
-            single_port_steps,
-            ..
-        } = self.planned;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("operation", plan.operation.name())?;
-        map.serialize_entry("algorithm", algorithm)?;
-        map.serialize_entry("sync", sync)?;
-        if !self.summary {
-            map.serialize_entry("parents", &Parents(plan))?;
-            map.serialize_entry("lengths", flits)?;
-        }
-        map.serialize_entry("time_steps", &plan.time_steps)?;
-        map.serialize_entry("lower_bound_steps", &plan.lower_bound_steps)?;
-        if let Some(steps) = single_port_steps {
-            map.serialize_entry("single_port_time_steps", steps)?;
-        }
-        if self.summary {
-            map.serialize_entry("pes", &plan.tree.len())?;
-            map.serialize_entry("nonnull_messages", &plan.messages.len())?;
-            map.serialize_entry("flits", &flits.iter().sum::<u64>())?;
-            map.serialize_entry("control_items", &plan.control.len())?;
-        } else {
-            map.serialize_entry("messages", &MessageList(plan))?;
-            map.serialize_entry("control", &ControlItems(plan))?;
-        }
-        map.end()
-    }
+#[derive(Serialize)]
+struct Message {
+    pe: u32,
+    flits: u64,
+    first_step: u64,
+    arrival_step: u64,
 }
 
-struct Parents<'a>(&'a Plan);
-
-impl Serialize for Parents<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tree = &self.0.tree;
-        serializer.collect_seq(
-            tree.pes()
-                .map(|pe| tree.parent(pe).map(|PeId(parent)| parent)),
-        )
-    }
+#[derive(Serialize)]
+struct Item {
+    step: u64,
+    from: u32,
+    to: u32,
+    #[serde(flatten)]
+    kind: Kind,
 }
 
-struct MessageList<'a>(&'a Plan);
-
-impl Serialize for MessageList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.messages.iter().map(OneMessage))
-    }
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Kind {
+    Token,
+    Certificate { lag_steps: u64, stream_flits: u64 },
+    Order { after_steps: u64 },
+    Wakeup { after_steps: u64 },
+    Receipt,
 }
 
-struct OneMessage<'a>(&'a MessagePlan);
-
-impl Serialize for OneMessage<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let MessagePlan {
-            pe,
-            flits,
-            first_step,
-            arrival_step,
-        } = self.0;
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry("pe", &pe.0)?;
-        map.serialize_entry("flits", flits)?;
-        map.serialize_entry("first_step", first_step)?;
-        map.serialize_entry("arrival_step", arrival_step)?;
-        map.end()
-    }
+fn parents<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok, S::Error> {
+    let parents = plan.iter().flat_map(|plan| {
+        let parent = |pe| plan.tree.parent(pe).map(|PeId(parent)| parent);
+        plan.tree.pes().map(parent)
+    });
+    serializer.collect_seq(parents)
 }
 
-struct ControlItems<'a>(&'a Plan);
-
-impl Serialize for ControlItems<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.control.iter().map(OneControl))
-    }
+fn messages<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok, S::Error> {
+    let messages = plan.iter().flat_map(|plan| &plan.messages);
+    serializer.collect_seq(messages.map(|message: &MessagePlan| Message {
+        pe: message.pe.0,
+        flits: message.flits,
+        first_step: message.first_step,
+        arrival_step: message.arrival_step,
+    }))
 }
 
-struct OneControl<'a>(&'a ControlPlan);
-
-impl Serialize for OneControl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ControlPlan {
-            step,
-            from,
-            to,
-            item,
-        } = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("step", step)?;
-        map.serialize_entry("from", &from.0)?;
-        map.serialize_entry("to", &to.0)?;
-        match item {
-            Control::Token => map.serialize_entry("kind", "token")?,
-            Control::Certificate(certificate) => {
-                map.serialize_entry("kind", "certificate")?;
-                map.serialize_entry("lag_steps", &certificate.lag)?;
-                map.serialize_entry("stream_flits", &certificate.stream)?;
-            }
-            Control::Order { after } => {
-                map.serialize_entry("kind", "order")?;
-                map.serialize_entry("after_steps", after)?;
-            }
-            Control::Wakeup { after } => {
-                map.serialize_entry("kind", "wakeup")?;
-                map.serialize_entry("after_steps", after)?;
-            }
+fn control<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok, S::Error> {
+    let control = plan.iter().flat_map(|plan| &plan.control);
+    serializer.collect_seq(control.map(|control: &ControlPlan| Item {
+        step: control.step,
+        from: control.from.0,
+        to: control.to.0,
+        kind: match control.item {
+            Control::Token => Kind::Token,
+            Control::Certificate(certificate) => Kind::Certificate {
+                lag_steps: certificate.lag,
+                stream_flits: certificate.stream,
+            },
+            Control::Order { after } => Kind::Order { after_steps: after },
+            Control::Wakeup { after } => Kind::Wakeup { after_steps: after },
             // Follows the data, outside the plan.
-            Control::Receipt => map.serialize_entry("kind", "receipt")?,
-        }
-        map.end()
-    }
+            Control::Receipt => Kind::Receipt,
+        },
+    }))
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
 use flitcast_proto::PeId;
 
 use crate::observe::live::picture::{PePicture, Picture};
 use crate::render::tree::branches;
+use crate::text::figures;
 use crate::text::printable::printable;
 use crate::text::units::{Bytes, Nanos, Rate};
 
@@ -124,9 +124,7 @@ fn worth(pe: &PePicture) -> (bool, bool, u64, u64) {
 
 fn table(picture: &Picture, chosen: &[(PeId, String)]) -> Vec<String> {
     let by_id: BTreeMap<u32, &PePicture> = picture.pes.iter().map(|pe| (pe.pe, pe)).collect();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let mut table = figures::table([
         "PE", "host", "state", "message", "moved", "down", "up", "buffered", "memory",
     ]);
     for (id, before) in chosen {
@@ -160,15 +158,8 @@ fn table(picture: &Picture, chosen: &[(PeId, String)]) -> Vec<String> {
             },
         ]);
     }
-    for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if i >= 3 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let text = table.to_string();
-    let lines = text.lines().map(|line| format!("  {}", line.trim_end()));
-    lines.collect()
+    let text = figures::lines(table, 3);
+    text.lines().map(str::to_owned).collect()
 }
 
 /// What stands on the terminal.

@@ -11,15 +11,12 @@ use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use super::fault::ProfileFault;
-use super::{Fit, Profile, Relay, VERSION, parents};
-use crate::files::toml_file;
+use super::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents};
+use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::{Spot, SpotFault};
 use crate::options::names::pacing_named;
 use crate::options::pes::MAX_LOCAL_PES;
-
-type Table<'a, 't> = toml_file::Table<'a, 't, ProfileFault>;
-type Field<'a, 't> = toml_file::Field<'a, 't, ProfileFault>;
+use crate::text::words::names;
 
 /// What a number may be.
 type Range = RangeInclusive<f64>;
@@ -41,12 +38,11 @@ const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
 /// Reads a profile; otherwise, at least one fault, in the order of the file.
-pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault<ProfileFault>>> {
-    toml_file::parse(text, |reader, document| {
-        let top = Table::top_level(reader, document);
+pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault>> {
+    toml_file::parse(text, |_, top| {
         let kind = "profile of `flitcast calibrate`";
         match top.is_version(VERSION, kind, "; calibrate again") {
-            true => profile_of(&top, tree),
+            true => profile_of(top, tree),
             false => None,
         }
     })
@@ -116,38 +112,37 @@ fn read_parents(field: &Field<'_, '_>) -> Option<Vec<u32>> {
 }
 
 /// How the tree that is asked for differs from the one that was measured.
-fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<ProfileFault> {
+fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
     let asked = parents(tree);
-    let tree = name.to_owned();
     if measured.len() != asked.len() {
-        return Some(ProfileFault::OtherSize {
-            tree,
-            measured: measured.len() + 1,
-            asked: asked.len() + 1,
-        });
+        let (measured, asked) = (measured.len() + 1, asked.len() + 1);
+        return Some(format!(
+            "it was measured on {name}, with {measured} PEs, and this tree has {asked}: \
+             calibrate on this one"
+        ));
     }
     let both = (1..).zip(measured.iter().zip(&asked));
     let mut differing = both.filter(|(_, (measured, asked))| measured != asked);
     let (pe, (&measured, &asked)) = differing.next()?;
-    Some(ProfileFault::OtherTree {
-        tree,
-        pe: PeId(pe),
-        measured: PeId(measured),
-        asked: PeId(asked),
-        others: differing.count(),
-    })
+    let [pe, measured, asked] = [pe, measured, asked].map(PeId);
+    let others = match differing.count() {
+        0 => String::new(),
+        1 => ", and one more differs".to_owned(),
+        others => format!(", and {others} more differ"),
+    };
+    Some(format!(
+        "it was measured on {name}, another tree: there {pe}'s parent is {measured}, \
+         here it is {asked}{others}; calibrate on this one"
+    ))
 }
 
 fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
     let cores = host.optional("shared_cores");
     let cores = cores.and_then(|cores| cores.whole_number(&CORES));
-    let wake_ns = host.number("wake_ns", HOST_NS);
-    let control_ns = host.number("control_ns", HOST_NS);
-    let flit_ns = host.number("flit_ns", HOST_NS);
-    let send_ns_per_byte = host.number("send_ns_per_byte", HOST_NS_PER_BYTE);
-    let receive_ns_per_byte = host.number("receive_ns_per_byte", HOST_NS_PER_BYTE);
-    let end_ns_per_byte = host.number("end_ns_per_byte", HOST_NS_PER_BYTE);
-    let message_ns = host.number("message_ns", HOST_NS);
+    let costs = HOST_COSTS.map(|key| match key.ends_with("_per_byte") {
+        true => host.number(key, HOST_NS_PER_BYTE),
+        false => host.number(key, HOST_NS),
+    });
     let ports = host.required("ports").and_then(|field| {
         let ports = match field.value().as_str() {
             Some("single") => Some(Ports::Single),
@@ -159,17 +154,13 @@ fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
     let buffer_bytes = host.required("buffer_bytes");
     let buffer_bytes = buffer_bytes.and_then(|bytes| bytes.whole_number(&BUFFER_BYTES));
     host.refuse_others();
-    let costs = Host {
+    let costs: Vec<f64> = costs.into_iter().collect::<Option<_>>()?;
+    let known = Host {
         shared_cores: cores.map(|cores| cores as u32),
-        wake_ns: wake_ns?,
-        control_ns: control_ns?,
-        flit_ns: flit_ns?,
-        send_ns_per_byte: send_ns_per_byte?,
-        receive_ns_per_byte: receive_ns_per_byte?,
-        end_ns_per_byte: end_ns_per_byte?,
-        message_ns: message_ns?,
+        ..Host::NONE
     };
-    Some((costs, ports?, buffer_bytes? as u64))
+    let known = known.with_costs(costs.try_into().ok()?);
+    Some((known, ports?, buffer_bytes? as u64))
 }
 
 fn read_relay(relay: &Table<'_, '_>) -> Option<Relay> {
@@ -216,10 +207,15 @@ fn read_edges(
         let read = read_edge(&edge);
         if let Some((first, _)) = edges.get(&child) {
             let first_line = first.map_or(0, |first| first.line);
-            edge.fault(ProfileFault::EdgeTwice { pe, first_line });
+            edge.fault(format!(
+                "the edge to {pe} stands in line {first_line} already"
+            ));
         } else {
             if let Some(pes) = pes.filter(|&pes| pe.index() >= pes) {
-                edge.fault(ProfileFault::NoSuchEdge { pe, last: pes - 1 });
+                let last = pes - 1;
+                edge.fault(format!(
+                    "there is no edge to {pe}: with these parents they lead to P1..P{last}"
+                ));
             }
             edges.insert(child, (edge.spot(), read));
         }
@@ -227,7 +223,9 @@ fn read_edges(
     let missing = (1..pes? as u32).filter(|child| !edges.contains_key(child));
     let missing: Vec<PeId> = missing.map(PeId).collect();
     if !missing.is_empty() {
-        top.fault(ProfileFault::MissingEdges(missing));
+        let edges = if missing.len() == 1 { "edge" } else { "edges" };
+        let missing = names(&missing);
+        top.fault(format!("nothing is said of the {edges} to {missing}"));
         return None;
     }
     let edges: Option<Vec<_>> = edges.into_values().map(|(_, edge)| edge).collect();
@@ -297,12 +295,10 @@ fn read_estimate(field: &Field<'_, '_>, range: Range) -> Option<Estimate> {
         return None;
     };
     if !(low <= value && value <= high) {
-        list[0].fault(ProfileFault::NotBetween {
-            key: field.name_in_table(),
-            value,
-            low,
-            high,
-        });
+        let key = field.name_in_table();
+        list[0].fault(format!(
+            "{key}: {value} does not lie between {low} and {high}; write [value, low, high]"
+        ));
         return None;
     }
     Some(Estimate { value, low, high })

@@ -172,38 +172,17 @@ fn another_tree_is_refused_with_the_difference() {
 
 #[test]
 fn edges_that_are_missing_twice_or_nobodys() {
-    let (text, line) = changed("child = 3", 0, "child = 2");
-    let twice = line.map(|line| line - 1);
-    refused(
-        &text,
-        &[(None, "of the edge to P3"), (twice, "to P2 stands in line")],
-    );
-    let (text, line) = changed("child = 3", 0, "child = 9");
-    let table = line.map(|line| line - 1);
-    refused(
-        &text,
-        &[
-            (None, "of the edge to P3"),
-            (table, "no edge to P9: with these parents"),
-        ],
-    );
-    let (text, line) = changed("child = 3", 0, "");
-    let table = line.map(|line| line - 1);
-    refused(
-        &text,
-        &[
-            (None, "of the edge to P3"),
-            (table, "`child` is missing in this [[edge]]"),
-        ],
-    );
-    let (text, line) = changed("child = 3", 0, "child = 0");
-    refused(
-        &text,
-        &[
-            (None, "of the edge to P3"),
-            (line, "child in this [[edge]] must be"),
-        ],
-    );
+    // How far above the line that is changed the fault is told: at its table or there.
+    for (to, above, cause) in [
+        ("child = 2", 1, "to P2 stands in line"),
+        ("child = 9", 1, "no edge to P9: with these parents"),
+        ("", 1, "`child` is missing in this [[edge]]"),
+        ("child = 0", 0, "child in this [[edge]] must be"),
+    ] {
+        let (text, line) = changed("child = 3", 0, to);
+        let line = line.map(|line| line - above);
+        refused(&text, &[(None, "of the edge to P3"), (line, cause)]);
+    }
     let text = profile().text();
     let (head, _) = text.split_once("[[edge]]").unwrap();
     refused(head, &[(None, "of the edges to P1, P2, P3")]);

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::Ports;
+use flitcast_proto::cost::{COSTS, Ports};
 
-use super::{Profile, Relay, VERSION};
+use super::{HOST_COSTS, Profile, Relay, VERSION};
 use crate::files::toml_file::quoted;
 use crate::options::names::pacing_name;
 
@@ -19,6 +19,17 @@ const EDGES: &str = "
 # burst_bytes is what an idle link lets through before its rate holds. The clock is
 # the lower end's, less P0's; uncertainty 0 is one clock for both.
 ";
+
+/// What is said of [`HOST_COSTS`].
+const COMMENTS: [&str; COSTS] = [
+    "until a sleeping process runs",
+    "a control frame, at either end",
+    "a flit, at either end",
+    "handed to the network",
+    "taken from the network",
+    "at the source or destination",
+    "a message at its source or destination",
+];
 
 /// The file's text.
 pub fn text(profile: &Profile) -> String {
@@ -58,36 +69,9 @@ fn write(profile: &Profile, out: &mut String) -> std::fmt::Result {
     if let Some(cores) = host.shared_cores {
         writeln!(out, "shared_cores = {cores} # that all PEs share")?;
     }
-    for (key, value, comment) in [
-        ("wake_ns", host.wake_ns, "until a sleeping process runs"),
-        (
-            "control_ns",
-            host.control_ns,
-            "a control frame, at either end",
-        ),
-        ("flit_ns", host.flit_ns, "a flit, at either end"),
-        (
-            "send_ns_per_byte",
-            host.send_ns_per_byte,
-            "handed to the network",
-        ),
-        (
-            "receive_ns_per_byte",
-            host.receive_ns_per_byte,
-            "taken from the network",
-        ),
-        (
-            "end_ns_per_byte",
-            host.end_ns_per_byte,
-            "at the source or destination",
-        ),
-        (
-            "message_ns",
-            host.message_ns,
-            "a message at its source or destination",
-        ),
-    ] {
-        writeln!(out, "{key} = {} # {comment}", number(value))?;
+    let costs = HOST_COSTS.iter().zip(host.costs()).zip(COMMENTS);
+    for ((key, cost), comment) in costs {
+        writeln!(out, "{key} = {} # {comment}", number(cost))?;
     }
     let ports = match profile.ports {
         Ports::Single => "single",

@@ -4,42 +4,46 @@
 //! Nothing is `None` without a fault, but for what may be absent and is. So a reader may go
 //! on with as much as it has: [`parse`](super::parse) refuses the whole for one fault.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Misread, Reader, Value};
+use super::{Reader, Value};
 use crate::files::user_file::Spot;
 
 /// A table and what it is called in messages.
-pub struct Table<'a, 't, F> {
-    reader: &'a Reader<'t, F>,
+pub struct Table<'a, 't> {
+    reader: &'a Reader<'t>,
     values: &'a DeTable<'t>,
     name: String,
     spot: Option<Spot>,
     asked: RefCell<Vec<&'static str>>,
+    /// A key that was refused for a reason of its own.
+    refused: Cell<Option<&'static str>>,
 }
 
 /// A value that is there, at a key or in the list of one.
-pub struct Field<'a, 't, F> {
-    reader: &'a Reader<'t, F>,
+pub struct Field<'a, 't> {
+    reader: &'a Reader<'t>,
     key: String,
     /// The name of its table.
     table: String,
     value: &'a Value<'t>,
 }
 
-impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
+impl<'a, 't> Table<'a, 't> {
     /// The file as a whole.
-    pub fn top_level(reader: &'a Reader<'t, F>, document: &'a DeTable<'t>) -> Self {
+    pub fn top_level(reader: &'a Reader<'t>, document: &'a DeTable<'t>) -> Self {
         Table {
             reader,
             values: document,
             name: String::new(),
             spot: None,
             asked: RefCell::default(),
+            refused: Cell::default(),
         }
     }
 
@@ -54,7 +58,7 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
     }
 
     /// Reports what is wrong with the table.
-    pub fn fault(&self, fault: F) {
+    pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot, fault);
     }
 
@@ -62,7 +66,7 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
     /// anybody's guess what the rest means.
     pub fn is_version(&self, reads: u32, kind: &'static str, advice: &'static str) -> bool {
         let Some(version) = self.optional("version") else {
-            self.fault(Misread::NoVersion { kind }.into());
+            self.fault(format!("there is no version: this is no {kind}"));
             return false;
         };
         let integer = version.value.get_ref().as_integer();
@@ -70,17 +74,14 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
             return true;
         }
         let found = self.reader.found(version.value);
-        let misread = Misread::OtherVersion {
-            found,
-            reads,
-            advice,
-        };
-        version.fault(misread.into());
+        version.fault(format!(
+            "version {found}: this flitcast reads version {reads}{advice}"
+        ));
         false
     }
 
     /// What stands at a key, if anything does.
-    pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't, F>> {
+    pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't>> {
         self.asked.borrow_mut().push(key);
         self.values.get(key).map(|value| Field {
             reader: self.reader,
@@ -91,17 +92,20 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
     }
 
     /// What stands at a key that has to be there.
-    pub fn required(&self, key: &'static str) -> Option<Field<'a, 't, F>> {
+    pub fn required(&self, key: &'static str) -> Option<Field<'a, 't>> {
         let field = self.optional(key);
         if field.is_none() {
-            let table = self.name.clone();
-            self.fault(Misread::Missing { key, table }.into());
+            let table = match self.name.as_str() {
+                "" => String::new(),
+                table => format!(" in {table}"),
+            };
+            self.fault(format!("`{key}` is missing{table}"));
         }
         field
     }
 
     /// The tables of a list of such, `[[key]]`; none if the key is absent.
-    pub fn tables(&self, key: &'static str) -> Vec<Table<'a, 't, F>> {
+    pub fn tables(&self, key: &'static str) -> Vec<Table<'a, 't>> {
         let Some(field) = self.optional(key) else {
             return Vec::new();
         };
@@ -128,18 +132,31 @@ impl<'a, 't, F: From<Misread>> Table<'a, 't, F> {
         self.required(key)?.number(&range)
     }
 
-    /// Reports each key that nobody has asked for.
-    pub fn refuse_others(&self) {
+    /// Reports a key that may not stand here, for a reason of its own.
+    pub fn refuse(&self, key: &'static str, fault: impl Display) {
+        if let Some((key, _)) = self.values.get_key_value(key) {
+            self.reader.fault(self.reader.spot_of(key), fault);
+        }
+        self.refused.set(Some(key));
+    }
+
+    /// Reports each key that nobody has asked for; whether there is none.
+    pub fn refuse_others(&self) -> bool {
         let known = self.asked.borrow();
+        let before = self.reader.fault_count();
         for key in self.values.keys() {
-            if !known.contains(&key.get_ref().as_ref()) {
-                self.reader.unknown_key(key, known.join(", "));
+            let name = key.get_ref().as_ref();
+            if !known.contains(&name) && self.refused.get() != Some(name) {
+                let known = known.join(", ");
+                let fault = format!("unknown key `{name}`; known here: {known}");
+                self.reader.fault(self.reader.spot_of(key), fault);
             }
         }
+        self.reader.fault_count() == before
     }
 }
 
-impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
+impl<'a, 't> Field<'a, 't> {
     /// Where it stands.
     pub fn spot(&self) -> Spot {
         self.reader.spot_of(self.value)
@@ -151,7 +168,7 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
     }
 
     /// Reports what is wrong with it.
-    pub fn fault(&self, fault: F) {
+    pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot(), fault);
     }
 
@@ -163,25 +180,62 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
 
     /// Reports that it is not what is expected, unless it is there.
     pub fn expect<T>(&self, expected: &str, read: Option<T>) -> Option<T> {
+        self.expect_of(&self.key, expected, read)
+    }
+
+    fn expect_of<T>(&self, name: &str, expected: &str, read: Option<T>) -> Option<T> {
         if read.is_none() {
-            self.reader.wrong_type(&self.key, expected, self.value);
+            let found = self.reader.found(self.value);
+            self.fault(format!("{name} must be {expected}, not {found}"));
         }
         read
     }
 
     /// What `parse` makes of a text, or the faults that it finds.
-    pub fn parse<T, E: IntoIterator<Item = F>>(
+    pub fn parse<T, E: IntoIterator<Item: Display>>(
         &self,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let read = parse(&self.text()?);
+        self.parse_as("a text", parse)
+    }
+
+    /// The same, where a text is expected of such.
+    pub fn parse_as<T, E: IntoIterator<Item: Display>>(
+        &self,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let read = parse(self.expect(expected, self.value().as_str())?);
         let read = read.map_err(|faults| faults.into_iter().for_each(|fault| self.fault(fault)));
         read.ok()
     }
 
     /// A text.
     pub fn text(&self) -> Option<String> {
-        self.expect("a text", self.value().as_str().map(str::to_owned))
+        self.text_where("a text", |_| true)
+    }
+
+    /// A text that is what is expected.
+    pub fn text_where(&self, expected: &str, is_one: impl Fn(&str) -> bool) -> Option<String> {
+        let text = self.value().as_str().filter(|text| is_one(text));
+        self.expect(expected, text.map(str::to_owned))
+    }
+
+    /// A list of texts that are what is expected.
+    pub fn texts_where(
+        &self,
+        expected: &str,
+        is_one: impl Fn(&[String]) -> bool,
+    ) -> Option<Vec<String>> {
+        let list = self
+            .value()
+            .as_array()
+            .into_iter()
+            .flat_map(|list| list.iter());
+        let texts = list.map(|value| value.get_ref().as_str().map(str::to_owned));
+        let texts: Option<Vec<String>> = texts.collect();
+        let texts = texts.filter(|texts| self.value().is_array() && is_one(texts));
+        self.expect(expected, texts)
     }
 
     /// Yes or no.
@@ -190,8 +244,13 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
     }
 
     /// A table of this name.
-    pub fn table(&self) -> Option<Table<'a, 't, F>> {
-        let values = self.expect("a table", self.value().as_table())?;
+    pub fn table(&self) -> Option<Table<'a, 't>> {
+        self.table_of("a table")
+    }
+
+    /// The same, where a table is expected of such.
+    pub fn table_of(&self, expected: &str) -> Option<Table<'a, 't>> {
+        let values = self.expect(expected, self.value().as_table())?;
         Some(Table {
             reader: self.reader,
             values,
@@ -201,16 +260,17 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
             },
             spot: Some(self.spot()),
             asked: RefCell::default(),
+            refused: Cell::default(),
         })
     }
 
     /// The values of a list, each called as the list is.
-    pub fn list(&self) -> Option<impl Iterator<Item = Field<'a, 't, F>>> {
+    pub fn list(&self) -> Option<impl Iterator<Item = Field<'a, 't>>> {
         self.list_of("a list")
     }
 
     /// The same, where a list is expected of such.
-    pub fn list_of(&self, expected: &str) -> Option<impl Iterator<Item = Field<'a, 't, F>>> {
+    pub fn list_of(&self, expected: &str) -> Option<impl Iterator<Item = Field<'a, 't>>> {
         let list = self.expect(expected, self.value().as_array())?;
         Some(list.iter().map(|value| Field {
             reader: self.reader,
@@ -218,6 +278,11 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
             table: self.table.clone(),
             value,
         }))
+    }
+
+    /// How many values a list has.
+    pub fn count_values(&self) -> usize {
+        self.value().as_array().map_or(0, |list| list.len())
     }
 
     /// What `read` makes of each value of a list; `None` if one of them is nothing.
@@ -272,11 +337,7 @@ impl<'a, 't, F: From<Misread>> Field<'a, 't, F> {
 
     /// As [`expect`](Field::expect), in a message that names the table as well.
     pub fn expect_in_table<T>(&self, expected: &str, read: Option<T>) -> Option<T> {
-        if read.is_none() {
-            let name = self.name_in_table();
-            self.reader.wrong_type(name, expected, self.value);
-        }
-        read
+        self.expect_of(&self.name_in_table(), expected, read)
     }
 }
 

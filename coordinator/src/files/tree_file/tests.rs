@@ -17,7 +17,7 @@ fn parents(text: &str) -> Vec<u32> {
 fn message(text: &str) -> String {
     let faults = parse(text).unwrap_err();
     let path = "t".into();
-    TreeFileError::Faults { path, faults }.to_string()
+    FileError::Faults { path, faults }.to_string()
 }
 
 #[track_caller]

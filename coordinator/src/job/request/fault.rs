@@ -8,7 +8,7 @@ use flitcast_proto::round::RoundFault;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
 
-use crate::files::profile::ProfileError;
+use crate::files::user_file::FileError;
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkFault;
 use crate::options::pes::MAX_LOCAL_PES;
@@ -113,7 +113,7 @@ pub enum RequestError {
     },
     /// The profile is none, or another tree's.
     #[error("--profile: {0}")]
-    Profile(#[from] ProfileError),
+    Profile(#[from] FileError),
     /// Nothing could be measured.
     #[error("{0} is P0 alone: there is no edge to measure")]
     NoEdges(String),

@@ -1,5 +1,5 @@
 //! The record of a round that failed, in TOML: all that `flitcast resume` needs to go on
-//! with it, on its own. Written here; `read` reads it, `fault` is what can be wrong.
+//! with it, on its own. Written here; `read` reads it.
 //!
 //! ```toml
 //! version = 2
@@ -16,7 +16,6 @@
 //! why = "killed by signal 9 (SIGKILL)"
 //! ```
 
-mod fault;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +37,6 @@ use crate::site::reach::Reach;
 use crate::site::slurm::Slurm;
 use crate::ways::way::Way;
 
-pub use fault::RecordFault;
 pub use read::parse;
 
 const FILE: FileKind = FileKind {
@@ -49,9 +47,6 @@ const FILE: FileKind = FileKind {
 
 /// The records that this flitcast writes and reads.
 const VERSION: u32 = 2;
-
-/// Why nothing can be resumed.
-pub type RecordError = FileError<RecordFault>;
 
 /// What a record says.
 #[derive(Clone, Debug)]
@@ -95,7 +90,7 @@ pub struct Record {
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path) -> Result<Record, RecordError> {
+pub fn load(path: &Path) -> Result<Record, FileError> {
     user_file::load(FILE, path, parse)
 }
 

@@ -3,30 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use super::{Record, RecordFault, VERSION};
-use crate::files::toml_file;
+use super::{Record, VERSION};
+use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::SpotFault;
-use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use crate::options::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::timeouts;
 use crate::site::slurm::Slurm;
 use crate::ways::candidates::{self, check_fits};
 use crate::ways::way::Way;
 
-type Table<'a, 't> = toml_file::Table<'a, 't, RecordFault>;
-type Field<'a, 't> = toml_file::Field<'a, 't, RecordFault>;
-
 /// Reads the record in `text`; otherwise, at least one fault, in the order of the file.
-pub fn parse(text: &str) -> Result<Record, Vec<SpotFault<RecordFault>>> {
-    toml_file::parse(text, |reader, document| {
-        let top = Table::top_level(reader, document);
+pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
+    toml_file::parse(text, |_, top| {
         match top.is_version(VERSION, "record of a round", "") {
-            true => record(&top),
+            true => record(top),
             false => None,
         }
     })
@@ -40,7 +36,8 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let algorithm = top.required("algorithm");
     let sync = top.optional("sync");
     let pacing = top.optional("pacing").and_then(|field| {
-        let unknown = |text: &str| [RecordFault::Pacing(text.to_owned())];
+        let known = "none of \"scheduled\", \"turns\" and \"eager\"";
+        let unknown = |text: &str| [format!("pacing: `{text}` is {known}")];
         field.parse(|text| pacing_named(text).ok_or_else(|| unknown(text)))
     });
     let tree_name = top.text("tree");
@@ -64,7 +61,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let flit_bytes = flit_bytes.and_then(|field| read_flit_bytes(&field));
     let way = read_way(name, algorithm, sync, tree.as_ref());
     let timeouts = top.required("timeouts").and_then(|field| {
-        let faults = |all: Vec<_>| all.into_iter().map(RecordFault::Timeouts);
+        let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("timeouts: {fault}"));
         field.parse(|text| timeouts::parse(text).map_err(faults))
     });
     let (input, output) = (path("input"), path("output"));
@@ -107,16 +104,18 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
 }
 
 /// As it stands in the names of receipts: sixteen hexadecimal digits.
-fn parse_undertaking(text: &str) -> Result<u64, [RecordFault; 1]> {
+fn parse_undertaking(text: &str) -> Result<u64, [String; 1]> {
     let id = u64::from_str_radix(text, 16).ok();
     let id = id.filter(|id| format!("{id:016x}") == text);
-    id.ok_or_else(|| [RecordFault::Undertaking(text.to_owned())])
+    let wrong = "is not sixteen hexadecimal digits";
+    id.ok_or_else(|| [format!("undertaking: `{text}` {wrong}")])
 }
 
-fn parse_operation_name(text: &str) -> Result<&'static str, [RecordFault; 1]> {
+fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
     let known = Operation::named(text).next();
     let known = known.map(Operation::name);
-    known.ok_or_else(|| [RecordFault::Operation(text.to_owned())])
+    let neither = "neither \"scatter\", \"gather\" nor \"broadcast\"";
+    known.ok_or_else(|| [format!("operation: `{text}` is {neither}")])
 }
 
 fn read_path(field: &Field<'_, '_>, key: &'static str) -> Option<PathBuf> {
@@ -125,7 +124,7 @@ fn read_path(field: &Field<'_, '_>, key: &'static str) -> Option<PathBuf> {
         // A zero byte would end it for the system.
         match path.is_absolute() && !text.contains('\0') {
             true => Ok(path),
-            false => Err([RecordFault::Relative(key)]),
+            false => Err([format!("{key} must be an absolute path")]),
         }
     })
 }
@@ -135,7 +134,9 @@ fn read_flit_bytes(field: &Field<'_, '_>) -> Option<u32> {
     let fits = u32::try_from(bytes).ok();
     let fits = fits.filter(|bytes| (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(bytes));
     if fits.is_none() {
-        field.fault(RecordFault::FlitBytes(bytes));
+        field.fault(format!(
+            "flit_bytes: {bytes} is not from {MIN_FLIT_BYTES} to {MAX_FLIT_BYTES}"
+        ));
     }
     fits
 }
@@ -143,11 +144,9 @@ fn read_flit_bytes(field: &Field<'_, '_>) -> Option<u32> {
 /// That a list has as many values as there are PEs.
 fn check_count(field: &Field<'_, '_>, key: &'static str, found: usize, expected: usize) {
     if found != expected {
-        field.fault(RecordFault::Count {
-            key,
-            found,
-            expected,
-        });
+        field.fault(format!(
+            "{key} has {found} entries, and by `parents` there are {expected}"
+        ));
     }
 }
 
@@ -158,8 +157,8 @@ fn read_tree(field: &Field<'_, '_>) -> Option<Tree> {
         .map(|parent| Some(PeId(u32::try_from(parent).unwrap_or(u32::MAX))));
     let tree = Tree::from_parents(std::iter::once(None).chain(parents).collect());
     let tree = tree.map_err(|faults| {
-        let faults = faults.0.into_iter().map(RecordFault::Tree);
-        faults.for_each(|fault| field.fault(fault));
+        let faults = faults.0.into_iter();
+        faults.for_each(|fault| field.fault(format!("parents: {fault}")));
     });
     tree.ok()
 }
@@ -184,14 +183,13 @@ fn read_way(
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.into_iter().find(is_named) else {
         let given = sync.map_or(given.clone(), |sync| format!("{given}, {sync}"));
-        let operation = name.to_owned();
-        field.fault(RecordFault::Algorithm { operation, given });
+        field.fault(format!("algorithm: there is no {name} by `{given}`"));
         return None;
     };
     let unfit = tree.and_then(|tree| check_fits(found.operation, tree, &"the tree").err());
     if let Some(why) = unfit {
         let algorithm = found.algorithm();
-        field.fault(RecordFault::Unfit { algorithm, why });
+        field.fault(format!("algorithm: {algorithm} is {why}"));
     }
     Some(found)
 }
@@ -205,14 +203,14 @@ fn read_network(
     pes: usize,
 ) -> Option<(Option<NetworkSpec>, Vec<u32>)> {
     let Some(field) = nodes else {
-        network?.fault(RecordFault::Alone("network", "nodes"));
+        network?.fault(alone("network", "nodes"));
         return None;
     };
     if network.is_none() && !of_cluster {
-        field.fault(RecordFault::Alone("nodes", "network"));
+        field.fault(alone("nodes", "network"));
         return None;
     }
-    let fault = |fault| [RecordFault::Network(fault)];
+    let fault = |fault: NetworkSpecError| [format!("network: {fault}")];
     let spec = network.map(|network| network.parse(|text| text.parse().map_err(fault)));
     let nodes = field.each(|one| one.count())?.into_iter();
     let nodes: Vec<u32> = nodes
@@ -221,9 +219,14 @@ fn read_network(
     check_count(&field, "nodes", nodes.len(), pes);
     let mut met = BTreeSet::new();
     if let Some(&node) = nodes.iter().find(|node| !met.insert(**node)) {
-        field.fault(RecordFault::NodeTwice(node));
+        field.fault(format!("nodes: two PEs stand on node {node}"));
     }
     Some((spec.flatten(), nodes))
+}
+
+/// That one key goes with another, which is not there.
+fn alone(key: &str, other: &str) -> String {
+    format!("`{key}` goes with `{other}`, which is not there")
 }
 
 /// Somebody with a message, by the index that stands there.
@@ -232,7 +235,9 @@ fn read_pe(field: &Field<'_, '_>, what: &'static str, last: usize) -> Option<PeI
     let index = u32::try_from(pe).ok();
     let index = index.filter(|index| (1..=last).contains(&(*index as usize)));
     if index.is_none() {
-        field.fault(RecordFault::NoSuchPe { what, pe, last });
+        field.fault(format!(
+            "{what}: there is no P{pe} with a message; by `parents` there are P1..P{last}"
+        ));
     }
     index.map(PeId)
 }
@@ -244,7 +249,7 @@ fn read_delivered(field: &Field<'_, '_>, last: usize) -> Option<BTreeSet<PeId>> 
         if let Some(pe) = read_pe(&one, what, last)
             && !delivered.insert(pe)
         {
-            one.fault(RecordFault::Twice { what, pe });
+            one.fault(format!("{what}: {pe} is named twice"));
         }
     }
     Some(delivered)
@@ -263,7 +268,7 @@ fn by_pe<T>(
             let field = field.called(what);
             let pe = read_pe(&field, what, last)?;
             if !named.insert(pe) {
-                field.fault(RecordFault::Twice { what, pe });
+                field.fault(format!("{what}: {pe} is named twice"));
             }
             Some(pe)
         });
@@ -276,7 +281,7 @@ fn by_pe<T>(
 /// The links to their parents, by PE index.
 fn read_links(top: &Table<'_, '_>, last: usize) -> Vec<Option<EdgeSpec>> {
     let direction = |table: &Table<'_, '_>, direction| {
-        let fault = |fault| RecordFault::Link { direction, fault };
+        let fault = |fault: LinkFault| format!("{direction}: {fault}");
         let faults = |all: Vec<_>| all.into_iter().map(fault);
         let link = table.required(direction)?;
         link.parse(|text| LinkSpec::parse(text).map_err(faults))

@@ -49,14 +49,12 @@ fn the_longest_record_fits_its_bound() {
 #[track_caller]
 fn refused(text: &str) -> Vec<String> {
     let faults = parse(text).expect_err(text);
-    let said = |fault: &SpotFault| match fault.spot {
+    let said = |fault: &user_file::SpotFault| match fault.spot {
         Some(spot) => format!("{}: {}", spot.line, fault.fault),
         None => fault.fault.to_string(),
     };
     faults.iter().map(said).collect()
 }
-
-type SpotFault = user_file::SpotFault<RecordFault>;
 
 #[test]
 fn all_that_is_wrong_is_told_with_its_line() {

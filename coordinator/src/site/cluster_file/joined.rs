@@ -11,59 +11,57 @@
 use flitcast_proto::Tree;
 use flitcast_proto::tree::TreeSpec;
 
-use super::launch::{Endpoint, LaunchTable, Launched};
-use super::{At, ClusterFile, ClusterFileFault, Edges, Reader, Settings, Value};
+use super::launch::{self, Endpoint, LaunchTable, Launched};
+use super::{At, ClusterFile, Edges, Field, Reader, Settings, across_hosts};
 use crate::files::user_file::Spot;
 use crate::options::link_spec::Links;
 use crate::site::placement::{Launch, Placement};
 
-impl Reader<'_, ClusterFileFault> {
-    /// The cluster of PEs that join, on the tree that is named.
-    pub(super) fn joined(
-        &mut self,
-        tree: &Value<'_>,
-        launch: Option<LaunchTable>,
-        coordinator: Option<&At<Option<Endpoint>>>,
-        link: Option<Spot>,
-        (name, settings): (Option<String>, Settings),
-    ) -> Option<ClusterFile> {
-        let spot = self.spot_of(tree);
-        let named = self.named_tree(tree);
-        let Launched {
-            coordinator,
-            launch,
-            files,
-        } = self.launched(launch, coordinator, &[])?;
-        if !matches!(launch, Launch::Join { .. }) {
-            self.fault(spot, ClusterFileFault::TreeOfNobody);
-        }
-        let tree = named?;
-        let placement = Placement::joining(coordinator, launch, tree.len());
-        if let (Some(link), Some(place)) = (link, placement.away()) {
-            let (name, address) = ("a PE".to_owned(), place.address);
-            self.fault(link, ClusterFileFault::LinkAcrossHosts { name, address });
-        }
-        Some(ClusterFile {
-            name,
-            edges: Edges::Tree(tree),
-            placement,
-            links: Links::new(),
-            settings: Settings { files, ..settings },
-        })
+/// The cluster of PEs that join, on the tree that is named.
+pub fn cluster(
+    reader: &Reader<'_>,
+    tree: &Field<'_, '_>,
+    launch: Option<LaunchTable>,
+    coordinator: Option<&At<Endpoint>>,
+    link: Option<Spot>,
+    (name, settings): (Option<String>, Settings),
+) -> Option<ClusterFile> {
+    let named = named_tree(tree);
+    let Launched {
+        coordinator,
+        launch,
+        files,
+    } = launch::launched(reader, launch, coordinator, &[])?;
+    if !matches!(launch, Launch::Join { .. }) {
+        tree.fault(
+            "a tree alone is for PEs that join: say kind = \"join\" or \"slurm\" in [launch], \
+             or give a [[pe]] table for each",
+        );
     }
+    let tree = named?;
+    let placement = Placement::joining(coordinator, launch, tree.len());
+    if let (Some(link), Some(place)) = (link, placement.away()) {
+        reader.fault(
+            link,
+            format!("link: {}", across_hosts(None, &place.address)),
+        );
+    }
+    Some(ClusterFile {
+        name,
+        edges: Edges::Tree(tree),
+        placement,
+        links: Links::new(),
+        settings: Settings { files, ..settings },
+    })
+}
 
-    fn named_tree(&mut self, value: &Value<'_>) -> Option<Tree> {
-        let spot = self.spot_of(value);
-        let Some(text) = value.get_ref().as_str() else {
-            self.wrong_type("tree", "a tree in quotes, like \"kary:2:8\"", value);
-            return None;
-        };
+fn named_tree(field: &Field<'_, '_>) -> Option<Tree> {
+    field.parse_as("a tree in quotes, like \"kary:2:8\"", |text| {
         let made = match text.parse() {
             Ok(TreeSpec::File(_)) => Err("write the tree itself, like parents:0,0,1".to_owned()),
             Ok(spec) => spec.build().map_err(|faults| faults.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        made.map_err(|why| self.fault(spot, ClusterFileFault::NamedTree { why }))
-            .ok()
-    }
+        made.map_err(|why| [format!("tree: {why}")])
+    })
 }

@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::ssh::{self, NamedFile};
-use super::{At, ClusterFileFault, PeEntry, starter};
-use crate::files::toml_file::{Reader, Value};
+use super::{At, Field, PeEntry, Reader, read_address, starter};
 use crate::files::user_file::Spot;
 use crate::site::placement::Launch;
 use crate::text::units::parse_time;
@@ -23,7 +22,7 @@ pub struct LaunchTable {
     spot: Spot,
     /// `None` if what stands there is none.
     kind: Option<LaunchKind>,
-    wait: Option<At<Option<Duration>>>,
+    wait: Option<At<Duration>>,
     ssh: ssh::SshKeys,
     starter: starter::StarterKeys,
 }
@@ -87,146 +86,146 @@ pub struct Launched {
 /// An address, and a port if one is given.
 pub type Endpoint = (IpAddr, Option<u16>);
 
-impl Reader<'_, ClusterFileFault> {
-    /// `[launch]`; `None` if it is no table.
-    pub(super) fn launch(&mut self, value: &Value<'_>) -> Option<LaunchTable> {
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("launch", "a table, [launch]", value);
-            return None;
-        };
-        let mut section = LaunchTable {
-            spot: self.spot_of(value),
-            ..LaunchTable::of(LaunchKind::Local)
-        };
-        for (key, value) in table {
-            match (key.get_ref().as_ref(), value.get_ref().as_str()) {
-                ("kind", kind) => {
-                    section.spot = self.spot_of(value);
-                    section.kind = kind.and_then(LaunchKind::named);
-                    if section.kind.is_none() {
-                        let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
-                        self.wrong_type("kind", expected, value);
-                    }
-                }
-                ("wait", text) => {
-                    let time = text.and_then(|text| parse_time(text).ok());
-                    let time = time.map(Duration::from_nanos);
-                    let said = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
-                    if said.is_none() {
-                        self.wrong_type("wait", "a time from 1s to 86400s, in quotes", value);
-                    }
-                    let spot = self.spot_of(value);
-                    section.wait = Some(At { spot, said });
-                }
-                (name, _) if self.ssh_key(&mut section.ssh, name, value) => {}
-                (name, _) if self.starter_key(&mut section.starter, name, value) => {}
-                _ => {
-                    let known = format!("kind, wait, {}, {}", ssh::KEYS, starter::KEYS);
-                    self.unknown_key(key, known);
-                }
-            }
-        }
-        Some(section)
+/// `[launch]`; `None` if it is no table.
+pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
+    let table = field.table_of("a table, [launch]")?;
+    let mut section = LaunchTable {
+        spot: field.spot(),
+        ..LaunchTable::of(LaunchKind::Local)
+    };
+    if let Some(field) = table.optional("kind") {
+        section.spot = field.spot();
+        let kind = field.value().as_str().and_then(LaunchKind::named);
+        let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
+        section.kind = field.expect(expected, kind);
     }
+    section.wait = At::key(&table, "wait", |field| {
+        let time = field
+            .value()
+            .as_str()
+            .and_then(|text| parse_time(text).ok());
+        let time = time.map(Duration::from_nanos);
+        let time = time.filter(|time| (SHORTEST..=LONGEST).contains(time));
+        field.expect("a time from 1s to 86400s, in quotes", time)
+    });
+    section.ssh = ssh::keys(&table);
+    section.starter = starter::keys(&table);
+    table.refuse_others();
+    Some(section)
+}
 
-    /// Where the coordinator listens: an address, and perhaps a port.
-    pub(super) fn endpoint(&mut self, key: &'static str, value: &Value<'_>) -> Option<Endpoint> {
-        let text = value.get_ref().as_str().unwrap_or_default();
-        match text.parse::<SocketAddr>() {
-            // Where others join, all that this host has may be meant: 0.0.0.0.
-            Ok(both) if !both.ip().is_multicast() && both.port() > 0 => {
-                Some((both.ip(), Some(both.port())))
-            }
-            _ => Some((self.address(key, value)?, None)),
+/// Where the coordinator listens: an address, and perhaps a port.
+pub fn endpoint(field: &Field<'_, '_>) -> Option<Endpoint> {
+    let text = field.value().as_str().unwrap_or_default();
+    match text.parse::<SocketAddr>() {
+        // Where others join, all that this host has may be meant: 0.0.0.0.
+        Ok(both) if !both.ip().is_multicast() && both.port() > 0 => {
+            Some((both.ip(), Some(both.port())))
         }
-    }
-
-    /// Who starts the processes, and where the coordinator listens for them; nothing once a
-    /// fault was reported.
-    pub(super) fn launched(
-        &mut self,
-        section: Option<LaunchTable>,
-        coordinator: Option<&At<Option<Endpoint>>>,
-        entries: &[PeEntry],
-    ) -> Option<Launched> {
-        let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
-        let said = coordinator.map_or(Some(loopback), |at| at.said);
-        let section = section.unwrap_or_else(|| LaunchTable::of(LaunchKind::Local));
-        // Of a kind that there is not, nothing else is useless.
-        let kind = section.kind?;
-        if kind != LaunchKind::Ssh {
-            self.without_ssh(&section.ssh, entries);
-        }
-        if matches!(kind, LaunchKind::Local | LaunchKind::Ssh | LaunchKind::Join) {
-            self.without_starter(&section.starter);
-        }
-        if let (LaunchKind::Local | LaunchKind::Ssh, Some(at), Some((_, Some(port)))) =
-            (kind, coordinator, said)
-        {
-            self.fault(at.spot, ClusterFileFault::UselessPort { port });
-        }
-        let (launch, files) = match kind {
-            LaunchKind::Local => (Launch::Local, Vec::new()),
-            LaunchKind::Ssh => {
-                let spot = coordinator.map_or(section.spot, |at| at.spot);
-                let (ssh, files) = self.over_ssh(section.ssh, said?.0, spot, entries);
-                (Launch::Ssh(ssh), files)
-            }
-            LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
-                self.joining(kind, section, coordinator, entries)?
-            }
-        };
-        Some(Launched {
-            coordinator: said?.0,
-            launch,
-            files,
-        })
-    }
-
-    /// Others start the processes, which then join.
-    fn joining(
-        &mut self,
-        kind: LaunchKind,
-        section: LaunchTable,
-        coordinator: Option<&At<Option<Endpoint>>>,
-        entries: &[PeEntry],
-    ) -> Option<(Launch, Vec<NamedFile>)> {
-        for entry in entries.iter().filter(|entry| !entry.run.is_empty()) {
-            let (name, kind) = (entry.name(), kind.name());
-            self.fault(entry.run_spot, ClusterFileFault::UselessRun { name, kind });
-        }
-        let begun = match kind {
-            LaunchKind::Slurm => Some((Some(self.step(section.starter)), Vec::new())),
-            LaunchKind::Compose => {
-                let services = self.services(section.starter, section.spot);
-                services.map(|(starter, file)| (Some(starter), vec![file]))
-            }
-            LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
-        };
-        let wait = section.wait.map_or(Some(WAIT), |at| at.said);
-        let port = match coordinator {
-            Some(at) => at.said?.1,
-            None => None,
-        };
-        let Some(port) = port else {
-            let spot = coordinator.map_or(section.spot, |at| at.spot);
-            let kind = kind.name();
-            self.fault(spot, ClusterFileFault::NoPort { kind });
-            return None;
-        };
-        let (wait, (starter, files)) = (wait?, begun?);
-        Some((
-            Launch::Join {
-                port,
-                wait,
-                starter,
-            },
-            files,
-        ))
+        _ => Some((read_address(field)?, None)),
     }
 }
 
-/// Whether something can be reached there.
-pub fn is_one_host(address: IpAddr) -> bool {
-    !address.is_unspecified() && !address.is_multicast()
+/// Who starts the processes, and where the coordinator listens for them; nothing once a
+/// fault was reported.
+pub fn launched(
+    reader: &Reader<'_>,
+    section: Option<LaunchTable>,
+    coordinator: Option<&At<Endpoint>>,
+    entries: &[PeEntry],
+) -> Option<Launched> {
+    let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
+    let said = coordinator.map_or(Some(loopback), |at| at.said);
+    let section = section.unwrap_or_else(|| LaunchTable::of(LaunchKind::Local));
+    // Of a kind that there is not, nothing else is useless.
+    let kind = section.kind?;
+    if kind != LaunchKind::Ssh {
+        ssh::without(reader, &section.ssh, entries);
+    }
+    if matches!(kind, LaunchKind::Local | LaunchKind::Ssh | LaunchKind::Join) {
+        starter::without(reader, &section.starter);
+    }
+    if let (LaunchKind::Local | LaunchKind::Ssh, Some(at), Some((_, Some(port)))) =
+        (kind, coordinator, said)
+    {
+        let fault = format!(
+            "the coordinator has a port, {port}, and nobody joins: leave it out, \
+             or say kind = \"join\" in [launch]"
+        );
+        reader.fault(at.spot, fault);
+    }
+    let (launch, files) = match kind {
+        LaunchKind::Local => (Launch::Local, Vec::new()),
+        LaunchKind::Ssh => {
+            let spot = coordinator.map_or(section.spot, |at| at.spot);
+            let (ssh, files) = ssh::over(reader, section.ssh, said?.0, spot, entries);
+            (Launch::Ssh(ssh), files)
+        }
+        LaunchKind::Join | LaunchKind::Slurm | LaunchKind::Compose => {
+            joining(reader, kind, section, coordinator, entries)?
+        }
+    };
+    Some(Launched {
+        coordinator: said?.0,
+        launch,
+        files,
+    })
+}
+
+/// Others start the processes, which then join.
+fn joining(
+    reader: &Reader<'_>,
+    kind: LaunchKind,
+    section: LaunchTable,
+    coordinator: Option<&At<Endpoint>>,
+    entries: &[PeEntry],
+) -> Option<(Launch, Vec<NamedFile>)> {
+    for entry in entries {
+        if let Some(At {
+            spot,
+            said: Some(run),
+        }) = &entry.run
+            && !run.is_empty()
+        {
+            let (name, kind) = (entry.name(), kind.name());
+            reader.fault(
+                *spot,
+                format!(
+                    "{name} has a run, and with kind = \"{kind}\" others start it: leave it out"
+                ),
+            );
+        }
+    }
+    let begun = match kind {
+        LaunchKind::Slurm => Some((Some(starter::step(reader, section.starter)), Vec::new())),
+        LaunchKind::Compose => {
+            let services = starter::services(reader, section.starter, section.spot);
+            services.map(|(starter, file)| (Some(starter), vec![file]))
+        }
+        LaunchKind::Local | LaunchKind::Join | LaunchKind::Ssh => Some((None, Vec::new())),
+    };
+    let wait = section.wait.map_or(Some(WAIT), |at| at.said);
+    let port = match coordinator {
+        Some(at) => at.said?.1,
+        None => None,
+    };
+    let Some(port) = port else {
+        let spot = coordinator.map_or(section.spot, |at| at.spot);
+        let kind = kind.name();
+        let like = "coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
+        reader.fault(
+            spot,
+            format!("kind = \"{kind}\" needs a port to listen on: {like}"),
+        );
+        return None;
+    };
+    let (wait, (starter, files)) = (wait?, begun?);
+    Some((
+        Launch::Join {
+            port,
+            wait,
+            starter,
+        },
+        files,
+    ))
 }

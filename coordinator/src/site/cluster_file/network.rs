@@ -13,100 +13,83 @@ use std::collections::{HashMap, HashSet};
 use flitcast_proto::PeId;
 use flitcast_proto::network::{Network, SpanningError, bfs};
 
-use super::{ClusterFileFault, PeEntry, Reader, Value};
+use super::{Field, PeEntry, Reader, ids};
 
-/// What may stand in it.
-const KEYS: &str = "edges";
-
-impl Reader<'_, ClusterFileFault> {
-    /// The network, connected; what is wrong with it is noted.
-    pub(super) fn network(&mut self, value: &Value<'_>, entries: &[PeEntry]) -> Option<Network> {
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("network", "a table, [network]", value);
-            return None;
+/// The network, connected; what is wrong with it is noted.
+pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Network> {
+    let table = field.table_of("a table, [network]")?;
+    let before = reader.fault_count();
+    let ids = ids(reader, entries);
+    let edges = table.optional("edges");
+    table.refuse_others();
+    let mut children = entries.iter().filter(|entry| entry.parent.is_some());
+    if let Some(entry) = children.next()
+        && let Some(parent) = &entry.parent
+    {
+        let (name, more) = (entry.name(), children.count());
+        let more = match more {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
         };
-        let before = self.fault_count();
-        let ids = self.ids(entries);
-        let mut edges = None;
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "edges" => edges = Some(value),
-                _ => self.unknown_key(key, KEYS),
-            }
-        }
-        let mut children = entries.iter().filter(|entry| entry.parent.is_some());
-        if let Some(entry) = children.next()
-            && let Some(parent) = &entry.parent
-        {
-            let (name, more) = (entry.name(), children.count());
-            self.fault(
-                parent.spot,
-                ClusterFileFault::ParentInNetwork { name, more },
-            );
-        }
-        let Some(edges) = edges else {
-            self.fault(self.spot_of(value), ClusterFileFault::NoEdges);
-            return None;
-        };
-        let Some(list) = edges.get_ref().as_array() else {
-            self.wrong_type("edges", "a list of pairs, like [[\"a\", \"b\"]]", edges);
-            return None;
-        };
-        let mut strangers = HashSet::new();
-        let pairs: Vec<_> = list
-            .iter()
-            .filter_map(|edge| self.edge(edge, &ids, &mut strangers))
-            .collect();
-        // Who was misnamed is connected to nobody: that is one mistake.
-        if self.fault_count() > before || entries.iter().any(|entry| entry.name.is_none()) {
-            return None;
-        }
-        let spot = self.spot_of(edges);
-        let network = Network::from_edges(entries.len(), pairs)
-            .map_err(|fault| self.fault(spot, ClusterFileFault::Network(fault)))
-            .ok()?;
-        match bfs(&network, 0) {
-            Ok(_) => Some(network),
-            Err(SpanningError::Unreachable { nodes, count, .. }) => {
-                let name = |node: &u32| entries[*node as usize].name();
-                let names: Vec<String> = nodes.iter().map(name).collect();
-                let (root, more) = (name(&0), count - nodes.len());
-                self.fault(spot, ClusterFileFault::Apart { root, names, more });
-                None
-            }
-            Err(SpanningError::NoSuchRoot { .. }) => unreachable!("there is a [[pe]]"),
-        }
+        let both = "and there is a [network]: one of both says who is connected to whom";
+        reader.fault(parent.spot, format!("{name} has a parent{more}, {both}"));
     }
-
-    /// The two ends of an edge. Who is none of the PEs is told once: `strangers` were.
-    fn edge<'e>(
-        &mut self,
-        value: &'e Value<'_>,
-        ids: &HashMap<&str, PeId>,
-        strangers: &mut HashSet<&'e str>,
-    ) -> Option<(u32, u32)> {
-        let ends = value.get_ref().as_array().filter(|ends| ends.len() == 2);
-        let names = ends.map(|ends| [0, 1].map(|end| ends[end].get_ref().as_str()));
-        let (Some(ends), Some([Some(a), Some(b)])) = (ends, names) else {
-            self.wrong_type("an edge", "two names, like [\"a\", \"b\"]", value);
-            return None;
-        };
-        let ids = [(a, 0), (b, 1)].map(|(name, end)| {
-            let id = ids.get(name).map(|id| id.0);
-            if id.is_none() && strangers.insert(name) {
-                let name = name.to_owned();
-                self.fault(
-                    self.spot_of(&ends[end]),
-                    ClusterFileFault::UnknownEnd { name },
-                );
-            }
-            id
-        });
-        if a == b && ids[0].is_some() {
-            let name = a.to_owned();
-            self.fault(self.spot_of(value), ClusterFileFault::Loop { name });
-            return None;
-        }
-        Some((ids[0]?, ids[1]?))
+    let Some(edges) = edges else {
+        table.fault("[network] has no edges: give them by names, like edges = [[\"a\", \"b\"]]");
+        return None;
+    };
+    let list = edges.list_of("a list of pairs, like [[\"a\", \"b\"]]")?;
+    let mut strangers = HashSet::new();
+    let pairs: Vec<_> = list
+        .filter_map(|pair| edge(&pair.called("an edge"), &ids, &mut strangers))
+        .collect();
+    // Who was misnamed is connected to nobody: that is one mistake.
+    if reader.fault_count() > before || entries.iter().any(|entry| entry.called().is_none()) {
+        return None;
     }
+    let network = Network::from_edges(entries.len(), pairs)
+        .map_err(|fault| edges.fault(format!("edges: {fault}")))
+        .ok()?;
+    match bfs(&network, 0) {
+        Ok(_) => Some(network),
+        Err(SpanningError::Unreachable { nodes, count, .. }) => {
+            let name = |node: &u32| entries[*node as usize].name();
+            let names: Vec<String> = nodes.iter().map(name).collect();
+            let more = match count - nodes.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (names, root) = (names.join(", "), name(&0));
+            edges.fault(format!(
+                "the network is not connected: {names}{more} cannot be reached from {root}"
+            ));
+            None
+        }
+        Err(SpanningError::NoSuchRoot { .. }) => unreachable!("there is a [[pe]]"),
+    }
+}
+
+/// The two ends of an edge. Who is none of the PEs is told once: `strangers` were.
+fn edge(
+    pair: &Field<'_, '_>,
+    ids: &HashMap<&str, PeId>,
+    strangers: &mut HashSet<String>,
+) -> Option<(u32, u32)> {
+    let names = pair.texts_where("two names, like [\"a\", \"b\"]", |names| names.len() == 2)?;
+    let ends = names.iter().zip(pair.list()?).map(|(name, end)| {
+        let id = ids.get(name.as_str()).map(|id| id.0);
+        if id.is_none() && strangers.insert(name.clone()) {
+            end.fault(format!("no [[pe]] is called `{name}`"));
+        }
+        id
+    });
+    let ends: Vec<Option<u32>> = ends.collect();
+    if names[0] == names[1] && ends[0].is_some() {
+        let name = &names[0];
+        pair.fault(format!(
+            "{name} is connected to itself; an edge has two different ends"
+        ));
+        return None;
+    }
+    Some((ends[0]?, ends[1]?))
 }

@@ -13,18 +13,16 @@
 //!
 //! `--insecure` is not among them: who sends in the clear has to say so each time.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, ClusterFileFault, NamedFile, PeEntry, Reader, Value};
+use super::{At, Field, NamedFile, PeEntry, Reader, read_path};
 use crate::files::user_file::Spot;
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
-use crate::options::timeouts::{self, Timeout};
-
-/// What may stand in `[security]`.
-const SECURITY_KEYS: &str = "credentials";
+use crate::options::timeouts;
 
 /// What a cluster file says of the cluster as a whole.
 #[derive(Clone, Debug, Default)]
@@ -48,125 +46,94 @@ pub struct Credentials {
     pub spot: Spot,
 }
 
-impl Reader<'_, ClusterFileFault> {
-    pub(super) fn security(&mut self, value: &Value<'_>) -> Option<Credentials> {
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("security", "a table, [security]", value);
-            return None;
-        };
-        let mut credentials = None;
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "credentials" => credentials = self.folder(value),
-                "insecure" => self.fault(self.spot_of(key), ClusterFileFault::Insecure),
-                _ => self.unknown_key(key, SECURITY_KEYS),
-            }
-        }
-        credentials
-    }
-
-    fn folder(&mut self, value: &Value<'_>) -> Option<Credentials> {
-        let folder = value.get_ref().as_str();
-        // A zero byte would end it for the system.
-        let folder = folder.filter(|folder| !folder.is_empty() && !folder.contains('\0'));
-        let Some(folder) = folder else {
-            self.wrong_type("credentials", "a folder, in quotes", value);
-            return None;
-        };
+/// `[security]`
+pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
+    let table = field.table_of("a table, [security]")?;
+    let credentials = table.optional("credentials").and_then(|field| {
         Some(Credentials {
-            folder: folder.into(),
-            spot: self.spot_of(value),
+            folder: read_path(&field, "a folder, in quotes")?,
+            spot: field.spot(),
         })
-    }
+    });
+    table.refuse(
+        "insecure",
+        "insecure cannot be said in a file: who sends in the clear types --insecure each time",
+    );
+    table.refuse_others();
+    credentials
+}
 
-    pub(super) fn timeouts(&mut self, value: &Value<'_>) -> Timeouts {
-        let mut said = Timeouts::default();
-        let Some(table) = value.get_ref().as_table() else {
-            self.wrong_type("timeouts", "a table, [timeouts]", value);
-            return said;
-        };
-        let before = self.fault_count();
-        for (key, value) in table {
-            let Some(timeout) = Timeout::named(key.get_ref()) else {
-                self.unknown_key(key, timeouts::names());
-                continue;
-            };
-            match value.get_ref().as_str() {
-                Some(text) => {
-                    if let Err(fault) = timeout.set(&mut said, text) {
-                        self.fault(self.spot_of(value), ClusterFileFault::Timeout(fault));
-                    }
-                }
-                None => self.wrong_type(timeout.name, "a time in quotes, like \"5s\"", value),
-            }
+/// `[timeouts]`
+pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
+    let mut said = Timeouts::default();
+    let Some(table) = field.table_of("a table, [timeouts]") else {
+        return said;
+    };
+    let mut is_good = true;
+    for timeout in timeouts::ALL {
+        if let Some(field) = table.optional(timeout.name) {
+            let set = |text: &str| timeout.set(&mut said, text).map_err(|fault| [fault]);
+            is_good &= field
+                .parse_as("a time in quotes, like \"5s\"", set)
+                .is_some();
         }
-        // Where nothing else is wrong, so that one mistake is one fault.
-        if self.fault_count() == before
-            && let Err(fault) = timeouts::check(&said)
-        {
-            let told = ["silence", "heartbeat"]
-                .iter()
-                .find_map(|key| table.get(*key));
-            self.fault(
-                self.spot_of(told.unwrap_or(value)),
-                ClusterFileFault::Timeout(fault),
-            );
-        }
-        said
     }
+    is_good &= table.refuse_others();
+    // Where nothing else is wrong, so that one mistake is one fault.
+    if is_good && let Err(fault) = timeouts::check(&said) {
+        let told = ["silence", "heartbeat"];
+        let told = told.iter().find_map(|key| table.optional(key));
+        told.as_ref().unwrap_or(field).fault(fault);
+    }
+    said
+}
 
-    /// A link, as it is typed behind `--link`.
-    pub(super) fn link(&mut self, value: &Value<'_>) -> At<Option<LinkSpec>> {
-        let spot = self.spot_of(value);
-        let said = match value.get_ref().as_str().map(LinkSpec::parse) {
-            Some(Ok(link)) => Some(link),
-            Some(Err(faults)) => {
-                for fault in faults {
-                    self.fault(spot, ClusterFileFault::Link(fault));
-                }
-                None
-            }
-            None => {
-                let example = "a text like \"rate=200mbit,latency=1ms\"";
-                self.wrong_type("link", example, value);
-                None
-            }
-        };
-        At { spot, said }
-    }
+/// A link, as it is typed behind `--link`.
+pub fn link(field: &Field<'_, '_>) -> Option<LinkSpec> {
+    let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
+    let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
+    field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
+}
 
-    /// The links to the parents of single PEs; and that links can be shaped here, if any
-    /// is to be.
-    pub(super) fn links(
-        &mut self,
-        entries: &[PeEntry],
-        everywhere: Option<&At<Option<LinkSpec>>>,
-        in_network: bool,
-    ) -> Links {
-        let first = &entries[0];
-        // Whoever else has none is no tree's, which is told; in a network any PE may be
-        // the root.
-        if let (Some(link), None, false) = (&first.link, &first.parent, in_network) {
-            let (name, key) = (first.name(), "link");
-            self.fault(link.spot, ClusterFileFault::EdgeWithoutParent { name, key });
-        }
-        let mut said = everywhere
-            .into_iter()
-            .chain(entries.iter().filter_map(|entry| entry.link.as_ref()));
-        let away = entries.iter().find_map(|entry| {
-            let address = entry.address.flatten()?;
-            (!address.is_loopback()).then(|| (entry.name(), address))
-        });
-        if let (Some(link), Some((name, address))) = (said.next(), away) {
-            self.fault(
-                link.spot,
-                ClusterFileFault::LinkAcrossHosts { name, address },
-            );
-        }
-        let links = (0..).map(PeId).zip(entries).filter_map(|(pe, entry)| {
-            let link = entry.link.as_ref()?.said?;
-            Some((pe, EdgeSpec::alike(link)))
-        });
-        links.collect()
+/// The links to the parents of single PEs; and that links can be shaped here, if any
+/// is to be.
+pub fn links(
+    reader: &Reader<'_>,
+    entries: &[PeEntry],
+    everywhere: Option<&At<LinkSpec>>,
+    in_network: bool,
+) -> Links {
+    let first = &entries[0];
+    // Whoever else has none is no tree's, which is told; in a network any PE may be
+    // the root.
+    if let (Some(link), None, false) = (&first.link, &first.parent, in_network) {
+        let name = first.name();
+        reader.fault(link.spot, format!("{name} has a link and no parent"));
     }
+    let mut said = everywhere
+        .into_iter()
+        .chain(entries.iter().filter_map(|entry| entry.link.as_ref()));
+    let away = entries.iter().find_map(PeEntry::away);
+    if let (Some(link), Some((name, address))) = (said.next(), away) {
+        let why = across_hosts(Some(&name), &address);
+        reader.fault(link.spot, format!("link: {why}"));
+    }
+    let links = (0..).map(PeId).zip(entries).filter_map(|(pe, entry)| {
+        let link = entry.link.as_ref()?.said?;
+        Some((pe, EdgeSpec::alike(link)))
+    });
+    links.collect()
+}
+
+/// Why a link is not shaped, for messages about it.
+pub fn across_hosts(name: Option<&str>, address: &IpAddr) -> String {
+    let who = name.unwrap_or("a PE");
+    let why = match address.is_unspecified() {
+        true => "may join from anywhere".to_owned(),
+        false => format!("has an address of a network, {address}"),
+    };
+    format!(
+        "only links between processes of one host are shaped, by the clock that all of them read, \
+         and {who} {why}; take the link out"
+    )
 }

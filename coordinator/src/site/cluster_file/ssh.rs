@@ -19,12 +19,19 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::{At, ClusterFileFault, PeEntry, Reader, Value};
+use super::{At, Field, PeEntry, Reader, Table, read_path};
 use crate::files::user_file::Spot;
 use crate::site::ssh::{Ssh, is_destination};
 
 /// What may stand in `[launch]` for ssh alone.
-pub const KEYS: &str = "user, port, config, directory, environment, binary";
+const KEYS: [&str; 6] = [
+    "user",
+    "port",
+    "config",
+    "directory",
+    "environment",
+    "binary",
+];
 
 /// A file that is named in `[launch]`, and where.
 #[derive(Clone, Debug)]
@@ -41,141 +48,106 @@ pub struct NamedFile {
 #[derive(Default)]
 pub struct SshKeys {
     ssh: Ssh,
-    /// The first of its keys, and where.
+    /// One of its keys, and where.
     first: Option<(Spot, &'static str)>,
     files: Vec<NamedFile>,
 }
 
-impl Reader<'_, ClusterFileFault> {
-    /// Reads a key of `[launch]`; whether it is one for ssh.
-    pub(super) fn ssh_key(&mut self, section: &mut SshKeys, key: &str, value: &Value<'_>) -> bool {
-        let ssh = &mut section.ssh;
-        let (spot, text) = (self.spot_of(value), value.get_ref().as_str());
-        let key = match key {
-            "user" => {
-                let user = text.filter(|text| is_destination(text) && !text.contains('@'));
-                match user {
-                    Some(user) => ssh.user = Some(user.to_owned()),
-                    None => self.wrong_type("user", "the name of a user, in quotes", value),
-                }
-                "user"
-            }
-            "port" => {
-                let port = value.get_ref().as_integer();
-                let port = port.and_then(|port| port.as_str().parse().ok());
-                match port.filter(|port| *port > 0) {
-                    Some(port) => ssh.port = Some(port),
-                    None => self.wrong_type("port", "a number from 1 to 65535", value),
-                }
-                "port"
-            }
-            "directory" => {
-                let is_one = |text: &&str| {
-                    let rooted = text.starts_with('/') || text.starts_with("~/");
-                    rooted && !text.contains(char::is_control)
-                };
-                match text.filter(is_one) {
-                    Some(text) => ssh.directory = text.to_owned(),
-                    None => {
-                        let expected = "a path on the hosts that begins with / or ~/, in quotes";
-                        self.wrong_type("directory", expected, value);
-                    }
-                }
-                "directory"
-            }
-            "environment" => {
-                let list = value.get_ref().as_array();
-                let names = list.and_then(|list| {
-                    let names = list.iter().map(|name| name.get_ref().as_str());
-                    let names = names.map(|name| name.filter(|name| is_variable(name)));
-                    names.map(|name| name.map(str::to_owned)).collect()
-                });
-                match names {
-                    Some(names) => ssh.environment = names,
-                    None => {
-                        let expected = "a list of variables' names, like [\"LANG\"]";
-                        self.wrong_type("environment", expected, value);
-                    }
-                }
-                "environment"
-            }
-            "config" | "binary" => {
-                let key = if key == "config" { "config" } else { "binary" };
-                section.files.extend(self.named_file(key, value));
-                key
-            }
-            _ => return false,
-        };
-        section.first.get_or_insert((spot, key));
-        true
-    }
-
-    /// The path of a file.
-    pub(super) fn named_file(&mut self, key: &'static str, value: &Value<'_>) -> Option<NamedFile> {
-        let text = value.get_ref().as_str();
-        // A zero byte would end it for the system.
-        let Some(text) = text.filter(|text| !text.is_empty() && !text.contains('\0')) else {
-            self.wrong_type(key, "a file, in quotes", value);
-            return None;
-        };
-        Some(NamedFile {
-            key,
-            path: PathBuf::from(text),
-            spot: self.spot_of(value),
+/// Reads the keys of `[launch]` that are for ssh.
+pub fn keys(table: &Table<'_, '_>) -> SshKeys {
+    let mut ssh = Ssh::default();
+    let fields = KEYS.map(|key| table.optional(key));
+    let there = KEYS.into_iter().zip(&fields);
+    let there = there.filter_map(|(key, field)| Some((field.as_ref()?.spot(), key)));
+    // Where several are of no use one is told, whatever their order.
+    let first = there.min_by_key(|(_, key)| *key);
+    let [user, port, config, directory, environment, binary] = fields;
+    ssh.user = user.and_then(|field| {
+        let is_user = |text: &str| is_destination(text) && !text.contains('@');
+        field.text_where("the name of a user, in quotes", is_user)
+    });
+    ssh.port = port.and_then(|field| {
+        let port = field.value().as_integer();
+        let port = port.and_then(|port| port.as_str().parse().ok());
+        field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
+    });
+    if let Some(directory) = directory.and_then(|field| {
+        let expected = "a path on the hosts that begins with / or ~/, in quotes";
+        field.text_where(expected, |text| {
+            let rooted = text.starts_with('/') || text.starts_with("~/");
+            rooted && !text.contains(char::is_control)
         })
+    }) {
+        ssh.directory = directory;
     }
+    let environment = environment.and_then(|field| {
+        let expected = "a list of variables' names, like [\"LANG\"]";
+        field.texts_where(expected, |names| names.iter().all(|name| is_variable(name)))
+    });
+    ssh.environment = environment.unwrap_or_default();
+    let files = [("binary", binary), ("config", config)];
+    let files = files
+        .into_iter()
+        .filter_map(|(key, field)| named_file(key, &field?));
+    SshKeys {
+        ssh,
+        first,
+        files: files.collect(),
+    }
+}
 
-    /// That nothing is said of an ssh that is not used.
-    pub(super) fn without_ssh(&mut self, section: &SshKeys, entries: &[PeEntry]) {
-        if let Some((spot, key)) = section.first {
-            self.fault(spot, ClusterFileFault::UselessKey { key });
-        }
-        if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
-            self.fault(*spot, ClusterFileFault::UselessKey { key: "ssh" });
-        }
-    }
+/// The path of a file.
+pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
+    Some(NamedFile {
+        key,
+        path: read_path(field, "a file, in quotes")?,
+        spot: field.spot(),
+    })
+}
 
-    /// How the hosts are reached, and the files that are named for it.
-    pub(super) fn over_ssh(
-        &mut self,
-        section: SshKeys,
-        coordinator: IpAddr,
-        spot: Spot,
-        entries: &[PeEntry],
-    ) -> (Ssh, Vec<NamedFile>) {
-        for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
-            if let Some(name) = entry.name.as_ref().filter(|name| !is_destination(name)) {
-                let name = name.clone();
-                self.fault(entry.spot, ClusterFileFault::NoDestination { name });
-            }
-        }
-        let away = entries.iter().find_map(|entry| {
-            let address = entry.address.flatten()?;
-            (!address.is_loopback()).then(|| (entry.name(), address))
-        });
-        if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
-            let fault = ClusterFileFault::CoordinatorOnLoopback {
-                coordinator,
-                name,
-                address,
-            };
-            self.fault(spot, fault);
-        }
-        (section.ssh, section.files)
-    }
+/// What a `[[pe]]` says that ssh is to be given.
+pub fn destination(field: &Field<'_, '_>) -> Option<String> {
+    let expected = "what ssh is given to reach its host, like \"me@a.example\"";
+    field.text_where(expected, is_destination)
+}
 
-    /// What a `[[pe]]` says that ssh is to be given.
-    pub(super) fn destination(&mut self, value: &Value<'_>) -> At<Option<String>> {
-        let said = value.get_ref().as_str().filter(|text| is_destination(text));
-        if said.is_none() {
-            let expected = "what ssh is given to reach its host, like \"me@a.example\"";
-            self.wrong_type("ssh", expected, value);
-        }
-        At {
-            spot: self.spot_of(value),
-            said: said.map(str::to_owned),
+/// That nothing is said of an ssh that is not used.
+pub fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
+    if let Some((spot, key)) = section.first {
+        reader.fault(spot, useless(key));
+    }
+    if let Some(At { spot, .. }) = entries.iter().find_map(|entry| entry.ssh.as_ref()) {
+        reader.fault(*spot, useless("ssh"));
+    }
+}
+
+/// How the hosts are reached, and the files that are named for it.
+pub fn over(
+    reader: &Reader<'_>,
+    section: SshKeys,
+    coordinator: IpAddr,
+    spot: Spot,
+    entries: &[PeEntry],
+) -> (Ssh, Vec<NamedFile>) {
+    for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {
+        if let Some(name) = entry.called().filter(|name| !is_destination(name)) {
+            let like = "say how it reaches the host, like ssh = \"me@a.example\"";
+            reader.fault(entry.spot, format!("ssh cannot be given `{name}`: {like}"));
         }
     }
+    let away = entries.iter().find_map(PeEntry::away);
+    if let (true, Some((name, address))) = (coordinator.is_loopback(), away) {
+        let fault = format!(
+            "the coordinator listens on {coordinator}, where {name} at {address} does not reach it: \
+             say coordinator = \"ADDRESS\", where the hosts reach this machine"
+        );
+        reader.fault(spot, fault);
+    }
+    (section.ssh, section.files)
+}
+
+fn useless(key: &str) -> String {
+    format!("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")
 }
 
 /// Whether a shell takes it for the name of a variable.

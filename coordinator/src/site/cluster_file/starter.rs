@@ -17,80 +17,78 @@
 //! name = "p0"                       # its service
 //! ```
 
-use super::ssh::NamedFile;
-use super::{ClusterFileFault, Reader, Value};
+use super::ssh::{NamedFile, named_file};
+use super::{At, Reader, Table, read_words};
 use crate::files::user_file::Spot;
 use crate::site::starter::{Compose, SlurmStep, Starter};
-
-/// What may stand in `[launch]` for these alone.
-pub const KEYS: &str = "file, options";
 
 /// What `[launch]` says for them.
 #[derive(Default)]
 pub struct StarterKeys {
-    /// The compose file; `None` in it if what stands there is none.
-    file: Option<Option<NamedFile>>,
-    options: Option<(Spot, Vec<String>)>,
+    file: Option<At<NamedFile>>,
+    options: Option<At<Vec<String>>>,
 }
 
-impl Reader<'_, ClusterFileFault> {
-    /// Reads a key of `[launch]`; whether it is one of these.
-    pub(super) fn starter_key(
-        &mut self,
-        section: &mut StarterKeys,
-        key: &str,
-        value: &Value<'_>,
-    ) -> bool {
-        let spot = self.spot_of(value);
-        match key {
-            "file" => section.file = Some(self.named_file("file", value)),
-            "options" => section.options = Some((spot, self.words("options", value))),
-            _ => return false,
-        }
-        true
+/// Reads the keys of `[launch]` that are for these alone.
+pub fn keys(table: &Table<'_, '_>) -> StarterKeys {
+    StarterKeys {
+        file: At::key(table, "file", |field| named_file("file", field)),
+        options: At::key(table, "options", read_words),
     }
+}
 
-    /// The tasks of a step of Slurm.
-    pub(super) fn step(&mut self, section: StarterKeys) -> Starter {
-        if let Some(Some(named)) = section.file {
-            self.useless(named.spot, "file", "compose");
-        }
-        let options = section.options.map(|(_, options)| options);
-        Starter::Slurm(SlurmStep {
-            options: options.unwrap_or_default(),
-        })
+/// The tasks of a step of Slurm.
+pub fn step(reader: &Reader<'_>, section: StarterKeys) -> Starter {
+    if let Some(At {
+        said: Some(named), ..
+    }) = section.file
+    {
+        useless(reader, named.spot, "file", "compose");
     }
+    let options = section.options.and_then(|at| at.said);
+    Starter::Slurm(SlurmStep {
+        options: options.unwrap_or_default(),
+    })
+}
 
-    /// The services of a compose file, which is at `kind` if nothing says where.
-    pub(super) fn services(
-        &mut self,
-        section: StarterKeys,
-        kind: Spot,
-    ) -> Option<(Starter, NamedFile)> {
-        let Some(file) = section.file else {
-            self.fault(kind, ClusterFileFault::NoComposeFile);
-            return None;
-        };
-        let file = file?;
-        let options = section.options.map(|(_, options)| options);
-        let starter = Starter::Compose(Compose {
-            file: file.path.clone(),
-            options: options.unwrap_or_default(),
-        });
-        Some((starter, file))
-    }
+/// The services of a compose file, which is at `kind` if nothing says where.
+pub fn services(
+    reader: &Reader<'_>,
+    section: StarterKeys,
+    kind: Spot,
+) -> Option<(Starter, NamedFile)> {
+    let Some(file) = section.file else {
+        reader.fault(
+            kind,
+            "kind = \"compose\" needs the compose file: file = \"compose.yaml\"",
+        );
+        return None;
+    };
+    let file = file.said?;
+    let options = section.options.and_then(|at| at.said);
+    let starter = Starter::Compose(Compose {
+        file: file.path.clone(),
+        options: options.unwrap_or_default(),
+    });
+    Some((starter, file))
+}
 
-    /// That nothing is said of what is not used.
-    pub(super) fn without_starter(&mut self, section: &StarterKeys) {
-        if let Some(Some(named)) = &section.file {
-            self.useless(named.spot, "file", "compose");
-        }
-        if let Some((spot, _)) = section.options {
-            self.useless(spot, "options", "slurm\" or \"compose");
-        }
+/// That nothing is said of what is not used.
+pub fn without(reader: &Reader<'_>, section: &StarterKeys) {
+    if let Some(At {
+        said: Some(named), ..
+    }) = &section.file
+    {
+        useless(reader, named.spot, "file", "compose");
     }
+    if let Some(At { spot, .. }) = section.options {
+        useless(reader, spot, "options", "slurm\" or \"compose");
+    }
+}
 
-    fn useless(&mut self, spot: Spot, key: &'static str, kind: &'static str) {
-        self.fault(spot, ClusterFileFault::KeyOfKind { key, kind });
-    }
+fn useless(reader: &Reader<'_>, spot: Spot, key: &'static str, kind: &'static str) {
+    reader.fault(
+        spot,
+        format!("{key} is for kind = \"{kind}\" in [launch]: leave it out, or say that"),
+    );
 }

@@ -14,7 +14,7 @@ fn good(text: &str) -> ClusterFile {
 fn refused(text: &str, expected: &[&str]) {
     let faults = parse(text).unwrap_err();
     let path = "t".into();
-    let message = ClusterFileError::Faults { path, faults }.to_string();
+    let message = FileError::Faults { path, faults }.to_string();
     assert_eq!(message.lines().collect::<Vec<_>>(), expected);
 }
 

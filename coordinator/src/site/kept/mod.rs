@@ -20,6 +20,7 @@ pub mod claim;
 pub mod pes;
 pub mod rounds;
 pub mod said;
+mod state;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};

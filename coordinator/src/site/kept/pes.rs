@@ -1,25 +1,26 @@
 //! The processes of a cluster that is up: `pes.json`, written by the keeper, read by who asks.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::SystemTime;
 
 use flitcast_proto::PeId;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::said::read_json;
-use super::{KeptError, at};
+use super::KeptError;
+use super::state::{self, PeNumber, since};
 
 const FILE: &str = "pes.json";
 
 /// The process of one PE.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptPe {
     /// Whom it plays.
+    #[serde(with = "PeNumber")]
     pub pe: PeId,
     /// Its process, while there is one.
     pub process: Option<u32>,
     /// Since when it runs, or does not.
+    #[serde(rename = "since_s", with = "since")]
     pub since: SystemTime,
     /// How often it was started.
     pub starts: u32,
@@ -30,7 +31,7 @@ pub struct KeptPe {
 }
 
 /// All of them, and who keeps them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pes {
     /// The keeper's process.
     pub keeper: u32,
@@ -41,83 +42,20 @@ pub struct Pes {
 impl Pes {
     /// Writes them, whole or not at all.
     pub fn write(&self, folder: &Path) -> Result<(), KeptError> {
-        let pe = |kept: &KeptPe| {
-            json!({
-                "pe": kept.pe.0,
-                "process": kept.process,
-                "since_s": seconds(kept.since),
-                "starts": kept.starts,
-                "ends": kept.ends,
-                "end": kept.end,
-            })
-        };
-        let pes: Vec<Value> = self.pes.iter().map(pe).collect();
-        let text = json!({ "keeper": self.keeper, "pes": pes });
-        let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
-            writeln!(file, "{text}")?;
-            Ok(file.persist(folder.join(FILE))?)
-        });
-        written.map(drop).map_err(at(&folder.join(FILE)))
+        state::write(&folder.join(FILE), self)
     }
 
     /// Reads them; `None` before the keeper has written any.
     pub fn read(folder: &Path) -> Result<Option<Pes>, KeptError> {
         let path = folder.join(FILE);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let value = read_json(&path)?;
-        let read = Pes::of(&value).ok_or_else(|| malformed(path))?;
-        Ok(Some(read))
+        path.exists().then(|| state::read(&path)).transpose()
     }
-
-    /// What a text says, if a keeper of this flitcast may have written it.
-    pub fn of(value: &Value) -> Option<Pes> {
-        let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
-        let pe = |value: &Value| {
-            Some(KeptPe {
-                pe: PeId(number(&value["pe"])?),
-                process: number(&value["process"]),
-                since: time(value["since_s"].as_u64()?)?,
-                starts: number(&value["starts"])?,
-                ends: number(&value["ends"])?,
-                end: value["end"].as_str().map(str::to_owned),
-            })
-        };
-        Some(Pes {
-            keeper: number(&value["keeper"])?,
-            pes: value["pes"]
-                .as_array()?
-                .iter()
-                .map(pe)
-                .collect::<Option<_>>()?,
-        })
-    }
-}
-
-fn malformed(path: PathBuf) -> KeptError {
-    KeptError::Malformed {
-        path,
-        why: "this flitcast's keeper has not written it".to_owned(),
-    }
-}
-
-/// Since 1970.
-pub fn seconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    since.unwrap_or_default().as_secs()
-}
-
-/// The time so many seconds after that; `None` of one that no clock shows, nor any text tells.
-pub fn time(seconds: u64) -> Option<SystemTime> {
-    /// The year 10000 begins.
-    const END: u64 = 253_402_300_800;
-    let since = Duration::from_secs(seconds);
-    (seconds < END).then(|| SystemTime::UNIX_EPOCH + since)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -142,9 +80,13 @@ mod tests {
         };
         pes.write(dir.path()).unwrap();
         assert_eq!(Pes::read(dir.path()).unwrap(), Some(pes));
-        assert_eq!(time(1_800_000_000), Some(since));
-        assert_eq!(time(u64::MAX), None);
-        std::fs::write(dir.path().join(FILE), "[]").unwrap();
-        assert!(Pes::read(dir.path()).is_err());
+        for wrong in [
+            "[]",
+            // A time that no clock shows.
+            r#"{"keeper": 1, "pes": [{"pe": 0, "since_s": 18446744073709551615, "starts": 1, "ends": 0}]}"#,
+        ] {
+            std::fs::write(dir.path().join(FILE), wrong).unwrap();
+            assert!(Pes::read(dir.path()).is_err(), "{wrong}");
+        }
     }
 }

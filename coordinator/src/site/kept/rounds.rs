@@ -6,18 +6,19 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::pes::{seconds, time};
+use super::state::since;
 
 const FILE: &str = "rounds.jsonl";
 /// Beyond this the older half goes: some thousand lines.
 const LONGEST: u64 = 256 * 1024;
 
 /// What a command has done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
     /// When it ended.
+    #[serde(rename = "at_s", with = "since")]
     pub at: SystemTime,
     /// `scatter by fdf`.
     pub what: String,
@@ -46,12 +47,7 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
         // A line's end is the end of a character.
         fs::write(&path, &text[half + next.map_or(0, |next| next + 1)..])?;
     }
-    let line = json!({
-        "at_s": seconds(round.at),
-        "what": round.what,
-        "rounds": round.rounds,
-        "outcome": round.outcome,
-    });
+    let line = serde_json::to_string(round)?;
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     let before = file.metadata()?.len();
     let noted = file.write_all(format!("{line}\n").as_bytes());
@@ -69,15 +65,7 @@ pub fn read(folder: &Path) -> Vec<Round> {
 
 /// The lines that this flitcast may have written.
 pub fn parse(text: &str) -> Vec<Round> {
-    let of = |line: &str| {
-        let value: Value = serde_json::from_str(line).ok()?;
-        Some(Round {
-            at: time(value["at_s"].as_u64()?)?,
-            what: value["what"].as_str()?.to_owned(),
-            rounds: value["rounds"].as_u64()?,
-            outcome: value["outcome"].as_str()?.to_owned(),
-        })
-    };
+    let of = |line| serde_json::from_str(line).ok();
     text.lines().filter_map(of).collect()
 }
 

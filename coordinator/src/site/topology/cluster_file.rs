@@ -24,7 +24,8 @@ impl TreeArgs {
         path: &Path,
         kinds: &[SpanningArg],
     ) -> Result<Vec<Topology>, Vec<TopologyError>> {
-        let file = cluster_file::load(path).map_err(|fault| vec![fault.into()])?;
+        let file = cluster_file::load(path).map_err(TopologyError::of_file("--cluster"));
+        let file = file.map_err(|fault| vec![fault])?;
         let Some(kept) = kept::find(path).map_err(|fault| vec![fault.into()])? else {
             return self.of_cluster(path, file, kinds);
         };

@@ -33,6 +33,7 @@ use crate::site::kept::said::Said;
 use crate::site::kept::{claim, lock};
 use crate::site::placement::{Launch, Place};
 use crate::site::topology::Topology;
+use crate::system::process;
 
 /// After a PE has ended for the first time. Each further pause is twice as long, ...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -58,7 +59,7 @@ pub struct KeepArgs {
 /// Keeps a cluster until it is told to stop.
 pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     // The terminal and its signals are for `flitcast up`.
-    rustix::process::setsid().context("cannot leave the terminal")?;
+    process::leave_terminal().context("cannot leave the terminal")?;
     let folder = args.folder;
     let _lock = locked(&folder)?;
     let said = Said::read(&folder)?;

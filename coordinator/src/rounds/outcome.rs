@@ -9,7 +9,7 @@ use flitcast_proto::wire::control::{Arrival, Report};
 use flitcast_proto::{PeId, Tree};
 
 use crate::job::model::since;
-use crate::rounds::conduct::Rounds;
+use crate::rounds::conducted::Rounds;
 
 #[cfg(test)]
 pub use failure::WHY_CHARS;

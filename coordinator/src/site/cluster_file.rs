@@ -51,13 +51,12 @@ use flitcast_proto::{PeId, Tree};
 use toml::de::DeTable;
 
 pub use fault::{ClusterFileFault, across_hosts};
-pub use settings::{Credentials, Settings};
-pub use ssh::NamedFile;
 
 use crate::files::toml_file::{self, Reader, Value};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
+use crate::site::settings::Settings;
 use crate::site::starter::Starter;
 
 const FILE: FileKind = FileKind {

@@ -12,8 +12,8 @@ use thiserror::Error;
 
 use crate::options::guard::GuardArgs;
 use crate::site::authority::Ephemeral;
-use crate::site::cluster_file::Settings;
 use crate::site::placement::Placement;
+use crate::site::settings::Settings;
 use crate::system::random::drawn;
 
 /// How the connections of a cluster are guarded.

@@ -24,7 +24,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::{Exit, LogArgs, command};
+use crate::launch::cluster::{Exit, command};
+use crate::launch::log_args::LogArgs;
 use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand, lines};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;

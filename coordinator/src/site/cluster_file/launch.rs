@@ -3,11 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::ssh::{self, NamedFile};
+use super::ssh;
 use super::{At, ClusterFileFault, PeEntry, starter};
 use crate::files::toml_file::{Reader, Value};
 use crate::files::user_file::Spot;
 use crate::site::placement::Launch;
+use crate::site::settings::NamedFile;
 use crate::text::units::parse_time;
 
 /// For all to join, unless the file says otherwise: containers are up in seconds, and who

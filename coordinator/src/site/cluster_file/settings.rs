@@ -13,40 +13,16 @@
 //!
 //! `--insecure` is not among them: who sends in the clear has to say so each time.
 
-use std::path::PathBuf;
-
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, ClusterFileFault, NamedFile, PeEntry, Reader, Value};
-use crate::files::user_file::Spot;
+use super::{At, ClusterFileFault, PeEntry, Reader, Value};
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts::{self, Timeout};
+use crate::site::settings::Credentials;
 
 /// What may stand in `[security]`.
 const SECURITY_KEYS: &str = "credentials";
-
-/// What a cluster file says of the cluster as a whole.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// `--credentials`.
-    pub credentials: Option<Credentials>,
-    /// `--timeouts`; what is not said is the default.
-    pub timeouts: Timeouts,
-    /// `--link`.
-    pub link: Option<LinkSpec>,
-    /// The files that starting the processes needs.
-    pub files: Vec<NamedFile>,
-}
-
-/// The folder of certificates, and where the file says so.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    /// The folder.
-    pub folder: PathBuf,
-    /// For messages about what it holds.
-    pub spot: Spot,
-}
 
 impl Reader<'_, ClusterFileFault> {
     pub(super) fn security(&mut self, value: &Value<'_>) -> Option<Credentials> {

@@ -21,21 +21,11 @@ use std::path::PathBuf;
 
 use super::{At, ClusterFileFault, PeEntry, Reader, Value};
 use crate::files::user_file::Spot;
+use crate::site::settings::NamedFile;
 use crate::site::ssh::{Ssh, is_destination};
 
 /// What may stand in `[launch]` for ssh alone.
 pub const KEYS: &str = "user, port, config, directory, environment, binary";
-
-/// A file that is named in `[launch]`, and where.
-#[derive(Clone, Debug)]
-pub struct NamedFile {
-    /// The key.
-    pub key: &'static str,
-    /// The file.
-    pub path: PathBuf,
-    /// For messages about it.
-    pub spot: Spot,
-}
 
 /// What `[launch]` says of ssh.
 #[derive(Default)]

@@ -17,9 +17,9 @@
 //! name = "p0"                       # its service
 //! ```
 
-use super::ssh::NamedFile;
 use super::{ClusterFileFault, Reader, Value};
 use crate::files::user_file::Spot;
+use crate::site::settings::NamedFile;
 use crate::site::starter::{Compose, SlurmStep, Starter};
 
 /// What may stand in `[launch]` for these alone.

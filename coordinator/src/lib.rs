@@ -7,6 +7,16 @@
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
 //! line or its input is wrong (nothing was launched or written then), 130 after
 //! Ctrl-C.
+//!
+//! What a user writes is read whole, and all that is wrong with it is told at once:
+//!
+//! ```
+//! use flitcast_coordinator::parsers;
+//!
+//! assert!(parsers::link("rate=200mbit,latency=1ms").is_ok());
+//! let faults = parsers::link("rate=fast,latency=soon").unwrap_err();
+//! assert_eq!(faults.len(), 2, "{faults:?}");
+//! ```
 
 mod cli;
 mod commands;

@@ -1,12 +1,22 @@
 //! The `flitcast` command: `src/bin/flitcast.rs` is only its door, and tests come in by
 //! [`parsers`] and [`machines`].
 //!
-//! The folders are layers, each of which imports only those ahead of it: `text`, `options`, `files`,
-//! `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
+//! The folders are layers, each of which imports only those ahead of it: `system`, `text`, `options`,
+//! `files`, `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
 //!
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
 //! line or its input is wrong (nothing was launched or written then), 130 after
 //! Ctrl-C.
+//!
+//! What a user writes is read whole, and all that is wrong with it is told at once:
+//!
+//! ```
+//! use flitcast_coordinator::parsers;
+//!
+//! assert!(parsers::link("rate=200mbit,latency=1ms").is_ok());
+//! let faults = parsers::link("rate=fast,latency=soon").unwrap_err();
+//! assert_eq!(faults.len(), 2, "{faults:?}");
+//! ```
 
 mod cli;
 mod commands;
@@ -21,6 +31,7 @@ mod render;
 mod retry;
 mod rounds;
 mod site;
+mod system;
 mod text;
 mod ways;
 

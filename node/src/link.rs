@@ -23,8 +23,6 @@ use flitcast_proto::wire::reader::{FrameReader, Look};
 use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, Sealer};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError};
 use flitcast_proto::{PeId, Time};
-use rustix::io::Errno;
-use rustix::net::sockopt;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
 
 use crate::counters::{Counters, EdgeCounter};
@@ -32,6 +30,7 @@ use crate::pulse::Pulse;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
+use crate::system::sockets;
 pub use error::LinkError;
 
 /// A connection to one neighbour.
@@ -118,11 +117,9 @@ impl Link {
     /// Names this link in what the operating system says of it.
     pub fn failed(&self, source: io::Error) -> LinkError {
         let (peer, addr) = (self.peer, self.addr);
-        match source.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::TIMEDOUT | Errno::HOSTUNREACH | Errno::NETUNREACH) => {
-                LinkError::Unreached { peer, addr, source }
-            }
-            _ => LinkError::Io { peer, addr, source },
+        match sockets::is_unreachable(&source) {
+            true => LinkError::Unreached { peer, addr, source },
+            false => LinkError::Io { peer, addr, source },
         }
     }
 
@@ -130,13 +127,8 @@ impl Link {
     /// comes from there, and fails the connection when as many questions as the silence
     /// limit has seconds had no answer. Hosts answer, whatever their processes do.
     pub fn keep_alive(&self, silence: Duration) -> io::Result<()> {
-        let socket = self.stream.socket();
-        let each = Duration::from_secs(1);
         let questions = silence.as_secs_f64().ceil().clamp(1.0, 127.0);
-        sockopt::set_tcp_keepidle(socket, each)?;
-        sockopt::set_tcp_keepintvl(socket, each)?;
-        sockopt::set_tcp_keepcnt(socket, questions as u32)?;
-        Ok(sockopt::set_socket_keepalive(socket, true)?)
+        sockets::keep_alive(self.stream.socket(), questions as u32)
     }
 
     /// Whether the connection has failed, which who does not read is not told.

@@ -26,6 +26,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::door::Lease;
 use crate::limits::ROUND_TRIP;
+use crate::system::process;
 use believed::Believed;
 use explain::{explained, explained_of, told, told_of};
 pub use name::Name;
@@ -294,7 +295,7 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError>
     };
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     let mode = metadata.permissions().mode() & 0o777;
-    let is_handed = metadata.uid() == 0 && !rustix::process::geteuid().is_root();
+    let is_handed = metadata.uid() == 0 && !process::is_root();
     let others = if is_handed { 0o037 } else { 0o077 };
     if mode & others != 0 {
         let path = path.to_owned();

@@ -9,6 +9,23 @@
 //!
 //! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
 //! and seeds are passed in.
+//!
+//! P0 scatters four flits over a path of four PEs. It sends in every step, to the farthest PE
+//! first, so that all have arrived when the last flit has left:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use flitcast_proto::ops::Operation;
+//! use flitcast_proto::sim;
+//! use flitcast_proto::tree::TreeSpec;
+//!
+//! let tree = Arc::new("path:4".parse::<TreeSpec>()?.build()?);
+//! let scattered = sim::run(&tree, Operation::Scatter, &[0, 1, 2, 1])?;
+//! assert_eq!(scattered.arrival_steps, [0, 4, 4, 3]);
+//! assert_eq!(scattered.time_steps(), 4);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![deny(clippy::disallowed_types, clippy::disallowed_methods)]
 

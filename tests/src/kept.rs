@@ -17,7 +17,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The file, ahead of its [[pe]] sections `more` and in each of them what `of` says.
+    /// The file, ahead of its `[[pe]]` sections `more` and in each of them what `of` says.
     /// `place` tells the clusters of one test program apart.
     #[track_caller]
     pub fn new(pes: usize, more: &str, of: impl Fn(usize) -> String) -> Kept {

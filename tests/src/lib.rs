@@ -1,6 +1,11 @@
 //! What the tests of the whole share: the `flitcast` binary, its runs and their
 //! reports, its processes, trees of files, PEs that misbehave, the network lab, and clusters
 //! in virtual time. No test lives here.
+//!
+//! ```no_run
+//! let report = flitcast_tests::run(["scatter", "--tree", "star:4", "--format", "json"]).report();
+//! report.assert_all_arrived();
+//! ```
 
 pub mod binary;
 pub mod clocks;

@@ -16,11 +16,12 @@ use crate::commands::{
     bench, ca, calibrate, check, compare, kept, manual, map, node, plan, transfer, tree, watch,
 };
 use crate::job::request::Request;
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::launch::runtime::conducting;
-use crate::observe::event::{Event, tell};
+use crate::observe::event::Event;
 use crate::observe::live::publish::publish;
 use crate::observe::metrics::Metrics;
+use crate::observe::tell::tell;
 use crate::render::ending::{FAILED, REFUSED, print_with, refuse, told};
 use crate::retry::Undertaking;
 use crate::text::printable::printable;

@@ -28,7 +28,7 @@ use futures_util::FutureExt as _;
 use crate::files::profile::{Fit, Profile, Relay, parents};
 use crate::job::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
 use crate::job::request::{Messages, Request, Site, gather_operation};
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
 use crate::options::names::pacing_name;
@@ -263,7 +263,7 @@ impl Calibration {
             pacing: Pacing::default(),
             flit_bytes: self.flit_bytes,
             host: assumed_host(),
-            ports: ports(request),
+            ports: ports(&request.site),
             buffer_bytes: BUFFER_BYTES,
             relay: None,
             fit: Fit::default(),

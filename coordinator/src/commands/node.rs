@@ -15,6 +15,7 @@ use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::limits;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
+use flitcast_node::system::children;
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::admission::Admission;
@@ -125,13 +126,13 @@ fn playing() -> anyhow::Result<Runtime> {
 /// had the time to do as the end of its channel tells it.
 fn cancelled_by(signals: &[SignalKind]) -> std::io::Result<CancellationToken> {
     let shutdown = CancellationToken::new();
-    let parent = rustix::process::getppid();
+    let parent = children::parent();
     for &kind in signals {
         let mut signal = signal(kind)?;
         let cancel = shutdown.clone();
         tokio::spawn(async move {
             signal.recv().await;
-            if rustix::process::getppid() != parent {
+            if children::parent() != parent {
                 tokio::time::sleep(limits::ORPHANED).await;
             }
             cancel.cancel();
@@ -195,8 +196,7 @@ fn leashed(shutdown: CancellationToken) {
 fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode> {
     // If the launcher dies, even by SIGKILL, the end of its channel tells us; this
     // tells us should that not come. Nobody else sends this signal, so it means just that.
-    let signal_at_death = Some(rustix::process::Signal::HUP);
-    rustix::process::set_parent_process_death_signal(signal_at_death).context("prctl")?;
+    children::be_told_of_parents_end().context("prctl")?;
     let pe = PeId(args.pe.context("--pe is missing")?);
     let coordinator = args.coordinator.context("--coordinator is missing")?;
     let admission = admitted()?;

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, report_end};
 use crate::render::{pictures, report};

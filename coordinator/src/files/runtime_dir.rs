@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::system::process;
+
 /// Why there is no such directory.
 #[derive(Debug, Error)]
 pub enum RuntimeDirError {
@@ -42,7 +44,7 @@ pub enum RuntimeDirError {
 ///
 /// It cannot be made, or what is there is not this user's alone.
 pub fn runtime_dir() -> Result<PathBuf, RuntimeDirError> {
-    let user = rustix::process::getuid().as_raw();
+    let user = process::user();
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let path = match given.filter(|given| given.is_absolute()) {
         Some(given) => given.join("flitcast"),
@@ -87,7 +89,7 @@ mod tests {
     fn it_is_made_for_one_user_and_found_again() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("flitcast");
-        let user = rustix::process::getuid().as_raw();
+        let user = process::user();
         for _ in 0..2 {
             make_own(&path, user).unwrap();
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
@@ -102,7 +104,7 @@ mod tests {
     #[test]
     fn a_link_or_a_file_is_refused() {
         let place = tempfile::tempdir().unwrap();
-        let user = rustix::process::getuid().as_raw();
+        let user = process::user();
         let (link, file) = (place.path().join("link"), place.path().join("file"));
         symlink(place.path(), &link).unwrap();
         fs::write(&file, "").unwrap();

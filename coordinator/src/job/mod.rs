@@ -1,7 +1,6 @@
 //! What is to be done, where and in which way: understood as a whole before anything is
 //! started, and what it is predicted to take.
 
-pub mod choose;
 pub mod fit;
 pub mod host_costs;
 pub mod model;

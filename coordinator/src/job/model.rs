@@ -16,7 +16,7 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::job::fit::EdgeFit;
-use crate::job::request::Request;
+use crate::job::request::Site;
 
 /// What Linux lets a connection hold when nobody reads, by its defaults.
 pub const BUFFER_BYTES: u64 = 4 << 20;
@@ -69,12 +69,12 @@ pub fn assumed_host() -> Host {
 /// What encrypting a byte is assumed to cost, and decrypting it: `deploy/runs/2026-11-20-tls`.
 pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
 
-/// Whether the edges of a request's PEs share ports: shaped links do, and the network
+/// Whether the edges of a site's PEs share ports: shaped links do, and the network
 /// card of a host that has one address; processes of one machine share nothing but its
 /// cores.
-pub fn ports(request: &Request) -> Ports {
-    let one_card = request.site.placement.is_spread() && request.site.placement.has_any_edge();
-    match request.site.is_shaped() || one_card {
+pub fn ports(site: &Site) -> Ports {
+    let one_card = site.placement.is_spread() && site.placement.has_any_edge();
+    match site.is_shaped() || one_card {
         true => Ports::Single,
         false => Ports::PerEdge,
     }
@@ -99,15 +99,15 @@ fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: 
     }
 }
 
-/// A model of a request's cluster by what was measured just now, on hosts that cost so much.
-pub fn measured_model(edges: &[MeasuredEdge], host: Host, request: &Request) -> Model {
-    model_of(edges_from_measurements(edges, &host), host, request)
+/// A model of a site's edges by what was measured just now, on hosts that cost so much.
+pub fn measured_model(edges: &[MeasuredEdge], host: Host, site: &Site) -> Model {
+    model_of(edges_from_measurements(edges, &host), host, site)
 }
 
-/// A model of a request's cluster, if these are its wires and its hosts cost so much.
-pub fn model_of(edges: Vec<Edge>, host: Host, request: &Request) -> Model {
-    let shaped = request.site.is_shaped();
-    model(edges, host, ports(request), BUFFER_BYTES, shaped)
+/// A model of a site, if these are its wires and its hosts cost so much.
+pub fn model_of(edges: Vec<Edge>, host: Host, site: &Site) -> Model {
+    let shaped = site.is_shaped();
+    model(edges, host, ports(site), BUFFER_BYTES, shaped)
 }
 
 impl Profile {

@@ -2,6 +2,7 @@
 //! wrong is known here, all of it at once, before a socket is bound, a process
 //! started or a byte written.
 
+mod choose;
 mod fault;
 mod links;
 mod messages;
@@ -20,7 +21,6 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
 use crate::files::profile::Profile;
-use crate::job::choose::{Choice, FLITS, Offer, choose};
 use crate::options::args::{
     BroadcastArgs, GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm,
     ScatterArgs, SyncArg,
@@ -43,6 +43,7 @@ use crate::ways::way::{Way, operation_by};
 use messages::AskedMessages;
 use ways::{Ways, choosing, ours};
 
+use choose::{Choice, FLITS, Offer, choose};
 pub use fault::{Outdated, RequestError, guard_fault};
 pub use links::{link_over, links};
 pub use messages::{Messages, measure_input, output_fault};

@@ -51,15 +51,6 @@ pub enum Heard {
     Exited(Exit, Vec<String>),
 }
 
-/// How child processes log.
-#[derive(Clone, Debug)]
-pub struct LogArgs {
-    /// Arguments for `flitcast node`.
-    pub args: Vec<String>,
-    /// Whether their lines are JSON, and so are passed on as they are.
-    pub json: bool,
-}
-
 /// One PE's process and its channel.
 #[derive(Debug)]
 struct Member {

@@ -2,6 +2,7 @@
 //! stopped.
 
 pub mod cluster;
+pub mod log_args;
 pub mod runtime;
 pub mod ssh;
 pub mod starter;

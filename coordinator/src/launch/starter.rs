@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::Place;

@@ -1,5 +1,5 @@
-//! What happens in a command that conducts rounds, said once for all who show it: `flitcast
-//! watch` and the metrics (`live`), and traces (`otel`).
+//! What happens in a command that conducts rounds, said once (`tell`) for all who
+//! show it.
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::predict::Prediction;
@@ -8,9 +8,6 @@ use flitcast_proto::wire::control::{Counts, Pong, Report};
 use flitcast_proto::{PeId, RoundId};
 
 use crate::job::request::Request;
-use crate::observe::live;
-#[cfg(feature = "otel")]
-use crate::observe::otel;
 use crate::observe::phase::Phase;
 
 /// Something that happens.
@@ -86,30 +83,4 @@ pub enum Event<'a> {
         /// Whether all went well.
         went_well: bool,
     },
-}
-
-/// Tells all who show it. Of [`Event::Ends`], a collector of traces may take some time to hear.
-pub fn tell(event: Event<'_>) {
-    live::NOW.hear(&event);
-    #[cfg(feature = "otel")]
-    otel::NOW.hear(&event);
-}
-
-/// A run on one cluster, which ends when this is gone.
-#[derive(Debug)]
-pub struct RunGuard(());
-
-impl RunGuard {
-    /// A cluster is being launched for a request.
-    #[must_use]
-    pub fn launching(request: &Request) -> RunGuard {
-        tell(Event::Launching(request));
-        RunGuard(())
-    }
-}
-
-impl Drop for RunGuard {
-    fn drop(&mut self) {
-        tell(Event::RunEnds);
-    }
 }

@@ -8,3 +8,4 @@ pub mod metrics;
 #[cfg(feature = "otel")]
 mod otel;
 pub mod phase;
+pub mod tell;

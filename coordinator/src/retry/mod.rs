@@ -20,7 +20,7 @@ use anyhow::Context as _;
 use flitcast_proto::PeId;
 
 use crate::job::request::Request;
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Conducted, Ended, Interrupts};
 use crate::text::printable::printable;

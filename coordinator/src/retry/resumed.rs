@@ -17,10 +17,11 @@ use crate::options::link_spec::Links;
 use crate::options::pictures::Pictures;
 use crate::options::retries;
 use crate::options::timeouts;
-use crate::site::cluster_file::{self, Edges, Settings};
+use crate::site::cluster_file::{self, Edges};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::reach::Spanned;
+use crate::site::settings::Settings;
 use crate::site::slurm::{self, Slurm};
 use crate::site::topology::{Topology, TopologyError, build_network};
 

@@ -9,57 +9,26 @@ mod measure;
 
 use std::time::Duration;
 
-use flitcast_proto::PeId;
-use flitcast_proto::ops::Brief;
-use flitcast_proto::predict::Prediction;
-use flitcast_proto::schedule::pace::Pacing;
-use flitcast_proto::wire::control::Report;
 use tokio::time::Instant;
 
-use crate::job::host_costs::files::KnownFiles;
 use crate::job::host_costs::{self, CostSource, HostCosts};
 use crate::job::model::{Measurement, foresee, measured_model};
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
-use crate::observe::event::{Event, tell};
+use crate::observe::event::Event;
 use crate::observe::phase::Phase;
+use crate::observe::tell::tell;
+use crate::rounds::conducted::Rounds;
 use crate::rounds::conductor::{Plan, Trouble, Update};
 use crate::rounds::outcome::Failure;
-use crate::rounds::recording::{MeasuredRound, Recording};
+use crate::rounds::recording::Recording;
 use crate::ways::way::Way;
 use driver::{Driver, Halt};
 
 /// What measuring an edge takes before a round that was not calibrated for: a command
 /// should begin at once.
 const SHORT_PROBE: Duration = Duration::from_millis(8);
-
-/// All that was planned and measured.
-#[derive(Debug)]
-pub struct Rounds {
-    /// Bytes of M_i, by PE index; `[0]` is 0.
-    pub bytes: Vec<u64>,
-    /// Whose messages were not sent, since each was there with a receipt.
-    pub found: Vec<PeId>,
-    /// The edges and the clocks, the latter as sure as they were after the last round.
-    pub measured: Measurement,
-    /// What the processes were taken to cost.
-    pub costs: HostCosts,
-    /// What was known of files; `None` where there are none.
-    pub files: Option<KnownFiles>,
-    /// How orders were obeyed; `None` where there are none.
-    pub pacing: Option<Pacing>,
-    /// What each PE was told beforehand, by PE index.
-    pub briefs: Vec<Brief>,
-    /// What a round was expected to take.
-    pub prediction: Prediction,
-    /// How long measuring the edges took; `None` where a profile stands for that.
-    pub probing: Option<Duration>,
-    /// Per round, each PE's report, by PE index; without its spans.
-    pub reports: Vec<Vec<Report>>,
-    /// The spans of the median round, if spans were asked for.
-    pub recorded: Option<MeasuredRound>,
-}
 
 /// Conducts all rounds of a request on a cluster.
 pub async fn conduct(
@@ -120,8 +89,8 @@ impl Driver<'_> {
             }
             None => {
                 let measured = self.measure(SHORT_PROBE, false).await?;
-                let costs = host_costs::of(request);
-                let model = measured_model(&measured.edges, costs.host, request);
+                let costs = host_costs::of(&request.site);
+                let model = measured_model(&measured.edges, costs.host, &request.site);
                 (measured, costs, model, Some(began.elapsed()))
             }
         };

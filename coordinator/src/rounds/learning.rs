@@ -42,7 +42,7 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
 /// were run by, which came of what was known then. PEs that were told to wait have waited.
 pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<Vec<f64>> {
     let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
-    let model = model_of(edges, *host, request);
+    let model = model_of(edges, *host, &request.site);
     let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
     host_costs::foreseen(&prediction.ok()?.arrivals_ns)
 }
@@ -51,7 +51,7 @@ pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<V
 /// those on shaped links of the links.
 pub fn learn(request: &Request, outcome: &Outcome) {
     learn_files(request, outcome);
-    let tells = host_costs::is_here(request)
+    let tells = host_costs::is_here(&request.site)
         && matches!(request.messages.payload, Payload::Synthetic { .. })
         && !request.site.is_shaped()
         && request.profile.is_none()
@@ -74,7 +74,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     };
     let rounds = &outcome.rounds;
     let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.host);
-    let wires_alone = model_of(edges, rounds.costs.host, request);
+    let wires_alone = model_of(edges, rounds.costs.host, &request.site);
     // What it would have taken, were some of it for nothing.
     let would_take = |free: fn(&mut FileCosts)| {
         let mut files = known.files.clone();

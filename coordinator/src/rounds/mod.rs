@@ -2,6 +2,7 @@
 //! came to.
 
 pub mod conduct;
+pub mod conducted;
 pub mod conductor;
 pub mod learning;
 pub mod outcome;

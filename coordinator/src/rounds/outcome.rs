@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
 use crate::job::model::since;
-use crate::rounds::conduct::Rounds;
+use crate::rounds::conducted::Rounds;
 use crate::text::figures::as_micros;
 
 #[cfg(test)]

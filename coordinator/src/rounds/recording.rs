@@ -1,11 +1,10 @@
 //! The spans of a round that is to be drawn: which of many rounds that is, and how much is kept until
 //! it is known.
 
-use flitcast_proto::RoundId;
 use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::spans::Span;
 use flitcast_proto::wire::control::Report;
 
+use crate::rounds::conducted::MeasuredRound;
 use crate::rounds::outcome::{Spread, round_ns};
 
 /// Spans that are kept until the median round is known: 128 MiB of them.
@@ -19,19 +18,6 @@ pub struct Recording {
     /// Of all rounds, forgotten ones too.
     rounds_ns: Vec<u64>,
     kept_spans: usize,
-}
-
-/// What the PEs did in a round.
-#[derive(Debug)]
-pub struct MeasuredRound {
-    /// The round.
-    pub round: RoundId,
-    /// What it took.
-    pub round_ns: u64,
-    /// When P0 was triggered, on the clock of the spans.
-    pub started_ns: u64,
-    /// By PE index.
-    pub spans: Vec<Vec<Span>>,
 }
 
 impl Recording {
@@ -92,9 +78,11 @@ impl MeasuredRound {
 mod tests {
     use flitcast_proto::MessageId;
     use flitcast_proto::PeId;
+    use flitcast_proto::spans::Span;
     use flitcast_proto::spans::{Port, SpanItem};
     use flitcast_proto::wire::control::Arrival;
     use flitcast_proto::wire::control::Report;
+    use flitcast_proto::{PeId, RoundId};
 
     use super::*;
 

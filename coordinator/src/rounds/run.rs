@@ -13,9 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::job::host_costs;
 use crate::job::model::Measurement;
 use crate::job::request::Request;
-use crate::launch::cluster::{Cluster, LaunchPlan, LogArgs};
+use crate::launch::cluster::{Cluster, LaunchPlan};
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
-use crate::observe::event::{self, Event, tell};
+use crate::observe::event::Event;
+use crate::observe::tell::{RunGuard, tell};
 use crate::rounds::conduct::{self, conduct};
 use crate::rounds::learning;
 use crate::rounds::outcome::{Failure, Outcome};
@@ -74,8 +76,13 @@ pub async fn run(
     interrupts: &mut Interrupts,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
+    let known = async {
+        if request.profile.is_none() {
+            host_costs::ensure(&request.site).await;
+        }
+    };
     tokio::select! {
-        () = host_costs::ensure(request) => {}
+        () = known => {}
         () = interrupts.next() => return Ok(Ended::Interrupted),
     }
     let ended = rounds(request, logs, interrupts, is_over).await?;
@@ -187,7 +194,7 @@ pub async fn on_a_cluster<T>(
         logs,
         timeouts: &request.timeouts,
     };
-    let _run = event::RunGuard::launching(request);
+    let _run = RunGuard::launching(request);
     let given_up = CancellationToken::new();
     let mut launch = std::pin::pin!(Cluster::launch(plan, &console, &given_up));
     let launched = tokio::select! {

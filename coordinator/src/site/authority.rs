@@ -10,6 +10,8 @@ use rcgen::{
     KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 
+use crate::system::random::drawn;
+
 /// Clocks may differ by so much for a certificate to be good at once everywhere.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
 
@@ -159,9 +161,8 @@ impl Authority {
 /// A number that no other certificate has: 16 bytes, of which the first is such that they are
 /// encoded as they are.
 fn serial() -> Result<Vec<u8>, Error> {
-    let mut serial = vec![0; 16];
-    let drawn = rustix::rand::getrandom(&mut serial, rustix::rand::GetRandomFlags::empty());
-    drawn.map_err(|_| Error::RingUnspecified)?;
+    let drawn = drawn::<16>().map_err(|_| Error::RingUnspecified)?;
+    let mut serial = drawn.to_vec();
     serial[0] = serial[0] & 0x3f | 0x40;
     Ok(serial)
 }

@@ -13,18 +13,19 @@
 
 mod ledger;
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use flitcast_node::security::{
     AUTHORITY_FILE, Identity, Name, SecurityError, authority_ends, private_key,
 };
+use flitcast_node::system::lock::{Lock, try_lock};
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 use rcgen::KeyPair;
-use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 use crate::site::authority::{Authority, Issued, Validity};
@@ -159,10 +160,12 @@ pub fn locked(folder: &Path) -> Result<File, CaError> {
         source,
     };
     let lock = File::open(folder.join(AUTHORITY_KEY_FILE)).map_err(failed)?;
-    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+    match try_lock(&lock, Lock::Exclusive) {
         Ok(()) => Ok(lock),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(CaError::Busy(folder.to_owned())),
-        Err(error) => Err(failed(error.into())),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(CaError::Busy(folder.to_owned()))
+        }
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -210,7 +213,8 @@ pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> Result<(), CaErr
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         // A temporary file is its owner's alone.
-        rustix::fs::fchmod(file.as_file(), rustix::fs::Mode::from_raw_mode(mode))?;
+        file.as_file()
+            .set_permissions(Permissions::from_mode(mode))?;
         file.as_file().sync_all()?;
         Ok(file.persist(&path)?)
     });

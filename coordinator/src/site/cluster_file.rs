@@ -48,13 +48,13 @@ use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::{PeId, Tree};
 
-pub use settings::{Credentials, Settings, across_hosts};
-pub use ssh::NamedFile;
+pub use settings::across_hosts;
 
 use crate::files::toml_file::{self, Field, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
+use crate::site::settings::Settings;
 use crate::site::starter::Starter;
 
 const FILE: FileKind = FileKind {

@@ -13,8 +13,9 @@ use thiserror::Error;
 
 use crate::options::guard::GuardArgs;
 use crate::site::authority::Ephemeral;
-use crate::site::cluster_file::Settings;
 use crate::site::placement::Placement;
+use crate::site::settings::Settings;
+use crate::system::random::drawn;
 
 /// How the connections of a cluster are guarded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,10 +260,4 @@ impl Guarded {
 /// The system gives no random numbers.
 pub fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(drawn()?))
-}
-
-fn drawn<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(bytes)
 }

@@ -8,6 +8,7 @@ pub mod guard;
 pub mod kept;
 pub mod placement;
 pub mod reach;
+pub mod settings;
 pub mod slurm;
 pub mod ssh;
 pub mod starter;

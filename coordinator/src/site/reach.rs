@@ -7,8 +7,6 @@ use std::sync::Arc;
 use flitcast_proto::PeId;
 use flitcast_proto::network::{Network, NetworkSpec};
 
-use crate::site::topology::Topology;
-
 /// A network that a tree spans.
 #[derive(Debug)]
 pub struct Spanned {
@@ -30,15 +28,6 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// What a topology allows.
-    pub fn of(topology: &Topology) -> Reach {
-        match (&topology.network, &topology.placement) {
-            (Some(spanned), _) => Reach::Network(spanned.clone()),
-            (None, Some(placement)) if !placement.has_any_edge() => Reach::NamedEdges,
-            _ => Reach::Anybody,
-        }
-    }
-
     /// Whether an orphan reaches an ancestor that is not its parent. `nodes` are those
     /// that the PEs stand on, in a network.
     pub fn leads(&self, nodes: Option<&[u32]>, orphan: PeId, ancestor: PeId) -> bool {
@@ -60,6 +49,7 @@ impl Reach {
 mod tests {
     use super::*;
     use crate::options::tree::{SpanningArg, TreeArgs};
+    use crate::site::topology::Topology;
 
     fn topology(network: Option<&str>) -> Topology {
         let tree = network.is_none().then(|| "path:4".to_owned());
@@ -75,7 +65,7 @@ mod tests {
 
     fn leads(topology: &Topology, orphan: u32, ancestor: u32) -> bool {
         let nodes = topology.nodes.as_deref();
-        Reach::of(topology).leads(nodes, PeId(orphan), PeId(ancestor))
+        topology.reach().leads(nodes, PeId(orphan), PeId(ancestor))
     }
 
     #[test]

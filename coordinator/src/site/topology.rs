@@ -19,9 +19,9 @@ use crate::files::tree_file::{self, TreeFile};
 use crate::files::user_file::FileError;
 use crate::options::link_spec::Links;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::cluster_file::Settings;
 use crate::site::placement::Placement;
-use crate::site::reach::Spanned;
+use crate::site::reach::{Reach, Spanned};
+use crate::site::settings::Settings;
 use crate::site::slurm::{Slurm, SlurmFault};
 use job::of_job;
 
@@ -50,6 +50,15 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// Who can be whose neighbour.
+    pub fn reach(&self) -> Reach {
+        match (&self.network, &self.placement) {
+            (Some(spanned), _) => Reach::Network(spanned.clone()),
+            (None, Some(placement)) if !placement.has_any_edge() => Reach::NamedEdges,
+            _ => Reach::Anybody,
+        }
+    }
+
     /// Where each PE runs: on this machine, unless somebody said otherwise.
     pub fn places(&self) -> Placement {
         let said = self.placement.clone();

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use crate::system::folder;
 
 /// The directory that a file is to stand in.
 fn directory(path: &Path) -> &Path {
@@ -32,7 +32,7 @@ pub fn check_place(path: &Path) -> Result<(), String> {
         Ok(_) => return Err(format!("{} is not a directory", directory.display())),
         Err(error) => return Err(format!("{}: {error}", directory.display())),
     }
-    access(directory, Access::WRITE_OK | Access::EXEC_OK)
+    folder::check_writable(directory)
         .map_err(|error| format!("{} is not writable: {error}", directory.display()))
 }
 

@@ -10,14 +10,13 @@ use std::sync::Arc;
 
 use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::cold::cold_bytes;
 use super::removal::remove;
 use super::scan::Content;
 use super::{Packer, PayloadError, Unpacker};
 use crate::pulse::Pulse;
-use crate::system::clock;
+use crate::system::{clock, memory};
 
 /// Bytes of the long message, of which two are in memory at once, and of a short one.
 const LONG_BYTES: usize = 1 << 20;
@@ -74,13 +73,9 @@ struct Took {
 }
 
 fn timed<T>(work: impl FnOnce() -> Result<T, PayloadError>) -> Result<(T, Took), PayloadError> {
-    let core = || {
-        let time = clock_gettime(ClockId::ThreadCPUTime);
-        time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-    };
-    let (began, core_began) = (clock::now(), core());
+    let (began, core_began) = (clock::now(), clock::of_thread_ns());
     let done = work()?;
-    let core = core() - core_began;
+    let core = (clock::of_thread_ns() - core_began) as f64;
     let waited = ((clock::now().0 - began.0) as f64 - core).max(0.0);
     Ok((done, Took { core, waited }))
 }
@@ -154,7 +149,7 @@ impl Gauge<'_> {
             sync_alone_ns: sync_alone_ns.min(sync_ns),
             flush_ns_per_byte: (long_took.waited - short_took.waited).max(0.0) / long_bytes,
             commit_ns: (short_took.core - create_ns).max(0.0),
-            memory_bytes: memory_bytes(),
+            memory_bytes: memory::dirty_bytes(),
         })
     }
 
@@ -247,24 +242,6 @@ fn read(content: &Content) -> Result<(Vec<u8>, Took), PayloadError> {
 fn middle(mut all: [Took; 3]) -> Took {
     all.sort_by(|a, b| (a.core + a.waited).total_cmp(&(b.core + b.waited)));
     all[1]
-}
-
-/// What Linux lets be written before it begins to write to disks, by its settings.
-fn memory_bytes() -> f64 {
-    let setting = |name: &str| {
-        let text = fs::read_to_string(format!("/proc/sys/vm/{name}")).ok()?;
-        text.trim().parse::<f64>().ok()
-    };
-    let bytes = setting("dirty_background_bytes").filter(|&bytes| bytes > 0.0);
-    let available = || {
-        let info = fs::read_to_string("/proc/meminfo").ok()?;
-        let line = info
-            .lines()
-            .find(|line| line.starts_with("MemAvailable:"))?;
-        let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kib * 1024.0 * setting("dirty_background_ratio")? / 100.0)
-    };
-    bytes.or_else(available).unwrap_or(1e9)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::Name;
 use super::believed::Believed;
 use super::explain::{explained, told_of};
 use super::read_ahead::ReadAhead;
+use crate::system::sockets;
 
 /// A connection.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl Transport {
             Kind::Plain(_) => 0,
             Kind::Tls(stream, _) => stream.get_ref().0.held_bytes() as u64,
         };
-        read_ahead + rustix::io::ioctl_fionread(self.socket()).unwrap_or(0)
+        read_ahead + sockets::unread_bytes(self.socket()).unwrap_or(0)
     }
 
     /// What the other end has shown of itself.

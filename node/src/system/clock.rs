@@ -24,6 +24,12 @@ pub fn coarse_ms() -> u64 {
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
+/// What this thread has had of a core, in nanoseconds.
+pub fn of_thread_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// One alarm, for all that a task waits for.
 #[derive(Debug)]
 pub struct Alarm {

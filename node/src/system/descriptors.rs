@@ -1,6 +1,10 @@
 //! The descriptors that this process may have: what it needs itself comes first, and who
 //! stands at its door gets what is left.
 
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::limits::{FEWEST_GREETINGS, GREETINGS};
@@ -16,6 +20,15 @@ pub fn raised_to(wanted: u64) -> u64 {
         let _ = setrlimit(Resource::Nofile, limit);
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// From now on, processes that are started here inherit this one.
+///
+/// # Errors
+///
+/// It is closed.
+pub fn hand_down(descriptor: impl AsFd) -> io::Result<()> {
+    Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
 }
 
 /// How many may stand at a door at once where this process `needs` so many descriptors for all

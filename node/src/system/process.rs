@@ -6,13 +6,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// namespace, which may shift it for a container. Empty where the system does not
 /// tell.
 pub fn clock() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let Ok(boot) = boot else {
+    let Some(boot) = boot() else {
         return String::new();
     };
     // Kernels without time namespaces have one clock for all.
     let namespace = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display())
+    format!("{boot} {}", namespace.display())
+}
+
+/// Names the host's boot.
+pub fn boot() -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(boot.trim().to_owned())
+}
+
+/// Whether this process may do what only the system's administrator may.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// The process's largest resident set so far, in bytes; 0 where the system does

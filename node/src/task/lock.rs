@@ -10,9 +10,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
-
 use crate::limits::{DYING, LOCK, POLL};
+use crate::system::lock::{Lock, try_lock};
 use crate::system::processes::{FileId, Process, named};
 
 /// The name of the lock in a task's folder.
@@ -52,7 +51,7 @@ fn taken(task: &Path, deadline: Instant) -> Result<File, String> {
     let path = task.join(FILE);
     let lock = File::create(&path);
     let lock = lock.map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
-    let is_taken = || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let is_taken = || try_lock(&lock, Lock::Exclusive).is_ok();
     if until(deadline, is_taken) {
         return Ok(lock);
     }

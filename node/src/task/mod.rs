@@ -35,6 +35,7 @@ use crate::coordinator::Coordinator;
 use crate::error::NodeError;
 use crate::limits::{DYING, ENDING_OF_COMMANDS, WORDS};
 use crate::payload::{self, PayloadError};
+use crate::system::children::PROGRAM;
 use folders::Folders;
 use lines::Lines;
 
@@ -309,7 +310,7 @@ impl Task {
     }
 
     fn start(&self) -> io::Result<Child> {
-        Command::new(leash::PROGRAM)
+        Command::new(PROGRAM)
             .arg0(leash::NAME)
             .args(leash::arguments(self.pe))
             .stdin(Stdio::piped())

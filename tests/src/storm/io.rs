@@ -2,6 +2,8 @@
 //! memory, virtual time. The rounds and what carries them out are the node's own
 //! (`flitcast_node::rounds`); here is only what takes the place of sockets, files and clocks.
 
+mod rounds;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -11,11 +13,11 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use flitcast_node::round::{Heard, RoundIo, doing};
-use flitcast_node::rounds::{Channel, RoundsIo, play_rounds};
+use flitcast_node::rounds::{Channel, play_rounds};
 use flitcast_proto::items::{Control, Message};
 use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::LENGTH_BYTES;
-use flitcast_proto::wire::control::{Doing, FromPe, Report, ToPe};
+use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit;
 use flitcast_proto::{PeId, RoundId, Time};
@@ -429,65 +431,6 @@ impl RoundIo for StormIo {
     }
 }
 
-impl RoundsIo for StormIo {
-    type Observer = Late;
-    type Working = Work;
-
-    async fn prepare(&mut self) {}
-
-    fn begin(&mut self, id: RoundId) -> Round<Late> {
-        let Process {
-            world,
-            scenario,
-            pe,
-            ..
-        } = &self.process;
-        self.round = id;
-        self.idle_turns = 0;
-        (self.sends, self.forwards, self.stored) = (None, None, None);
-        self.held.clear();
-        let late = Late(world.clone());
-        let brief = scenario.briefs[pe.index()].clone();
-        let tree = scenario.tree.clone();
-        let mut round = Round::observed(id, tree, *pe, brief, late);
-        if *pe == PeId::ROOT {
-            let now = self.process.now();
-            self.started = now;
-            self.process.world.borrow_mut().rounds_ns[id.0 as usize] = (now.0, now.0);
-            round.handle_trigger(now);
-        }
-        round
-    }
-
-    fn working(&self) -> Work {
-        self.process.does(Doing::Working);
-        Work(self.process.clone())
-    }
-
-    async fn settle(&mut self, round: &mut Round<Late>) {
-        while let Some(message) = self.next_commit().await {
-            round.handle_committed(self.now(), message);
-        }
-    }
-
-    fn report(&mut self, round: Round<Late>, complete: bool) -> Report {
-        let mut arrivals = round.arrivals().to_vec();
-        if self.process.plant == Some(Plant::ForgetsDeliveries) && !complete {
-            arrivals.iter_mut().for_each(|a| a.delivered = false);
-        }
-        let world = &mut self.process.world.borrow_mut();
-        if complete {
-            world.finish(self.process.pe, self.round.0);
-        }
-        Report {
-            complete,
-            started_ns: self.started.0,
-            late_frames: round.late_frames(),
-            ..Report::blank(self.round, arrivals)
-        }
-    }
-}
-
 /// What somebody waits for.
 enum Something {
     /// A frame.
@@ -496,24 +439,6 @@ enum Something {
     Durable,
     /// It is as late as it was to be.
     Due,
-}
-
-/// Counts late frames.
-pub(super) struct Late(Rc<RefCell<World>>);
-
-impl Observer for Late {
-    fn late(&self) {
-        self.0.borrow_mut().late_frames += 1;
-    }
-}
-
-/// While it lives, the PE is at work.
-pub(super) struct Work(Process);
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.0.does(Doing::Idle);
-    }
 }
 
 /// A frame's body behind its length.

@@ -1,21 +1,25 @@
 //! Virtual time: the network, the processes, and what happens when. One seed gives one
 //! sequence of events; nothing here reads a clock or depends on an address in memory.
 
+mod channels;
+mod faults;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use flitcast_proto::items::Message;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
-use flitcast_proto::wire::control::{Doing, FromPe, Pong, ToPe};
+use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
 use flitcast_proto::{PeId, RoundId, Tree};
 
 use super::Plant;
 use super::cause::Cause;
 use super::office::{Ends as _, Lost, Office};
-use super::scenario::{HEARTBEAT_NS, Kind, SILENCE_NS, Scenario, Way};
+use super::scenario::{HEARTBEAT_NS, SILENCE_NS, Scenario, Way};
 use super::trace::Trace;
 use super::wire::Wire;
+use channels::short;
 
 /// Something that happens.
 #[derive(Debug)]
@@ -252,78 +256,9 @@ impl World {
         }
     }
 
-    /// Says what the coordinator wants said, and when it is to look again.
-    fn go_on(&mut self) {
-        while let Some((pe, word)) = self.office.next_word() {
-            let forgotten = matches!(word, ToPe::Abort { .. } | ToPe::Stop { .. })
-                && self.plant == Some(Plant::ForgetsToAbort);
-            let at = self.now + self.scenario.control_ns[pe.index()];
-            if !forgotten {
-                self.cause(at, Event::Told(pe, word));
-            }
-        }
-        while let Some(note) = self.office.notes.pop_front() {
-            self.trace.note(self.now, format_args!("{note}"));
-        }
-        if let Some(at) = self.office.next_look() {
-            self.cause(at.max(self.now), Event::Late);
-        }
-    }
-
-    fn ping(&mut self) {
-        let look = self.office.wants_look();
-        for pe in self.tree.clone().pes() {
-            let at = self.now + self.scenario.control_ns[pe.index()];
-            if self.office.listens_to(pe) {
-                self.cause(at, Event::Pinged(pe, look));
-            }
-            let silent = self.office.silent_ns(self.now, pe) >= SILENCE_NS;
-            if silent {
-                self.cause(self.now, Event::Ended(pe, Lost::silent()));
-            }
-        }
-        if !self.office.is_over() {
-            self.cause(self.now + HEARTBEAT_NS, Event::Ping);
-        }
-    }
-
-    fn answer(&mut self, pe: PeId, look: bool) {
-        let now = self.now;
-        let mut unreached = Vec::new();
-        for to in self.neighbours(pe) {
-            let way = Way { from: pe, to };
-            let [there, back] = [way, way.back()].map(|way| self.place(way));
-            let [there, back] = [there, back].map(|(edge, side)| &self.wires[edge][side]);
-            if look && there.is_unacknowledged(now, back) {
-                unreached.push(to);
-            }
-        }
-        let pulse = self.pulses[pe.index()];
-        let quiet_ms = (now - pulse.moved_at) / 1_000_000;
-        let pong = Pong {
-            quiet_ms,
-            files_quiet_ms: quiet_ms,
-            doing: pulse.doing,
-            unreached,
-            counts: Default::default(),
-        };
-        self.say(pe, FromPe::Pong(pong));
-    }
-
     /// What a PE is doing.
     pub(super) fn pulse(&mut self, pe: PeId) -> &mut Pulse {
         &mut self.pulses[pe.index()]
-    }
-
-    /// The next word for a PE.
-    pub(super) fn next_word(&mut self, pe: PeId) -> Option<ToPe> {
-        self.words[pe.index()].pop_front()
-    }
-
-    /// A PE says something to the coordinator.
-    pub(super) fn say(&mut self, pe: PeId, word: FromPe) {
-        let at = self.now + self.scenario.control_ns[pe.index()];
-        self.cause(at, Event::Heard(pe, word));
     }
 
     /// The process of a PE has come to its end.
@@ -477,62 +412,6 @@ impl World {
         }
     }
 
-    fn strike(&mut self, fault: usize) {
-        let now = self.now;
-        let kind = self.scenario.faults[fault].kind.clone();
-        self.trace.note(now, format_args!("fault: {kind:?}"));
-        let until = |for_ns: u64| now.saturating_add(for_ns);
-        let is_gone = kind
-            .pe()
-            .is_some_and(|pe| self.processes[pe.index()] == Process::Gone);
-        match kind {
-            _ if is_gone => {}
-            Kind::Kill(pe) => {
-                self.processes[pe.index()] = Process::Gone;
-                self.close(pe);
-                let at = now + self.scenario.control_ns[pe.index()];
-                // The end of its channel, and that of its process, in either order.
-                let mut ends = [Lost::Closed, Lost::killed()];
-                if self.chance.below(2) == 0 {
-                    ends.reverse();
-                }
-                for (later, end) in (0..).zip(ends) {
-                    self.cause(at + later, Event::Ended(pe, end));
-                }
-            }
-            Kind::Vanish(pe) => self.vanish(pe),
-            Kind::Restart { pe, after_ns } => {
-                self.vanish(pe);
-                self.cause(until(after_ns), Event::Refuse(pe));
-            }
-            Kind::Stop { pe, for_ns } => {
-                self.processes[pe.index()] = Process::Stopped;
-                if for_ns < u64::MAX {
-                    self.cause(until(for_ns), Event::Continue(pe));
-                }
-            }
-            Kind::Cut(Way { from, to }) => {
-                for way in [Way { from, to }, Way { from: to, to: from }] {
-                    let World { wires, chance, .. } = self;
-                    wires[edge(&self.tree, way)][direction(&self.tree, way)].cut(now, chance);
-                    self.expect(way);
-                }
-            }
-            Kind::Block { way, for_ns } => self.wire(way).block(now, until(for_ns)),
-            Kind::Delay { way, by_ns, for_ns } => self.wire(way).delay(until(for_ns), by_ns),
-            Kind::Duplicate { way, percent } => self.wire(way).duplicate(percent),
-            Kind::Corrupt { way, skip, bits } => self.wire(way).corrupt(skip, bits),
-            Kind::Late(way) => self.wire(way).owe_late_frame(),
-        }
-    }
-
-    fn vanish(&mut self, pe: PeId) {
-        self.processes[pe.index()] = Process::Gone;
-        for to in self.neighbours(pe) {
-            self.wire(Way { from: pe, to }).fall_silent();
-        }
-    }
-
     pub(super) fn finish(&mut self, pe: PeId, round: u64) {
         self.trace
             .note(self.now, format_args!("{pe} has finished round {round}"));
@@ -569,11 +448,6 @@ impl World {
         let finished = self.tree.pes().map(|pe| self.finished[pe.index()]);
         finished.min().unwrap_or(0)
     }
-}
-
-/// A word without what would fill a screen.
-fn short(word: &FromPe) -> String {
-    format!("{word:?}").chars().take(60).collect()
 }
 
 /// The place of a wire: its edge, and whether it leads up.

@@ -1,12 +1,14 @@
 //! Who may depend on whom: `proto <- node <- coordinator`, and the protocol needs
 //! neither sockets nor a clock nor chance. What no compiler sees of the rest: waits without a
 //! limit (`waits`), clocks that can be set (`clocks`), folders that import what lies above them
-//! (`layers`), circles between their files (`circles`), figures that a test writes itself.
+//! (`layers`), circles between their files (`circles`), calls of the system's outside of its folders
+//! (`system`), figures that a test writes itself.
 
 mod circles;
 mod clocks;
 mod layers;
 mod source;
+mod system;
 mod waits;
 
 use std::collections::BTreeSet;

@@ -12,6 +12,8 @@ pub struct Source {
     pub file: String,
     /// Its code.
     pub code: String,
+    /// All that is written in it.
+    pub text: String,
 }
 
 /// The code of these crates' `src`, in the order of their paths.
@@ -51,8 +53,11 @@ impl Source {
             let blanks: String = code[begin..end].chars().map(blank).collect();
             code.replace_range(begin..end, &blanks);
         }
-        let file = file.to_owned();
-        Source { file, code }
+        Source {
+            file: file.to_owned(),
+            code,
+            text: text.to_owned(),
+        }
     }
 
     /// The line of a place, counted from 1.

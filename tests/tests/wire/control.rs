@@ -10,107 +10,16 @@ use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
 use flitcast_proto::items::{Leg, Message};
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
-use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Counts, Doing, EdgeCounts, FromPe, Join, OwnStart, Payload, Pong, Prepare,
-    Ready, Register, Report, TimeoutsNs, ToPe, Welcome,
+    Arrival, Assignment, Counts, Doing, FromPe, Join, OwnStart, Payload, Pong, Prepare, Ready,
+    Report, TimeoutsNs, ToPe, Welcome,
 };
 use flitcast_proto::{MessageId, PeId, RoundId, Tree};
 
 use super::body;
+use super::parts::{counts, pace, pong, register, spans};
 use super::reference::Reference;
-
-fn register() -> FromPe {
-    FromPe::Register(Register {
-        cluster: u64::MAX - 1,
-        pe: PeId(7),
-        min_version: 1,
-        max_version: 2,
-        listen: "[::1]:4711".to_owned(),
-        pid: 4_194_304,
-        clock: "boot".to_owned(),
-        secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
-    })
-}
-
-fn pace() -> Pace {
-    Pace {
-        pacing: Pacing::Turns,
-        lock_step: false,
-        control: 5,
-        up: Passage {
-            latency: 6,
-            ticks_per_byte: 0.5,
-            message: 7,
-            flit_bytes: 65_536,
-        },
-        below: vec![
-            Below { reach: 8, back: 9 },
-            Below {
-                reach: 10,
-                back: 11,
-            },
-        ],
-    }
-}
-
-fn spans() -> Vec<Span> {
-    let span = |port, peer, item, begin_ns, end_ns| Span {
-        port,
-        peer: PeId(peer),
-        item,
-        begin_ns,
-        end_ns,
-    };
-    let moment = |item| span(Port::Send, 3, item, 740, 740);
-    let message = SpanItem::Message(PeId(5));
-    vec![
-        span(Port::Send, 1, SpanItem::Order, 700, 730),
-        span(Port::Receive, 2, message, 750, 750 + (1 << 32)),
-        span(Port::Files, 2, message, 750, 760),
-        moment(message),
-        moment(SpanItem::Wakeup),
-        moment(SpanItem::Token),
-        moment(SpanItem::Certificate),
-        moment(SpanItem::Receipt),
-    ]
-}
-
-fn pong(doing: Doing, unreached: Vec<PeId>) -> FromPe {
-    FromPe::Pong(Pong {
-        quiet_ms: 1 << 40,
-        files_quiet_ms: 0,
-        doing,
-        unreached,
-        counts: Counts::default(),
-    })
-}
-
-fn counts() -> Counts {
-    let edge = |peer, received_bytes, sent_bytes, received_flits| EdgeCounts {
-        peer: PeId(peer),
-        received_bytes,
-        sent_bytes,
-        received_flits,
-        sent_flits: 1,
-    };
-    Counts {
-        edges: vec![edge(0, 1 << 40, 0, 7), edge(9, 0, 1 << 40, 0)],
-        rounds_begun: 3,
-        rounds_done: 2,
-        collisions: 4,
-        late_frames: 5,
-        repeated_frames: 6,
-        buffered_flits: 1,
-        peak_buffered_flits: 8,
-        moved_bytes: 100,
-        slips: 2,
-        slip_ns: 3000,
-        resident_bytes: 7 << 20,
-    }
-}
 
 /// Everything that a PE says.
 fn from_pe() -> Vec<(FromPe, &'static str)> {
@@ -330,12 +239,13 @@ fn files() -> Payload {
     }
 }
 
-const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
+pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
     undertaking: 77 later_output: "/out" recorded: true
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
-const FILES: &str = r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
+pub const FILES: &str =
+    r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
 
 /// Everything that the coordinator says.
 fn to_pe() -> Vec<(ToPe, String)> {
@@ -558,92 +468,4 @@ fn a_tree_may_lack_pes() {
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));
-}
-
-/// Valid protobuf that makes no sense, and what is wrong with it.
-#[test]
-fn nonsense_is_refused_with_a_reason() {
-    let reference = Reference::new();
-    let operation = "operation: OPERATION_SCATTER_FDF";
-    for (text, reason) in [
-        (format!("assignment {{ {PLACE} {FILES} }}"), "no operation"),
-        (format!("assignment {{ {PLACE} {operation} }}"), "payload"),
-        (format!("assignment {{ {operation} {FILES} }}"), "flit"),
-        (
-            format!(
-                "assignment {{ {operation} flit_bytes: 65536 parents: 0 parents: 3 parents: 2 {FILES} }}"
-            ),
-            "cycle",
-        ),
-        (
-            format!("assignment {{ {PLACE} {operation} synthetic {{ lengths: 1 }} }}"),
-            "length",
-        ),
-    ] {
-        let refused = ToPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
-    }
-    for (place, reason) in [
-        (
-            "parents: 0 parents: 2 parents: 2",
-            "P3: parent P2 is absent",
-        ),
-        ("parents: 0 parents: 0 parents: 1 left_out: 0", "left out"),
-        ("parents: 0 parents: 0 parents: 1 left_out: 4", "left out"),
-        (
-            "parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1",
-            "left out",
-        ),
-        (
-            "parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} }",
-            "no edge leads to P2",
-        ),
-    ] {
-        let text = format!("assignment {{ {operation} flit_bytes: 65536 {place} {FILES} }}");
-        let refused = ToPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
-    }
-    for (link, reason) in [
-        ("child: 0 down {} up {}", "no edge leads to P0"),
-        ("child: 4 down {} up {}", "no edge leads to P4"),
-        ("child: 2 down {}", "a link is missing"),
-        ("child: 2 up {} down { ns_per_byte: nan }", "nonsense"),
-        (
-            "child: 2 up {} down { ns_per_byte: 1e7 }",
-            "the edge to P2: 10000000 ns a byte",
-        ),
-        (
-            "child: 2 up { latency_ns: 2e9 } down {}",
-            "the edge to P2: a latency of 2000 ms",
-        ),
-        (
-            "child: 2 up { latency_ns: 1e9 ns_per_byte: 1 } down {}",
-            "under way",
-        ),
-        ("child: 2 up { burst_bytes: 1 } down {}", "burst"),
-    ] {
-        let text = format!("assignment {{ {PLACE} {operation} {FILES} links {{ {link} }} }}");
-        let refused = ToPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
-    }
-    for (span, reason) in [
-        ("", "no known item"),
-        ("item: ITEM_TOKEN message: 1", "is a message"),
-        ("item: ITEM_TOKEN begin_after_ns: -1", "outside of all time"),
-    ] {
-        let text = format!("report {{ spans {{ {span} }} }}");
-        let refused = FromPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
-    }
-}
-
-#[test]
-fn text_that_is_no_text_is_refused() {
-    let later = Reference::later(|text| text.replace("string reason = 3;", "bytes reason = 3;"));
-    let fault = later.encode("Control", r#"fault { round: 1 reason: "\377" }"#);
-    assert!(FromPe::parse(&fault).is_err());
 }

@@ -6,6 +6,8 @@ mod commands;
 mod control;
 mod edge;
 mod flit;
+mod nonsense;
+mod parts;
 mod reference;
 
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, frame_length};

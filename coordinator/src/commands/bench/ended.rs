@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::{Bench, BenchEnd, print, run};
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, INTERRUPTED, write_out};
 use crate::render::report;

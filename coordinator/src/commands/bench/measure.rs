@@ -11,7 +11,7 @@ use flitcast_proto::wire::control::Report;
 
 use super::args::Bench;
 use crate::job::request::Request;
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::rounds::outcome::{Failure, Outcome, Spread, error_pct, round_collisions, round_ns};
 use crate::rounds::run::{self, Interrupts};
 

@@ -16,6 +16,7 @@ pub use ended::time_and_report;
 use measure::{BenchEnd, Figures, run};
 
 use crate::options::format::Format;
+use crate::system::terminal;
 
 /// Prints the result.
 ///
@@ -34,11 +35,9 @@ fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
             out.write_all(&csv::csv(bench, &figures)?)
         }
         _ => {
-            let size = rustix::termios::tcgetwinsize(&out).ok();
             // Zero is what a terminal says that does not know.
-            let width = size
-                .map(|size| size.ws_col.into())
-                .filter(|&width| width > 0);
+            let width = terminal::size(&out).map(|(_, columns)| columns);
+            let width = width.filter(|&width| width > 0);
             out.write_all(table::table(bench, figures, width).as_bytes())
         }
     }

@@ -5,12 +5,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
 use thiserror::Error;
 
 use super::csv::micros;
 use super::measure::Sample;
 use crate::rounds::outcome::Spread;
+use crate::system::folder::check_writable;
+use crate::system::machine;
 use crate::text::words::counted;
 
 /// The commit that this program was built from; with `+changes` if the sources were not
@@ -61,7 +62,7 @@ impl Raw {
         if !folder.is_dir() {
             return fault(format!("there is no folder {}", folder.display()));
         }
-        match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+        match check_writable(folder) {
             Ok(()) => None,
             Err(error) => fault(format!("{} is not writable: {error}", folder.display())),
         }
@@ -153,17 +154,9 @@ fn record(algorithm: &str, sample: &Sample) -> [String; 8] {
 
 /// Name, system and cores.
 fn host() -> String {
-    let system = rustix::system::uname();
-    let [node, name, release, machine] = [
-        system.nodename(),
-        system.sysname(),
-        system.release(),
-        system.machine(),
-    ]
-    .map(|part| part.to_string_lossy());
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cores = counted(cores as u64, "core", "cores");
-    format!("{node}, {name} {release} {machine}, {cores}")
+    format!("{}, {cores}", machine::described())
 }
 
 /// The command, to be pasted into a shell.

@@ -13,6 +13,7 @@ use crate::options::link_spec::LinkSpec;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
+use crate::system::folder::check_writable;
 
 /// Without `--seconds`: so much, and so much for each edge, at most half a minute.
 const SECONDS: f64 = 4.0;
@@ -156,8 +157,7 @@ fn file_fault(path: &Path) -> Option<RequestError> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    match rustix::fs::access(parent, access) {
+    match check_writable(parent) {
         _ if !parent.is_dir() => fault(format!("{} is no directory", parent.display())),
         Err(error) => fault(format!("{} is not writable: {error}", parent.display())),
         Ok(()) => None,

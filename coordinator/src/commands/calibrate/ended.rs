@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use super::{CalibrateArgs, Calibration, measure_host};
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::launch::runtime::conducting;
 use crate::options::format::Format;
 use crate::render::ending::report_end;

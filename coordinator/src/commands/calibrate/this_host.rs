@@ -16,7 +16,7 @@ use super::Calibration;
 use crate::job::host_costs::{assumed, keep_measured};
 use crate::job::model::Measurement;
 use crate::job::request::{Request, local_topology};
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::rounds::learning::{lesson, would_take};

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::site::kept::pes::Pes;
 use crate::site::kept::{Kept, claim, find, is_kept};
+use crate::system::process::{Process, Signal};
 use crate::text::printable::printable;
 
 /// For the keeper to stop all PEs, which have 3 s, and tidy up.
@@ -50,11 +50,9 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
 
 /// Tells the keeper to stop; kills it if it does not, which ends the PEs as well.
 fn end(kept: &Kept, keeper: u32) -> anyhow::Result<()> {
-    let pid = i32::try_from(keeper).ok().and_then(Pid::from_raw);
-    let pid = pid.context("its keeper has no process")?;
+    let process = Process::numbered(keeper).context("its keeper has no process")?;
     for signal in [Signal::TERM, Signal::KILL] {
-        // It may have ended just now.
-        let _ = kill_process(pid, signal);
+        process.signal(signal);
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
             if !is_kept(&kept.folder)? {

@@ -24,7 +24,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::{Exit, LogArgs, command};
+use crate::launch::cluster::{Exit, command};
+use crate::launch::log_args::LogArgs;
 use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand, lines};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
@@ -33,6 +34,7 @@ use crate::site::kept::said::Said;
 use crate::site::kept::{claim, lock};
 use crate::site::placement::{Launch, Place};
 use crate::site::topology::Topology;
+use crate::system::process;
 
 /// After a PE has ended for the first time. Each further pause is twice as long, ...
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -58,7 +60,7 @@ pub struct KeepArgs {
 /// Keeps a cluster until it is told to stop.
 pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     // The terminal and its signals are for `flitcast up`.
-    rustix::process::setsid().context("cannot leave the terminal")?;
+    process::leave_terminal().context("cannot leave the terminal")?;
     let folder = args.folder;
     let _lock = locked(&folder)?;
     let said = Said::read(&folder)?;

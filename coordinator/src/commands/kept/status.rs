@@ -17,7 +17,8 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::{Cluster, Heard, LaunchPlan, LogArgs};
+use crate::launch::cluster::{Cluster, Heard, LaunchPlan};
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};

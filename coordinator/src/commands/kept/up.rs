@@ -13,14 +13,14 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use clap::Args;
 use flitcast_proto::PeId;
-use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::down::STOP;
 use super::status;
 use crate::job::request::{RequestError, guard_fault, local_topology};
-use crate::launch::cluster::{Cluster, Exit, LaunchPlan, LogArgs};
+use crate::launch::cluster::{Cluster, Exit, LaunchPlan};
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
@@ -32,6 +32,8 @@ use crate::site::kept::pes::{self, Pes};
 use crate::site::kept::said::{self, CREDENTIALS, Said};
 use crate::site::kept::{Kept, KeptError, at, folder_of, is_kept};
 use crate::site::topology::Topology;
+use crate::system::process::{Process, Signal};
+use crate::system::random::drawn;
 use crate::text::printable::printable;
 
 /// Ports below those that systems hand out for calls: a PE that calls a port of those again
@@ -248,9 +250,7 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Said
 
 /// A port that nobody listens on, for commands to listen on.
 fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
-    let mut drawn = [0; 2];
-    rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::empty())?;
-    let first = u16::from_ne_bytes(drawn) % PORTS.len() as u16;
+    let first = u16::from_ne_bytes(drawn()?) % PORTS.len() as u16;
     let ports = (0..PORTS.len() as u16).map(|n| PORTS.start + (first + n) % PORTS.len() as u16);
     for port in ports {
         let at = SocketAddr::new(address, port);
@@ -369,9 +369,9 @@ fn ends(folder: &Path) -> Vec<String> {
 /// Tells the keeper to stop, and waits for its end; kills it if it does not, which ends the PEs
 /// as well.
 fn stop(keeper: &mut Child) {
-    let pid = Pid::from_child(keeper);
+    let process = Process::numbered(keeper.id());
     for signal in [Signal::TERM, Signal::KILL] {
-        let _ = kill_process(pid, signal);
+        process.inspect(|process| process.signal(signal));
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
             if !matches!(keeper.try_wait(), Ok(None)) {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Run;
 
-use crate::launch::cluster::LogArgs;
+use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, INTERRUPTED};
 use crate::retry::{self, Concluded, Story, Undertaking};

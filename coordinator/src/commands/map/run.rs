@@ -11,7 +11,8 @@ use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use tokio::time::Instant;
 
 use crate::job::request::Request;
-use crate::launch::cluster::{Cluster, Heard, LogArgs};
+use crate::launch::cluster::{Cluster, Heard};
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::rounds::run::{Ended, Interrupts, on_a_cluster};
 use crate::text::printable::printable;

@@ -12,7 +12,8 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
 use super::Map;
-use crate::launch::cluster::{Cluster, Heard, LogArgs};
+use crate::launch::cluster::{Cluster, Heard};
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::rounds::run::{Ended, Interrupts, on_a_cluster};
 use crate::text::printable::printable;

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::draw::name;
 use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
 use crate::observe::live::picture::Picture;
-use crate::observe::live::publish::process_start;
+use crate::system::process;
 
 /// Of a file: 100,000 PEs with 400 bytes each.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -109,7 +109,7 @@ fn read(path: &Path) -> io::Result<Picture> {
 }
 
 fn is_alive(picture: &Picture) -> bool {
-    process_start(picture.pid) == Some(picture.process_start)
+    process::started_at(picture.pid) == Some(picture.process_start)
 }
 
 /// One of several.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::options::format::{Format, TABLE_OR_JSON};
+use crate::system::terminal;
 use crate::text::units::{UnitError, parse_time};
 use draw::Screen;
 use find::{FoundCommand, NotFound};
@@ -93,8 +94,8 @@ fn json(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()>
 
 /// In place on a terminal; once where there is none.
 fn table(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()> {
-    let terminal = io::stdout();
-    if once || !terminal.is_terminal() {
+    let stdout = io::stdout();
+    if once || !stdout.is_terminal() {
         return out
             .write_all(draw::lines(&found.picture, None).join("\n").as_bytes())
             .and_then(|()| writeln!(out));
@@ -102,8 +103,7 @@ fn table(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()
     let mut screen = Screen::default();
     let mut picture = found.picture.clone();
     loop {
-        let size = rustix::termios::tcgetwinsize(&terminal).ok();
-        let rows = size.map_or(24, |size| usize::from(size.ws_row).max(2));
+        let rows = terminal::size(&stdout).map_or(24, |(rows, _)| rows.max(2));
         // The cursor stands on a line of its own.
         screen.show(&draw::lines(&picture, Some(rows - 1)), out)?;
         sleep(EVERY);

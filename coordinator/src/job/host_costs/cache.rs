@@ -8,12 +8,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use flitcast_node::system::process::boot;
 use flitcast_proto::calibration::learned::Learned;
 use flitcast_proto::cost::COSTS;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::job::model::assumed_host;
+use crate::system::machine;
 
 /// A file of this is some 2 KiB; a longer one is none of ours.
 const LONGEST_BYTES: u64 = 64 << 10;
@@ -38,12 +40,11 @@ pub struct Key {
 impl Key {
     /// Of this process; `None` where the system does not tell.
     pub fn here(encrypted: bool) -> Option<Key> {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
         let cores = std::thread::available_parallelism().ok()?;
         Some(Key {
-            boot: boot.trim().to_owned(),
-            cpu: cpu(&fs::read_to_string("/proc/cpuinfo").ok()?),
+            boot: boot()?,
+            cpu: machine::processor()?,
             cores: cores.get().try_into().ok()?,
             build: format!(
                 "{} {} {}.{:09}",
@@ -69,13 +70,6 @@ impl Key {
             xxh3_64(self.boot.as_bytes())
         )
     }
-}
-
-/// The processor's name, or what else the kernel says of it first.
-fn cpu(info: &str) -> String {
-    let is_name = |line: &&str| line.starts_with("model name");
-    let line = info.lines().find(is_name).or(info.lines().next());
-    line.unwrap_or_default().to_owned()
 }
 
 /// What a file holds.

@@ -17,7 +17,7 @@ use flitcast_proto::cost::Host;
 use tokio::process::Command;
 
 use crate::job::model::assumed_host;
-use crate::job::request::Request;
+use crate::job::request::Site;
 use cache::{CachedHost, Key};
 
 /// For measuring a host before its first round, which takes a tenth of a second: then it is
@@ -99,15 +99,15 @@ fn known(encrypted: bool) -> Option<(Learned, CostSource)> {
     known.clone()
 }
 
-/// Whether a request's PEs are processes of this machine that cost what is learned of it.
-pub fn is_here(request: &Request) -> bool {
-    !request.site.placement.is_spread()
+/// Whether a site's PEs are processes of this machine that cost what is learned of it.
+pub fn is_here(site: &Site) -> bool {
+    !site.placement.is_spread()
 }
 
-/// What the processes of a request cost, as far as this process knows.
-pub fn of(request: &Request) -> HostCosts {
-    let encrypted = request.site.guard.is_encrypted();
-    let known = is_here(request).then(|| known(encrypted)).flatten();
+/// What the processes of a site cost, as far as this process knows.
+pub fn of(site: &Site) -> HostCosts {
+    let encrypted = site.guard.is_encrypted();
+    let known = is_here(site).then(|| known(encrypted)).flatten();
     let (host, source) = match known {
         Some((learned, source)) => (learned.host, source),
         None => (assumed(encrypted), CostSource::Assumed),
@@ -125,10 +125,10 @@ pub fn assumed(encrypted: bool) -> Host {
     host
 }
 
-/// Has this machine measured if a request needs that, and nobody has done it yet.
-pub async fn ensure(request: &Request) {
-    let encrypted = request.site.guard.is_encrypted();
-    let needed = is_here(request) && request.profile.is_none() && request.site.tree.count() > 1;
+/// Has this machine measured if a site without a profile needs that, and nobody has done it yet.
+pub async fn ensure(site: &Site) {
+    let encrypted = site.guard.is_encrypted();
+    let needed = is_here(site) && site.tree.count() > 1;
     if !needed || known(encrypted).is_some() {
         return;
     }

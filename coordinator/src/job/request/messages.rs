@@ -7,11 +7,11 @@ use flitcast_node::payload::{self, PayloadError};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
-use rustix::fs::{Access, access};
 
 use super::RequestError;
 use crate::options::args::RoundArgs;
 use crate::options::workload::Lengths;
+use crate::system::folder;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
 /// The messages of a request: what they are made of, and which of them are sent.
@@ -262,7 +262,7 @@ pub fn output_fault(output: &Path, input: Option<&Path>, force: bool) -> Option<
     if !metadata.is_dir() {
         return fault(format!("{} is not a directory", standing.display()));
     }
-    if let Err(error) = access(standing, Access::WRITE_OK | Access::EXEC_OK) {
+    if let Err(error) = folder::check_writable(standing) {
         return fault(format!("{} is not writable: {error}", standing.display()));
     }
     if standing == output {

@@ -40,7 +40,7 @@ impl Site {
     pub fn of(topology: Topology, link: Option<LinkSpec>, guard: Guard) -> Site {
         Site {
             placement: topology.places(),
-            reach: Reach::of(&topology),
+            reach: topology.reach(),
             links: links(&topology, link),
             name: topology.name,
             nodes: topology.nodes,

@@ -17,8 +17,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::Heard;
 use super::exit::Exit;
-use super::{Heard, LogArgs};
+use crate::launch::log_args::LogArgs;
 use crate::launch::ssh::lines;
 use crate::observe::console::Console;
 use crate::options::timeouts;

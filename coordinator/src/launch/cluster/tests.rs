@@ -6,6 +6,7 @@ use std::path::Path;
 use flitcast_proto::Tree;
 
 use super::*;
+use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;

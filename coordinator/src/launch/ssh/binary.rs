@@ -6,6 +6,8 @@
 
 use std::io;
 use std::path::Path;
+
+use flitcast_node::system::children::PROGRAM;
 use std::sync::OnceLock;
 
 use ring::digest::{SHA256, digest};
@@ -66,8 +68,7 @@ impl Binary {
 ///
 /// It cannot be read.
 pub fn own_hash() -> io::Result<String> {
-    // Whatever has taken its place at its path by now.
-    std::fs::read("/proc/self/exe").map(|content| hash(&content))
+    std::fs::read(PROGRAM).map(|content| hash(&content))
 }
 
 /// Half of an XXH3-128, against accidents: who can write there can do worse.
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn this_test_is_for_this_machine() {
-        let own = Binary::read(Path::new("/proc/self/exe")).unwrap();
+        let own = Binary::read(Path::new(PROGRAM)).unwrap();
         let system = format!("Linux {}", std::env::consts::ARCH);
         assert_eq!(own.system, Some(system));
         assert_eq!(own.hash, own_hash().unwrap());

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flitcast_node::door::{Caller, Door, listen};
-use rustix::net::sockopt::set_socket_send_buffer_size;
+use flitcast_node::system::children::PROGRAM;
+use flitcast_node::system::sockets;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
@@ -42,8 +43,7 @@ const UNWANTED: Duration = Duration::from_secs(600);
 ///
 /// The program cannot be read, or this host has no such address.
 pub async fn serve(listen_at: IpAddr) -> io::Result<()> {
-    // Whatever has taken its place at its path by now.
-    let content: Arc<[u8]> = std::fs::read("/proc/self/exe")?.into();
+    let content: Arc<[u8]> = std::fs::read(PROGRAM)?.into();
     let listener = listen((listen_at, 0).into())?;
     println!("{SERVES}{}", listener.local_addr()?.port());
     give_to_all(&listener, content).await
@@ -51,7 +51,7 @@ pub async fn serve(listen_at: IpAddr) -> io::Result<()> {
 
 async fn give_to_all(listener: &TcpListener, content: Arc<[u8]>) -> io::Result<()> {
     // Connections have it from their listener.
-    set_socket_send_buffer_size(listener, ON_ITS_WAY)?;
+    sockets::set_send_buffer(listener, ON_ITS_WAY)?;
     let mut door = Door::new(listener, AT_ONCE, GIVING);
     let give = |caller| give(caller, content.clone());
     while timeout(UNWANTED, door.next(give)).await.is_ok() {}

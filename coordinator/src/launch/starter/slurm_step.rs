@@ -4,7 +4,6 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use flitcast_proto::PeId;
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 use tokio::sync::oneshot;
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::external_command::ExternalCommand;
 use super::{Orders, StarterError};
 use crate::site::starter::SlurmStep;
+use crate::system::process::{Process, Signal};
 use crate::text::units::ExactTime;
 
 /// What is run.
@@ -52,9 +52,8 @@ impl SlurmStep {
             return Ok(());
         }
         tracing::warn!("srun has not ended with its tasks, and is told to");
-        if let Some(pid) = step.pid().and_then(|pid| Pid::from_raw(pid as i32)) {
-            // It may have ended just now.
-            let _ = kill_process(pid, Signal::TERM);
+        if let Some(process) = step.pid().and_then(Process::numbered) {
+            process.signal(Signal::TERM);
         }
         match timeout(LEAVE, step.ended(tell)).await {
             Ok(_) => Ok(()),

@@ -22,6 +22,7 @@ use crate::observe::console::left_ns;
 use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
+use crate::system::process;
 use edges::EdgeRates;
 use picture::{PePicture, Picture};
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
@@ -253,7 +254,7 @@ impl LiveCluster {
             .map(|(elapsed, predicted)| left_ns(moved, bytes, elapsed, predicted));
         Picture {
             pid: std::process::id(),
-            process_start: publish::process_start(std::process::id()).unwrap_or(0),
+            process_start: process::started_at(std::process::id()).unwrap_or(0),
             operation: self.kind.operation.to_owned(),
             algorithm: self.kind.algorithm.to_owned(),
             cluster: self.name.clone(),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -111,30 +111,9 @@ impl Drop for File {
     }
 }
 
-/// When a process started, in the kernel's ticks since it booted; `None` if there is no such
-/// process, or none any more.
-pub fn process_start(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // Behind the name, which is in parentheses and may hold anything.
-    let (_, behind) = stat.rsplit_once(')')?;
-    let mut fields = behind.split_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_has_started_once() {
-        let own = process_start(std::process::id());
-        assert!(own.is_some_and(|ticks| ticks > 0), "{own:?}");
-        assert_eq!(process_start(std::process::id()), own);
-        assert_eq!(process_start(u32::MAX), None);
-    }
 
     #[test]
     fn a_file_goes_with_its_writer() {

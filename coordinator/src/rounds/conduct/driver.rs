@@ -13,8 +13,9 @@ use tokio::time::Instant;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::observe::console::Console;
-use crate::observe::event::{Event, tell};
+use crate::observe::event::Event;
 use crate::observe::phase::Phase;
+use crate::observe::tell::tell;
 use crate::rounds::conductor::{Conductor, GaveUp, Lost, Plan, Setting, Trouble, Update};
 use crate::rounds::outcome::{Aftermath, Failure, Whereabouts};
 

@@ -3,10 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::ssh::{self, NamedFile};
+use super::ssh;
 use super::{At, Field, PeEntry, Reader, read_address, starter};
 use crate::files::user_file::Spot;
 use crate::site::placement::Launch;
+use crate::site::settings::NamedFile;
 use crate::text::units::parse_time;
 
 /// For all to join, unless the file says otherwise: containers are up in seconds, and who

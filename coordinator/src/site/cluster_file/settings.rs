@@ -14,37 +14,14 @@
 //! `--insecure` is not among them: who sends in the clear has to say so each time.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, Field, NamedFile, PeEntry, Reader, read_path};
-use crate::files::user_file::Spot;
+use super::{At, Field, PeEntry, Reader, read_path};
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts;
-
-/// What a cluster file says of the cluster as a whole.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// `--credentials`.
-    pub credentials: Option<Credentials>,
-    /// `--timeouts`; what is not said is the default.
-    pub timeouts: Timeouts,
-    /// `--link`.
-    pub link: Option<LinkSpec>,
-    /// The files that starting the processes needs.
-    pub files: Vec<NamedFile>,
-}
-
-/// The folder of certificates, and where the file says so.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    /// The folder.
-    pub folder: PathBuf,
-    /// For messages about what it holds.
-    pub spot: Spot,
-}
+use crate::site::settings::Credentials;
 
 /// `[security]`
 pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {

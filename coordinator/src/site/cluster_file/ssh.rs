@@ -17,10 +17,10 @@
 //! ```
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use super::{At, Field, PeEntry, Reader, Table, read_path};
 use crate::files::user_file::Spot;
+use crate::site::settings::NamedFile;
 use crate::site::ssh::{Ssh, is_destination};
 
 /// What may stand in `[launch]` for ssh alone.
@@ -32,17 +32,6 @@ const KEYS: [&str; 6] = [
     "environment",
     "binary",
 ];
-
-/// A file that is named in `[launch]`, and where.
-#[derive(Clone, Debug)]
-pub struct NamedFile {
-    /// The key.
-    pub key: &'static str,
-    /// The file.
-    pub path: PathBuf,
-    /// For messages about it.
-    pub spot: Spot,
-}
 
 /// What `[launch]` says of ssh.
 #[derive(Default)]

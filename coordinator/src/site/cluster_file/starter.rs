@@ -17,9 +17,10 @@
 //! name = "p0"                       # its service
 //! ```
 
-use super::ssh::{NamedFile, named_file};
+use super::ssh::named_file;
 use super::{At, Reader, Table, read_words};
 use crate::files::user_file::Spot;
+use crate::site::settings::NamedFile;
 use crate::site::starter::{Compose, SlurmStep, Starter};
 
 /// What `[launch]` says for them.

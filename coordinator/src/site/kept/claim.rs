@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use flitcast_node::system::lock::{Lock, try_lock};
 
 use super::{Kept, KeptError, at, is_kept, taken};
 use crate::files::runtime_dir::runtime_dir;
@@ -78,7 +78,7 @@ fn made(folder: &Path) -> Result<File, KeptError> {
     let made = DirBuilder::new().mode(0o700).create(folder);
     made.map_err(at(folder))?;
     let path = folder.join(CLAIM);
-    let lock = taken(&path, FlockOperation::NonBlockingLockExclusive).map_err(at(&path))?;
+    let lock = taken(&path, Lock::Exclusive).map_err(at(&path))?;
     let busy = || io::Error::from(io::ErrorKind::WouldBlock);
     let mut lock = lock.ok_or_else(busy).map_err(at(&path))?;
     write!(lock, "{}", std::process::id()).map_err(at(&path))?;
@@ -152,7 +152,7 @@ fn is_claimed(folder: &Path) -> Result<bool, KeptError> {
     let path = folder.join(CLAIM);
     match path.exists() {
         true => {
-            let free = taken(&path, FlockOperation::NonBlockingLockExclusive);
+            let free = taken(&path, Lock::Exclusive);
             Ok(free.map_err(at(&path))?.is_none())
         }
         false => Ok(false),
@@ -166,12 +166,14 @@ fn alone() -> Result<File, KeptError> {
     let lock = File::open(&dir).map_err(at(&dir))?;
     let deadline = Instant::now() + OTHERS;
     loop {
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match try_lock(&lock, Lock::Exclusive) {
             Ok(()) => return Ok(lock),
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
+            Err(error)
+                if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline =>
+            {
                 std::thread::sleep(LOOK);
             }
-            Err(error) => return Err(at(&dir)(error.into())),
+            Err(error) => return Err(at(&dir)(error)),
         }
     }
 }

@@ -27,7 +27,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use flitcast_node::system::lock::{Lock, try_lock};
 use thiserror::Error;
 
 pub use pes::Pes;
@@ -177,7 +177,7 @@ pub fn folder_of(file: &Path) -> Result<PathBuf, RuntimeDirError> {
 /// Whether a keeper lives that has its lock there.
 pub fn is_kept(folder: &Path) -> io::Result<bool> {
     // Shared: who only looks is in nobody's way but a keeper's that begins.
-    match taken(&folder.join(LOCK), FlockOperation::NonBlockingLockShared) {
+    match taken(&folder.join(LOCK), Lock::Shared) {
         Ok(taken) => Ok(taken.is_none()),
         // It is being taken away.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -187,11 +187,11 @@ pub fn is_kept(folder: &Path) -> io::Result<bool> {
 
 /// Takes the lock of a keeper; `None` while a keeper has it.
 pub fn lock(folder: &Path) -> io::Result<Option<File>> {
-    taken(&folder.join(LOCK), FlockOperation::NonBlockingLockExclusive)
+    taken(&folder.join(LOCK), Lock::Exclusive)
 }
 
 /// Takes a lock, if nobody has one against it.
-fn taken(path: &Path, how: FlockOperation) -> io::Result<Option<File>> {
+fn taken(path: &Path, lock: Lock) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     let file = options
         .create(true)
@@ -199,10 +199,10 @@ fn taken(path: &Path, how: FlockOperation) -> io::Result<Option<File>> {
         .write(true)
         .truncate(false)
         .open(path)?;
-    match flock(&file, how) {
+    match try_lock(&file, lock) {
         Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -260,8 +260,7 @@ impl Kept {
     /// Takes it for a command.
     pub fn take(&self, what: &str) -> Result<Use, KeptError> {
         let path = self.folder.join("use");
-        let lock = FlockOperation::NonBlockingLockExclusive;
-        let Some(mut file) = taken(&path, lock).map_err(at(&path))? else {
+        let Some(mut file) = taken(&path, Lock::Exclusive).map_err(at(&path))? else {
             let holder = std::fs::read_to_string(&path).unwrap_or_default();
             return Err(KeptError::InUse {
                 name: self.said.name.clone(),

@@ -11,15 +11,13 @@ use std::thread;
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, Run};
-use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, getpid, kill_process_group, waitid,
-};
 
 use super::super::folders::Folders;
 use super::super::lock::{locked, within};
-use super::{Events, NAME, PROGRAM, end_children, is_left, order, parse, tell};
+use super::{Events, NAME, end_children, order, parse, tell};
 use crate::limits::{DYING, GRACE_OF_COMMANDS};
+use crate::system::children::{Ending, PROGRAM, Started};
+use crate::system::descriptors;
 use crate::system::processes::{FileId, MARK, Process, named};
 
 /// Why a command cannot be run, or ended.
@@ -34,7 +32,7 @@ pub struct Lower {
 
 /// The command, which runs.
 struct Running {
-    leader: Pid,
+    leader: Started,
     /// Says why it could not begin.
     stage: Option<ChildStdout>,
     copying: Copying,
@@ -73,13 +71,13 @@ impl Lower {
             Err(why) => return tell(&End::Failed(why)),
         };
         // All of the command has it open, and so holds it.
-        fcntl_setfd(&lock, FdFlags::empty())?;
+        descriptors::hand_down(&lock)?;
         let running = match self.start() {
             Ok(running) => running,
             Err(why) => return tell(&End::Failed(why)),
         };
         let status = match events.until_ended(running.leader).await {
-            true => waitid(WaitId::Pid(running.leader), WaitIdOptions::EXITED)?,
+            true => running.leader.reap()?,
             false => None,
         };
         let left = end_all(running.leader);
@@ -103,7 +101,7 @@ impl Lower {
         stage
             .arg0(NAME)
             .args(["stage", "--parent"])
-            .arg(getpid().as_raw_nonzero().to_string())
+            .arg(std::process::id().to_string())
             .arg("--stdout")
             .arg(&folders.stdout);
         if is_file {
@@ -124,7 +122,7 @@ impl Lower {
             .map_err(|error| format!("cannot start a process to run it: {error}"))?;
         let copying = Copying::begin(child.stderr.take(), &folders.stderr);
         Ok(Running {
-            leader: Pid::from_child(&child),
+            leader: Started::of(&child),
             stage: child.stdout.take(),
             copying,
         })
@@ -133,11 +131,11 @@ impl Lower {
 
 impl Running {
     /// How it ended, as far as that is known, when all has been done to end it.
-    fn end(mut self, status: Option<WaitIdStatus>, left: &[Process]) -> End {
+    fn end(mut self, status: Option<Ending>, left: &[Process]) -> End {
         let heard = self.copying.end();
         // Who is left may be the stage itself, of which nothing more is heard.
         let unstarted = left.is_empty().then(|| self.why_not_started()).flatten();
-        let how = status.map(|status| (status.exit_status(), status.terminating_signal()));
+        let how = status.map(|status| (status.exit_status, status.signal));
         let (end, told) = match (unstarted, how) {
             (Some(why), _) => return End::Failed(why),
             (None, Some((Some(code), _))) => {
@@ -226,12 +224,11 @@ fn copy(mut words: ChildStderr, path: PathBuf) -> Result<(), Why> {
 
 /// Ends the group of the command, and whoever of its descendants has left that; who is left
 /// all the same.
-fn end_all(group: Pid) -> Vec<Process> {
-    let in_group = || is_left(|| WaitId::Pgid(Some(group)));
-    if in_group() {
-        let _ = kill_process_group(group, Signal::TERM);
-        if !within(GRACE_OF_COMMANDS, || !in_group()) {
-            let _ = kill_process_group(group, Signal::KILL);
+fn end_all(leader: Started) -> Vec<Process> {
+    if leader.has_group_left() {
+        leader.end_group();
+        if !within(GRACE_OF_COMMANDS, || !leader.has_group_left()) {
+            leader.kill_group();
         }
     }
     // When one dies, those that it has started become ours.

@@ -24,13 +24,12 @@ use std::thread;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, Run, ToPe};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, frame_length};
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::lock::within;
 use crate::limits::DYING;
+use crate::system::children::{self, Started};
 use crate::system::processes::Process;
 
 pub use lower::Lower;
@@ -39,8 +38,6 @@ pub use upper::hold;
 
 /// What the system calls them, and what their command line begins with.
 pub const NAME: &str = "leash";
-/// This very program, whatever has taken its place at its path by now.
-pub const PROGRAM: &str = "/proc/self/exe";
 
 /// What a supervisor is told by its surroundings.
 enum Event {
@@ -59,9 +56,8 @@ struct Events {
 impl Events {
     /// Begins to listen, and to adopt whom descendants leave behind.
     fn listen() -> io::Result<Events> {
-        // The name is for people; without it, all goes on.
-        let _ = std::fs::write("/proc/self/comm", NAME);
-        set_child_subreaper(Some(getpid()))?;
+        children::be_called(NAME);
+        children::adopt_orphans()?;
         let (say, heard) = mpsc::channel(1);
         for kind in [
             SignalKind::terminate(),
@@ -83,13 +79,12 @@ impl Events {
         Ok(Events { say, heard })
     }
 
-    /// Waits until a process has ended, which stays to be waited for: until then its number
-    /// is nobody else's. Whether it did before somebody wanted its end.
-    async fn until_ended(&mut self, pid: Pid) -> bool {
+    /// Waits until a process has ended, which stays to be reaped: until then its number is
+    /// nobody else's. Whether it did before somebody wanted its end.
+    async fn until_ended(&mut self, process: Started) -> bool {
         let say = self.say.clone();
         thread::spawn(move || {
-            let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while matches!(waitid(WaitId::Pid(pid), ended), Err(Errno::INTR)) {}
+            process.wait();
             let _ = say.blocking_send(Event::Ended);
         });
         matches!(self.heard.recv().await, Some(Event::Ended))
@@ -100,7 +95,7 @@ impl Events {
 /// all the same. Nobody that has been started here is to be waited for any more.
 fn end_children() -> Vec<Process> {
     let all_gone = within(DYING, || {
-        let is_left = is_left(|| WaitId::All);
+        let is_left = children::are_left();
         if is_left {
             Process::children().iter().for_each(Process::kill);
         }
@@ -109,17 +104,6 @@ fn end_children() -> Vec<Process> {
     match all_gone {
         true => Vec::new(),
         false => Process::children(),
-    }
-}
-
-/// Whether any of these is left; takes notice of those that have ended.
-fn is_left(id: impl Fn() -> WaitId<'static>) -> bool {
-    loop {
-        match waitid(id(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return true,
-            Err(_) => return false,
-        }
     }
 }
 

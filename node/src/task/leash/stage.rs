@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use crate::system::children;
 
 /// Of why a command cannot be started: nobody reads it before this process has ended, so it
 /// has to fit a pipe.
@@ -45,10 +45,10 @@ impl Stage {
 
     /// Why it cannot.
     fn become_it(&self) -> String {
-        if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        if let Err(error) = children::be_killed_with_parent() {
             return format!("cannot ask to be ended with the supervisor: {error}");
         }
-        if getppid().map(Pid::as_raw_nonzero).map(i32::from) != Some(self.parent) {
+        if children::parent() != Some(self.parent) {
             return "its supervisor is gone".to_owned();
         }
         let stdin = match &self.stdin {

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::End;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::super::lock::within;
-use super::{Events, NAME, PROGRAM, arguments, end_children, ended_with, order, tell};
+use super::{Events, NAME, arguments, end_children, ended_with, order, tell};
 use crate::limits::ENDING_OF_COMMANDS;
+use crate::system::children::{PROGRAM, Started};
 use crate::system::processes::named;
 
 /// Has a command run by a supervisor below this one. When this returns, nothing of it is left.
@@ -30,21 +30,17 @@ pub async fn hold(pe: PeId) -> io::Result<()> {
         // What is sent to a whole group, one of the two survives.
         .process_group(0)
         .spawn()?;
-    let pid = Pid::from_child(&lower);
+    let started = Started::of(&lower);
     let mut leash = lower.stdin.take();
     if let Some(leash) = &mut leash {
         // Who has ended already is heard of just below.
         let _ = leash.write_all(&order);
     }
-    events.until_ended(pid).await;
+    events.until_ended(started).await;
     drop(leash);
-    let has_ended = || {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        !matches!(waitid(WaitId::Pid(pid), look), Ok(None))
-    };
-    if !within(ENDING_OF_COMMANDS, has_ended) {
+    if !within(ENDING_OF_COMMANDS, || started.has_ended()) {
         // It was stopped, say.
-        let _ = kill_process(pid, Signal::KILL);
+        started.kill();
     }
     let status = lower.wait()?;
     let left = end_children();

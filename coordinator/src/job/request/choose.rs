@@ -13,9 +13,9 @@ use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
 use serde::Serialize;
 
+use super::{Request, Site};
 use crate::job::host_costs;
 use crate::job::model::{foresee, model_of};
-use crate::job::request::{Request, Site};
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::topology::Topology;
 use crate::text::figures::as_micros;
@@ -196,8 +196,8 @@ fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, RoundFault> {
         None => {
             let asked = request.site.links.iter();
             let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
-            let host = host_costs::of(request).host;
-            model_of(asked.map(edge).collect(), host, request)
+            let host = host_costs::of(&request.site).host;
+            model_of(asked.map(edge).collect(), host, &request.site)
         }
     };
     let pacing = request.way.pacing.unwrap_or_default();

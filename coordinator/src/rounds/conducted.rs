@@ -1,0 +1,54 @@
+//! What is known of rounds that were conducted, before anybody makes figures of it.
+
+use std::time::Duration;
+
+use flitcast_proto::ops::Brief;
+use flitcast_proto::predict::Prediction;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::spans::Span;
+use flitcast_proto::wire::control::Report;
+use flitcast_proto::{PeId, RoundId};
+
+use crate::job::host_costs::HostCosts;
+use crate::job::host_costs::files::KnownFiles;
+use crate::job::model::Measurement;
+
+/// All that was planned and measured.
+#[derive(Debug)]
+pub struct Rounds {
+    /// Bytes of M_i, by PE index; `[0]` is 0.
+    pub bytes: Vec<u64>,
+    /// Whose messages were not sent, since each was there with a receipt.
+    pub found: Vec<PeId>,
+    /// The edges and the clocks, the latter as sure as they were after the last round.
+    pub measured: Measurement,
+    /// What the processes were taken to cost.
+    pub costs: HostCosts,
+    /// What was known of files; `None` where there are none.
+    pub files: Option<KnownFiles>,
+    /// How orders were obeyed; `None` where there are none.
+    pub pacing: Option<Pacing>,
+    /// What each PE was told beforehand, by PE index.
+    pub briefs: Vec<Brief>,
+    /// What a round was expected to take.
+    pub prediction: Prediction,
+    /// How long measuring the edges took; `None` where a profile stands for that.
+    pub probing: Option<Duration>,
+    /// Per round, each PE's report, by PE index; without its spans.
+    pub reports: Vec<Vec<Report>>,
+    /// The spans of the median round, if spans were asked for.
+    pub recorded: Option<MeasuredRound>,
+}
+
+/// What the PEs did in a round.
+#[derive(Debug)]
+pub struct MeasuredRound {
+    /// The round.
+    pub round: RoundId,
+    /// What it took.
+    pub round_ns: u64,
+    /// When P0 was triggered, on the clock of the spans.
+    pub started_ns: u64,
+    /// By PE index.
+    pub spans: Vec<Vec<Span>>,
+}

@@ -1,0 +1,91 @@
+//! From one round of a PE to the next: what it begins with, what it leaves, what it reports.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flitcast_node::round::RoundIo as _;
+use flitcast_node::rounds::RoundsIo;
+use flitcast_proto::round::{Observer, Round};
+use flitcast_proto::wire::control::{Doing, Report};
+use flitcast_proto::{PeId, RoundId};
+
+use super::super::Plant;
+use super::super::world::World;
+use super::{Process, StormIo};
+
+impl RoundsIo for StormIo {
+    type Observer = Late;
+    type Working = Work;
+
+    async fn prepare(&mut self) {}
+
+    fn begin(&mut self, id: RoundId) -> Round<Late> {
+        let Process {
+            world,
+            scenario,
+            pe,
+            ..
+        } = &self.process;
+        self.round = id;
+        self.idle_turns = 0;
+        (self.sends, self.forwards, self.stored) = (None, None, None);
+        self.held.clear();
+        let late = Late(world.clone());
+        let brief = scenario.briefs[pe.index()].clone();
+        let tree = scenario.tree.clone();
+        let mut round = Round::observed(id, tree, *pe, brief, late);
+        if *pe == PeId::ROOT {
+            let now = self.process.now();
+            self.started = now;
+            self.process.world.borrow_mut().rounds_ns[id.0 as usize] = (now.0, now.0);
+            round.handle_trigger(now);
+        }
+        round
+    }
+
+    fn working(&self) -> Work {
+        self.process.does(Doing::Working);
+        Work(self.process.clone())
+    }
+
+    async fn settle(&mut self, round: &mut Round<Late>) {
+        while let Some(message) = self.next_commit().await {
+            round.handle_committed(self.now(), message);
+        }
+    }
+
+    fn report(&mut self, round: Round<Late>, complete: bool) -> Report {
+        let mut arrivals = round.arrivals().to_vec();
+        if self.process.plant == Some(Plant::ForgetsDeliveries) && !complete {
+            arrivals.iter_mut().for_each(|a| a.delivered = false);
+        }
+        let world = &mut self.process.world.borrow_mut();
+        if complete {
+            world.finish(self.process.pe, self.round.0);
+        }
+        Report {
+            complete,
+            started_ns: self.started.0,
+            late_frames: round.late_frames(),
+            ..Report::blank(self.round, arrivals)
+        }
+    }
+}
+
+/// Counts late frames.
+pub(super) struct Late(Rc<RefCell<World>>);
+
+impl Observer for Late {
+    fn late(&self) {
+        self.0.borrow_mut().late_frames += 1;
+    }
+}
+
+/// While it lives, the PE is at work.
+pub(super) struct Work(Process);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.does(Doing::Idle);
+    }
+}

@@ -1,0 +1,85 @@
+//! The channels between the coordinator and the PEs: words on their way, pings and what is answered.
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, Pong, ToPe};
+
+use super::super::Plant;
+use super::super::office::{Ends as _, Lost};
+use super::super::scenario::{HEARTBEAT_NS, SILENCE_NS, Way};
+use super::{Event, World};
+
+impl World {
+    /// Says what the coordinator wants said, and when it is to look again.
+    pub(super) fn go_on(&mut self) {
+        while let Some((pe, word)) = self.office.next_word() {
+            let forgotten = matches!(word, ToPe::Abort { .. } | ToPe::Stop { .. })
+                && self.plant == Some(Plant::ForgetsToAbort);
+            let at = self.now + self.scenario.control_ns[pe.index()];
+            if !forgotten {
+                self.cause(at, Event::Told(pe, word));
+            }
+        }
+        while let Some(note) = self.office.notes.pop_front() {
+            self.trace.note(self.now, format_args!("{note}"));
+        }
+        if let Some(at) = self.office.next_look() {
+            self.cause(at.max(self.now), Event::Late);
+        }
+    }
+
+    pub(super) fn ping(&mut self) {
+        let look = self.office.wants_look();
+        for pe in self.tree.clone().pes() {
+            let at = self.now + self.scenario.control_ns[pe.index()];
+            if self.office.listens_to(pe) {
+                self.cause(at, Event::Pinged(pe, look));
+            }
+            let silent = self.office.silent_ns(self.now, pe) >= SILENCE_NS;
+            if silent {
+                self.cause(self.now, Event::Ended(pe, Lost::silent()));
+            }
+        }
+        if !self.office.is_over() {
+            self.cause(self.now + HEARTBEAT_NS, Event::Ping);
+        }
+    }
+
+    pub(super) fn answer(&mut self, pe: PeId, look: bool) {
+        let now = self.now;
+        let mut unreached = Vec::new();
+        for to in self.neighbours(pe) {
+            let way = Way { from: pe, to };
+            let [there, back] = [way, way.back()].map(|way| self.place(way));
+            let [there, back] = [there, back].map(|(edge, side)| &self.wires[edge][side]);
+            if look && there.is_unacknowledged(now, back) {
+                unreached.push(to);
+            }
+        }
+        let pulse = self.pulses[pe.index()];
+        let quiet_ms = (now - pulse.moved_at) / 1_000_000;
+        let pong = Pong {
+            quiet_ms,
+            files_quiet_ms: quiet_ms,
+            doing: pulse.doing,
+            unreached,
+            counts: Default::default(),
+        };
+        self.say(pe, FromPe::Pong(pong));
+    }
+
+    /// The next word for a PE.
+    pub(in super::super) fn next_word(&mut self, pe: PeId) -> Option<ToPe> {
+        self.words[pe.index()].pop_front()
+    }
+
+    /// A PE says something to the coordinator.
+    pub(in super::super) fn say(&mut self, pe: PeId, word: FromPe) {
+        let at = self.now + self.scenario.control_ns[pe.index()];
+        self.cause(at, Event::Heard(pe, word));
+    }
+}
+
+/// A word without what would fill a screen.
+pub(super) fn short(word: &FromPe) -> String {
+    format!("{word:?}").chars().take(60).collect()
+}

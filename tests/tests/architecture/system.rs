@@ -1,0 +1,86 @@
+//! What is the operating system's own lies in one folder of each crate, `system`: who wants to know
+//! what Flitcast needs of Linux, or brings it elsewhere, looks there and nowhere else.
+
+use super::source::{Source, sources};
+
+/// Crates whose calls are the system's.
+const CRATES: [&str; 2] = ["rustix", "libc"];
+
+/// Folders that are the kernel's, as texts begin with them.
+const FOLDERS: [&str; 2] = ["\"/proc", "\"/sys/"];
+
+/// Where else such calls stand, and which.
+const ELSEWHERE: [(&str, &[&str]); 1] = [
+    // Files are written and read below folders that are held open: that is what the payload is,
+    // and POSIX but for single calls.
+    ("node/src/payload/", &["fs", "io"]),
+];
+
+/// The calls of the system's in a file, as `file:line what`.
+fn calls(source: &Source) -> Vec<String> {
+    let own = source.file.split_once("/src/").map(|(_, inside)| inside);
+    if own.is_some_and(|inside| inside.starts_with("system/")) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for name in CRATES {
+        for at in source.places(name) {
+            let Some(path) = source.code[at + name.len()..].strip_prefix("::") else {
+                continue;
+            };
+            let is_of_word = |char: char| char.is_alphanumeric() || char == '_';
+            let part = path.split(|char| !is_of_word(char)).next().unwrap_or("");
+            let is_listed = |(folder, parts): &(&str, &[&str])| {
+                source.file.starts_with(folder) && parts.contains(&part)
+            };
+            if !ELSEWHERE.iter().any(is_listed) {
+                found.push(format!(
+                    "{}:{} {name}::{part}",
+                    source.file,
+                    source.line(at)
+                ));
+            }
+        }
+    }
+    let lines = source.code.lines().zip(source.text.lines());
+    for (number, (code, text)) in (1..).zip(lines) {
+        // Of a line in a comment or in a test, no code is left.
+        let folder = FOLDERS.iter().find(|folder| text.contains(**folder));
+        if let Some(folder) = folder.filter(|_| !code.trim().is_empty()) {
+            found.push(format!("{}:{number} {folder}", source.file));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_the_system_s_lies_in_one_folder() {
+    let all = sources(&["proto", "node", "coordinator"]);
+    let found: Vec<String> = all.iter().flat_map(calls).collect();
+    assert!(
+        found.is_empty(),
+        "these belong into a folder `system`:\n{}",
+        found.join("\n")
+    );
+    for (folder, _) in ELSEWHERE {
+        let is_needed = |source: &Source| {
+            let is_there = source.file.starts_with(folder);
+            is_there && CRATES.iter().any(|name| !source.places(name).is_empty())
+        };
+        assert!(all.iter().any(is_needed), "{folder} has no such calls");
+    }
+}
+
+#[test]
+fn a_call_that_is_planted_is_found() {
+    let text = "use rustix::net::recv; // rustix::fs\nfn f() { read(\"/proc/self/stat\") }\n\
+                #[cfg(test)]\nmod tests { fn g() { libc::fork(\"/proc\") } }\n";
+    let in_file = |file| calls(&Source::new(file, text));
+    let both = |file: &str| vec![format!("{file}:1 rustix::net"), format!("{file}:2 \"/proc")];
+    for file in ["node/src/link.rs", "node/src/payload/a.rs"] {
+        assert_eq!(in_file(file), both(file));
+    }
+    assert_eq!(in_file("node/src/system/clock.rs"), [""; 0]);
+    let allowed = Source::new("node/src/payload/a.rs", "use rustix::fs::open;");
+    assert_eq!(calls(&allowed), [""; 0]);
+}

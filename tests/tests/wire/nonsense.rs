@@ -1,0 +1,94 @@
+//! Words that no version says: they are refused, and told why.
+
+use flitcast_proto::wire::control::{FromPe, ToPe};
+
+use super::control::{FILES, PLACE};
+use super::reference::Reference;
+
+/// Valid protobuf that makes no sense, and what is wrong with it.
+#[test]
+fn nonsense_is_refused_with_a_reason() {
+    let reference = Reference::new();
+    let operation = "operation: OPERATION_SCATTER_FDF";
+    for (text, reason) in [
+        (format!("assignment {{ {PLACE} {FILES} }}"), "no operation"),
+        (format!("assignment {{ {PLACE} {operation} }}"), "payload"),
+        (format!("assignment {{ {operation} {FILES} }}"), "flit"),
+        (
+            format!(
+                "assignment {{ {operation} flit_bytes: 65536 parents: 0 parents: 3 parents: 2 {FILES} }}"
+            ),
+            "cycle",
+        ),
+        (
+            format!("assignment {{ {PLACE} {operation} synthetic {{ lengths: 1 }} }}"),
+            "length",
+        ),
+    ] {
+        let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (place, reason) in [
+        (
+            "parents: 0 parents: 2 parents: 2",
+            "P3: parent P2 is absent",
+        ),
+        ("parents: 0 parents: 0 parents: 1 left_out: 0", "left out"),
+        ("parents: 0 parents: 0 parents: 1 left_out: 4", "left out"),
+        (
+            "parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1",
+            "left out",
+        ),
+        (
+            "parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} }",
+            "no edge leads to P2",
+        ),
+    ] {
+        let text = format!("assignment {{ {operation} flit_bytes: 65536 {place} {FILES} }}");
+        let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (link, reason) in [
+        ("child: 0 down {} up {}", "no edge leads to P0"),
+        ("child: 4 down {} up {}", "no edge leads to P4"),
+        ("child: 2 down {}", "a link is missing"),
+        ("child: 2 up {} down { ns_per_byte: nan }", "nonsense"),
+        (
+            "child: 2 up {} down { ns_per_byte: 1e7 }",
+            "the edge to P2: 10000000 ns a byte",
+        ),
+        (
+            "child: 2 up { latency_ns: 2e9 } down {}",
+            "the edge to P2: a latency of 2000 ms",
+        ),
+        (
+            "child: 2 up { latency_ns: 1e9 ns_per_byte: 1 } down {}",
+            "under way",
+        ),
+        ("child: 2 up { burst_bytes: 1 } down {}", "burst"),
+    ] {
+        let text = format!("assignment {{ {PLACE} {operation} {FILES} links {{ {link} }} }}");
+        let refused = ToPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    for (span, reason) in [
+        ("", "no known item"),
+        ("item: ITEM_TOKEN message: 1", "is a message"),
+        ("item: ITEM_TOKEN begin_after_ns: -1", "outside of all time"),
+    ] {
+        let text = format!("report {{ spans {{ {span} }} }}");
+        let refused = FromPe::parse(&reference.encode("Control", &text));
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn text_that_is_no_text_is_refused() {
+    let later = Reference::later(|text| text.replace("string reason = 3;", "bytes reason = 3;"));
+    let fault = later.encode("Control", r#"fault { round: 1 reason: "\377" }"#);
+    assert!(FromPe::parse(&fault).is_err());
+}

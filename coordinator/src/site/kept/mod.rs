@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
 pub use pes::Pes;
@@ -37,8 +38,8 @@ use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
 
-/// For a kept PE to join a command: it asks twice a second, and one that has just died is
-/// started again within this.
+/// For a kept PE to join a command: it is told when to, and asks twice a second besides; and one
+/// that has just died is started again within this.
 pub const JOIN: Duration = Duration::from_secs(10);
 
 /// A cluster that is up.
@@ -161,6 +162,21 @@ pub fn all() -> Result<Vec<Kept>, KeptError> {
     Ok(all)
 }
 
+/// What has a keeper tell its PEs that somebody listens. By default it does nothing, so it does no
+/// harm to a keeper that is older than this.
+pub const CALL: Signal = Signal::URG;
+
+/// Has the PEs of a cluster join at once. If they cannot be told, they come a little later, by
+/// themselves.
+pub fn call(folder: &Path) {
+    if let Ok(Some(pes)) = Pes::read(folder)
+        && let Some(keeper) = i32::try_from(pes.keeper).ok().and_then(Pid::from_raw)
+        && let Err(error) = kill_process(keeper, CALL)
+    {
+        tracing::debug!(%error, "the PEs cannot be called");
+    }
+}
+
 /// What a keeper locks.
 const LOCK: &str = "lock";
 
@@ -251,6 +267,7 @@ impl Kept {
             starter: None,
         };
         placement.kept = Some(placement::KeptPlaces {
+            folder: self.folder.clone(),
             guard: self.said.guard.clone(),
             elsewhere,
         });

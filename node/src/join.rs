@@ -8,6 +8,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
@@ -16,6 +17,7 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_WELCOME, frame_length};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, lookup_host};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -47,6 +49,8 @@ pub struct JoinConfig {
     pub wait: Duration,
     /// Whether it joins the next cluster when one is over, until it is stopped.
     pub stays: bool,
+    /// Whose keeper tells it that somebody listens tries again at once.
+    pub called: Arc<Notify>,
     /// What it counts, in all clusters that it joins.
     pub tally: Tally,
     /// Whether it runs commands, for who shows a certificate.
@@ -202,8 +206,15 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
                 }
             }
         }
-        sleep_until(Instant::now() + pause).await;
-        pause = (2 * pause).min(limits::LONGEST_PAUSE);
+        pause = rest(pause, &config.called).await;
+    }
+}
+
+/// Waits so long, or until it is called; how long to wait the next time.
+async fn rest(pause: Duration, called: &Notify) -> Duration {
+    match timeout(pause, called.notified()).await {
+        Ok(()) => limits::FIRST_PAUSE,
+        Err(_) => (2 * pause).min(limits::LONGEST_PAUSE),
     }
 }
 
@@ -319,4 +330,25 @@ async fn ask(config: &JoinConfig, allowed: &Allowed, stream: &mut Transport) -> 
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     ToPe::parse(&body).map_err(|e| invalid(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_called_tries_again_at_once() {
+        let called = Notify::new();
+        let began = Instant::now();
+        let mut pause = limits::FIRST_PAUSE;
+        while pause < limits::LONGEST_PAUSE {
+            pause = rest(pause, &called).await;
+        }
+        let waited = began.elapsed();
+        assert!(waited >= limits::LONGEST_PAUSE);
+        // Be it before it waits.
+        called.notify_one();
+        assert_eq!(rest(pause, &called).await, limits::FIRST_PAUSE);
+        assert_eq!(began.elapsed(), waited);
+    }
 }

@@ -98,8 +98,9 @@ pub async fn play<I: RoundIo>(
     round: &mut Round<impl Observer>,
     io: &mut I,
 ) -> Result<(), I::Error> {
+    let mut now = io.now();
     loop {
-        let action = round.poll(io.now());
+        let action = round.poll(now);
         tracing::trace!(?action);
         tell_begin(&action);
         match action {
@@ -136,20 +137,22 @@ pub async fn play<I: RoundIo>(
             }
             Action::Turn { from } => io.turned(round, from),
             Action::Wait { until } => {
-                match io.listen(round, until).await? {
+                let heard = io.listen(round, until).await?;
+                now = io.now();
+                match heard {
                     Heard::Frame(from) => {
-                        let now = io.now();
                         let handled = round.handle_frame(now, from, io.body(from));
                         handled.map_err(|fault| io.refused(fault))?;
                     }
-                    Heard::Committed(message) => round.handle_committed(io.now(), message),
+                    Heard::Committed(message) => round.handle_committed(now, message),
                     Heard::Due => {}
                 }
                 continue;
             }
             Action::Finished => return Ok(()),
         }
-        let done = round.handle_done(io.now());
+        now = io.now();
+        let done = round.handle_done(now);
         done.map_err(|fault| io.refused(fault))?;
     }
 }

@@ -78,9 +78,10 @@ where
                 other => return Err(channel.unexpected(&other, "between rounds")),
             }
         }
+        // Ahead of the round, which would take longer for it.
+        let span = tracing::error_span!("round", round = %id);
         let mut round = io.begin(id);
         let mut complete = false;
-        let span = tracing::error_span!("round", round = %id);
         let playing = play(pe, io, channel, &mut round, &mut complete);
         let over = playing.instrument(span).await;
         let gave_up = !matches!(over, Ok(Over::Played));

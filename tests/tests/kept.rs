@@ -121,6 +121,29 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     down(&cluster);
 }
 
+/// What a PE hears from its keeper after what admits it is a call for each command.
+#[test]
+fn each_command_calls_the_pes() {
+    let run = r#"run = ["sh", "-c", "tee \"$PWD/heard\" | \"$0\" \"$@\""]"#;
+    let mut cluster = Kept::new(1, "", |_| run.to_owned());
+    let calls = |cluster: &Kept| {
+        let heard = std::fs::read(cluster.path("heard")).unwrap();
+        heard
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\n')
+            .count()
+    };
+    cluster.up("up FILE").ok();
+    eventually("`up` has called", || (calls(&cluster) == 1).then_some(()));
+    for command in 2..5 {
+        cluster.run("gather --cluster FILE --size 1KiB").ok();
+        let called = || (calls(&cluster) == command).then_some(());
+        eventually("the command has called", called);
+    }
+    down(&cluster);
+}
+
 #[test]
 fn without_its_keeper_nobody_is_left() {
     let mut cluster = Kept::tree();

@@ -6,6 +6,7 @@ mod args;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::net::IpAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -23,6 +24,7 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_ADMISSION, frame_length};
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::observe::metrics::Metrics;
@@ -103,7 +105,7 @@ pub fn self_hash() -> anyhow::Result<ExitCode> {
 /// `flitcast self-serve`.
 pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     let unwanted = CancellationToken::new();
-    leashed(unwanted.clone());
+    leashed(unwanted.clone(), Arc::default());
     playing()?.block_on(async {
         tokio::select! {
             served = crate::launch::ssh::serve(listen) => served.context("cannot hand this program out"),
@@ -183,11 +185,14 @@ fn admitted_and_kept() -> anyhow::Result<Admission> {
     Admission::parse(&frame).context("standard input does not admit this process to a cluster")
 }
 
-/// Cancels it when standard input ends: who keeps this process is gone, or wants it gone.
-fn leashed(shutdown: CancellationToken) {
+/// Cancels it when standard input ends: who keeps this process is gone, or wants it gone. Each
+/// byte there until then says that somebody listens whom this process may join.
+fn leashed(shutdown: CancellationToken, called: Arc<Notify>) {
     // A thread of its own: a read of standard input cannot be called off.
     std::thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        for _ in io::stdin().lock().bytes().map_while(Result::ok) {
+            called.notify_one();
+        }
         shutdown.cancel();
     });
 }
@@ -260,6 +265,7 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
                 credentials,
                 wait: wait.map_or(WAIT, Duration::from_nanos),
                 stays: args.stay,
+                called: Arc::default(),
                 // Whose keeper it is may have it run what it could run itself.
                 commands: args.commands || args.kept,
                 tally: Tally::default(),
@@ -326,7 +332,7 @@ fn joined(
     let result = runtime.block_on(async {
         let shutdown = cancelled_by(&[SignalKind::terminate(), SignalKind::interrupt()])?;
         if args.kept {
-            leashed(shutdown.clone());
+            leashed(shutdown.clone(), config.called.clone());
         }
         if let Some(metrics) = metrics {
             metrics.tell_of_pe(config.pe, config.tally.clone());

@@ -2,6 +2,7 @@
 //! address it is reached. Starting them is `launch/cluster`'s business.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
@@ -44,6 +45,8 @@ pub enum Launch {
 /// What is known of PEs that `flitcast up` keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPlaces {
+    /// The folder with what is known of them.
+    pub folder: PathBuf,
     /// How they are guarded.
     pub guard: Guard,
     /// Whether their files lie on hosts of their own.

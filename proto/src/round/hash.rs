@@ -6,11 +6,17 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::wire::flit::Digest;
 
-/// XXH3-128 of the bytes so far.
+/// XXH3-128 of the bytes so far. One is for all messages of a round: to allocate one for each takes
+/// longer than to hash a short message.
 #[derive(Default)]
-pub(super) struct Hash(Box<Xxh3>);
+pub(super) struct Hash(Xxh3);
 
 impl Hash {
+    /// Another message begins.
+    pub(super) fn reset(&mut self) {
+        self.0.reset();
+    }
+
     pub(super) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::hash::Hash;
 use super::{Action, Held, Observer, Round, RoundFault, Sized};
 use crate::items::{Message, Route, Violation};
 use crate::spans::Port;
@@ -19,8 +18,8 @@ pub(super) struct Incoming {
     route: Option<Route>,
     /// Bytes that are yet to come.
     left: u64,
-    /// Of the payload so far, if it ends here and there is payload.
-    hash: Option<Hash>,
+    /// Whether its payload is hashed: it ends here, and there is payload.
+    is_hashed: bool,
     /// The digest that came with the last flit.
     digest: Option<Digest>,
     /// Its verified end was told to be made durable.
@@ -140,8 +139,8 @@ impl<O: Observer> Round<O> {
         };
         incoming.left = flit.rest(from, incoming.message, incoming.left)?;
         incoming.digest = flit.digest;
-        if let (Some(hash), Some(payload)) = (&mut incoming.hash, payload) {
-            hash.update(payload);
+        if let (true, Some(payload)) = (incoming.is_hashed, payload) {
+            self.hash.update(payload);
         }
         let (message, since) = (incoming.message, incoming.since);
         let (is_last, counts) = (incoming.left == 0, incoming.counts());
@@ -193,12 +192,13 @@ impl<O: Observer> Round<O> {
         if ends_here && expected != Some(message.bytes) {
             return Err(RoundFault::out_of_place(from, &message, self.id));
         }
+        self.hash.reset();
         self.incoming = Some(Incoming {
             from,
             message,
             route,
             left: message.bytes,
-            hash: (ends_here && has_payload).then(Hash::default),
+            is_hashed: ends_here && has_payload,
             digest: None,
             is_committed: false,
             held: Vec::new(),
@@ -353,7 +353,7 @@ impl<O: Observer> Round<O> {
             return Ok(());
         };
         let (from, since) = (incoming.from, incoming.since);
-        let ours = incoming.hash.as_ref().map(Hash::digest);
+        let ours = incoming.is_hashed.then(|| self.hash.digest());
         let theirs = incoming.digest;
         self.recorder
             .keep(Port::Receive, from, message, [since, now]);

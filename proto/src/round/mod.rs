@@ -72,6 +72,8 @@ pub struct Round<O = ()> {
     given: Option<Given>,
     outgoing: Option<Outgoing>,
     incoming: Option<Incoming>,
+    /// Of the payload so far of the one of them that is under way.
+    hash: Hash,
     /// The frame that was taken last, while there is something to do with it.
     in_hand: Option<InHand>,
     /// Messages that a combining algorithm has this PE hold.
@@ -98,7 +100,6 @@ struct Outgoing {
     offset: u64,
     /// What is left of it, if it was held: it goes as it came.
     held: Option<Held>,
-    hash: Hash,
     since: Time,
 }
 
@@ -140,6 +141,7 @@ impl<O: Observer> Round<O> {
             given: None,
             outgoing: None,
             incoming: None,
+            hash: Hash::default(),
             in_hand: None,
             held: Vec::new(),
             places: ids.zip(0..).collect(),
@@ -244,13 +246,13 @@ impl<O: Observer> Round<O> {
 
     fn send(&mut self, now: Time, to: Vec<PeId>, message: Message) {
         let held = self.held.iter().position(|held| held.message == message);
+        self.hash.reset();
         self.outgoing = Some(Outgoing {
             to,
             turn: 0,
             message,
             offset: 0,
             held: held.map(|place| self.held.swap_remove(place)),
-            hash: Hash::default(),
             since: now,
         });
     }
@@ -346,10 +348,10 @@ impl<O: Observer> Round<O> {
             return;
         };
         let message = outgoing.message;
-        outgoing.hash.update(payload);
+        self.hash.update(payload);
         let is_first = outgoing.offset == 0;
         let is_last = outgoing.offset + payload.len() as u64 == message.bytes;
-        let digest = is_last.then(|| outgoing.hash.digest());
+        let digest = is_last.then(|| self.hash.digest());
         let head = is_first.then_some((self.id, message));
         flit::put_prefix(head, digest.as_ref(), payload.len(), out);
         if let Some(due) = self.pe.own_due().filter(|_| is_first) {

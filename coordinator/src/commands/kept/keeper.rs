@@ -17,10 +17,11 @@ use flitcast_node::security::{Identity, Name, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
+use futures_util::FutureExt as _;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +32,7 @@ use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
 use crate::site::kept::pes::{self, Pes};
 use crate::site::kept::said::Said;
-use crate::site::kept::{claim, lock};
+use crate::site::kept::{CALL, claim, lock};
 use crate::site::placement::{Launch, Place};
 use crate::site::topology::Topology;
 use crate::system::process;
@@ -112,6 +113,8 @@ async fn keep_all(
     logs: &LogArgs,
 ) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    let mut calls =
+        signal(SignalKind::from_raw(CALL.as_raw())).context("cannot listen to signals")?;
     let placement = topology.places();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
     let hosts = match &placement.launch {
@@ -125,7 +128,7 @@ async fn keep_all(
         }
         _ => None,
     };
-    let stop = CancellationToken::new();
+    let (stop, called) = (CancellationToken::new(), Rc::new(Notify::new()));
     let table = PeTable::new(folder, topology.tree.pes());
     table.tell();
     let mut keepers = tokio::task::JoinSet::new();
@@ -138,10 +141,16 @@ async fn keep_all(
             said: said.clone(),
             logs: logs.clone(),
             table: table.clone(),
+            called: called.clone(),
         };
         keepers.spawn_local(keeper.keep(stop.clone()));
     }
-    terminate.recv().await;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = calls.recv() => called.notify_waiters(),
+        }
+    }
     stop.cancel();
     keepers.join_all().await;
     Ok(())
@@ -202,6 +211,8 @@ struct Keeper {
     said: Said,
     logs: LogArgs,
     table: PeTable,
+    /// Somebody listens for the PEs.
+    called: Rc<Notify>,
 }
 
 impl Keeper {
@@ -317,7 +328,7 @@ impl Keeper {
     async fn live(&self, alive: Alive, stop: &CancellationToken) -> String {
         let Alive {
             mut child,
-            stdin,
+            mut stdin,
             stderr,
         } = alive;
         let mut last = String::new();
@@ -325,6 +336,10 @@ impl Keeper {
         let ended = loop {
             tokio::select! {
                 Some(line) = stderr.recv() => self.pass_on(line, &mut last),
+                () = self.called.notified() => if let Some(stdin) = &mut stdin {
+                    // A pipe that is full holds calls enough.
+                    let _ = stdin.write(b"\n").now_or_never();
+                },
                 ended = child.wait() => break ended,
                 () = stop.cancelled() => {
                     // It leaves when this ends.
@@ -369,7 +384,7 @@ impl Keeper {
 /// A process that plays a PE, or the ssh that holds one.
 struct Alive {
     child: Child,
-    /// While it is open, the PE stays.
+    /// While it is open, the PE stays; what comes there calls it.
     stdin: Option<ChildStdin>,
     stderr: Option<mpsc::Receiver<String>>,
 }

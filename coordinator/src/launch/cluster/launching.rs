@@ -32,6 +32,7 @@ use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand};
 use crate::launch::starter::{Orders, StarterError};
 use crate::observe::console::Console;
 use crate::site::guard::{Guard, Guarded};
+use crate::site::kept;
 use crate::site::placement::{Launch, Placement};
 
 /// For all processes to be started and to register: two idle cores start 64 in some
@@ -161,6 +162,9 @@ impl Cluster {
             }
             let listener = listen((placement.coordinator, port).into()).map_err(io(&listening))?;
             let address = listener.local_addr().map_err(io(&listening))?;
+            if let Some(kept) = &placement.kept {
+                kept::call(&kept.folder);
+            }
             if let Launch::Join { wait, .. } = placement.launch {
                 let joining = Joining::new(&plan, address, wait);
                 let joined = cluster.join_all(joining, &listener, &guarded, &heard, console);

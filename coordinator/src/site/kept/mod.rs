@@ -37,9 +37,10 @@ pub use said::Said;
 use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
+use crate::system::process::{Process, Signal};
 
-/// For a kept PE to join a command: it asks twice a second, and one that has just died is
-/// started again within this.
+/// For a kept PE to join a command: it is told when to, and asks twice a second besides; and one
+/// that has just died is started again within this.
 pub const JOIN: Duration = Duration::from_secs(10);
 
 /// A cluster that is up.
@@ -162,6 +163,20 @@ pub fn all() -> Result<Vec<Kept>, KeptError> {
     Ok(all)
 }
 
+/// What has a keeper tell its PEs that somebody listens. By default it does nothing, so it does no
+/// harm to a keeper that is older than this.
+pub const CALL: Signal = Signal::URG;
+
+/// Has the PEs of a cluster join at once. If they cannot be told, they come a little later, by
+/// themselves.
+pub fn call(folder: &Path) {
+    if let Ok(Some(pes)) = Pes::read(folder)
+        && let Some(keeper) = Process::numbered(pes.keeper)
+    {
+        keeper.signal(CALL);
+    }
+}
+
 /// What a keeper locks.
 const LOCK: &str = "lock";
 
@@ -252,6 +267,7 @@ impl Kept {
             starter: None,
         };
         placement.kept = Some(placement::KeptPlaces {
+            folder: self.folder.clone(),
             guard: self.said.guard.clone(),
             elsewhere,
         });

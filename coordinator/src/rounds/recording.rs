@@ -76,13 +76,9 @@ impl MeasuredRound {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::MessageId;
-    use flitcast_proto::PeId;
-    use flitcast_proto::spans::Span;
-    use flitcast_proto::spans::{Port, SpanItem};
-    use flitcast_proto::wire::control::Arrival;
-    use flitcast_proto::wire::control::Report;
-    use flitcast_proto::{PeId, RoundId};
+    use flitcast_proto::spans::{Port, Span, SpanItem};
+    use flitcast_proto::wire::control::{Arrival, Report};
+    use flitcast_proto::{MessageId, PeId, RoundId};
 
     use super::*;
 

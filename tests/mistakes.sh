@@ -41,7 +41,7 @@ mistake() {
 }
 
 mistake "driver: what becomes visible is not passed on" node/src/round.rs \
-    'Heard::Committed(message) => round.handle_committed(io.now(), message),' \
+    'Heard::Committed(message) => round.handle_committed(now, message),' \
     'Heard::Committed(_) => {}'
 mistake "driver: a round that is given up is not settled" node/src/rounds.rs \
     'io.settle(&mut round).await;' ''

@@ -154,6 +154,68 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
     plan
 }
 
+/// Among `2^dimensions` PEs that all reach each other, flit k goes down tree `k mod dimensions` of
+/// a hypercube's (Johnsson, Ho; 1989), whose arcs are disjoint; in a step, all use one dimension.
+/// It takes `flits + dimensions` steps.
+pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
+    let (d, pes) = (u64::from(dimensions), 1u32 << dimensions);
+    // Dimension 0 is the highest bit.
+    let bit = |dimension: u64| 1u32 << (d - 1 - dimension);
+    // The dimension of the arc that leads to a PE in a tree.
+    let arc = |tree: u64, pe: u32| {
+        if pe & bit(tree) == 0 {
+            return tree;
+        }
+        let earlier = (1..=d).map(|back| (tree + d - back) % d);
+        let mut set = earlier.filter(|dimension| pe & bit(*dimension) != 0);
+        set.next().unwrap_or(tree)
+    };
+    let mut plan = Broadcast {
+        legs: Vec::new(),
+        time_steps: 0,
+        kept_flits: 0,
+    };
+    // By PE: when each flit came, and when it went on for the last time.
+    let mut came = vec![vec![0; flits as usize]; pes as usize];
+    let mut gone = came.clone();
+    for flit in 0..flits {
+        let tree = flit % d.max(1);
+        for pe in 1..pes {
+            let dimension = arc(tree, pe);
+            let parent = pe ^ bit(dimension);
+            let wait = match (dimension + d - tree) % d {
+                0 if parent != 0 => d,
+                wait => wait,
+            };
+            let step = flit + 1 + wait;
+            plan.legs
+                .push(leg(PeId(parent), PeId(pe), [flit, 1], step, 1));
+            plan.time_steps = plan.time_steps.max(step);
+            came[pe as usize][flit as usize] = step;
+            let last = &mut gone[parent as usize][flit as usize];
+            *last = step.max(*last);
+        }
+    }
+    for (came, gone) in came.iter().zip(&gone).skip(1) {
+        plan.kept_flits = plan.kept_flits.max(kept(came, gone));
+    }
+    plan
+}
+
+/// The most flits that a PE keeps at the end of a step, each from when it came until it went on.
+fn kept(came: &[u64], gone: &[u64]) -> u64 {
+    let stays = came.iter().zip(gone).filter(|(came, gone)| gone > came);
+    let ends = stays.flat_map(|(came, gone)| [(*gone, -1), (*came, 1)]);
+    let mut ends: Vec<(u64, i64)> = ends.collect();
+    // What goes on in a step is not here any more at its end.
+    ends.sort_unstable();
+    let counts = ends.iter().scan(0, |here, (_, change)| {
+        *here += change;
+        Some(*here)
+    });
+    counts.max().unwrap_or(0) as u64
+}
+
 /// With a port for each neighbour everything goes on at once: `flits - 1` and the depth of the
 /// deepest PE, which nothing is faster than.
 pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {

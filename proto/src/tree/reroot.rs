@@ -14,9 +14,14 @@ pub struct Rerooted {
 impl Rerooted {
     /// What a PE of this tree was called before.
     pub fn before(&self, pe: PeId) -> PeId {
+        Rerooted::behind(self.root, pe)
+    }
+
+    /// The PE that has this number when `root` has 0 and the others keep their order.
+    pub fn behind(root: PeId, pe: PeId) -> PeId {
         match pe {
-            PeId::ROOT => self.root,
-            _ if pe <= self.root => PeId(pe.0 - 1),
+            PeId::ROOT => root,
+            _ if pe <= root => PeId(pe.0 - 1),
             _ => pe,
         }
     }

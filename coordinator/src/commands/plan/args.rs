@@ -5,8 +5,9 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
+use super::broadcast::{Algorithm, parse_pe};
 use crate::options::args::{GatherAlgorithm, SyncArg};
-use crate::options::format::{Format, Formats};
+use crate::options::format::{Format, Formats, TABLE_OR_JSON};
 use crate::options::tree::TreeArgs;
 
 /// Arguments of `flitcast plan`.
@@ -24,7 +25,39 @@ pub enum PlanOperation {
     Scatter(PlanScatterArgs),
     /// Plan a gather.
     Gather(PlanGatherArgs),
+    /// Plan a broadcast.
+    Broadcast(PlanBroadcastArgs),
 }
+
+/// Arguments of `flitcast plan broadcast`.
+#[derive(Debug, Args)]
+pub struct PlanBroadcastArgs {
+    /// Who is connected to whom.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// The length of the message in flits.
+    #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
+    pub size: u64,
+    /// The PE that has the message, 3 or P3.
+    #[arg(long, value_name = "P", value_parser = parse_pe)]
+    pub from: Option<PeId>,
+    /// auto, rounds, urgent or child-by-child on a tree; auto, path, kary:K or hypercube with
+    /// --network complete:N.
+    #[arg(long, default_value = "auto")]
+    pub algorithm: Algorithm,
+    /// How many ports a PE has.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
+    /// How the plan is printed on stdout.
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
+    /// Leave out who gets which flits when: the figures of the whole only.
+    #[arg(long)]
+    pub summary: bool,
+}
+
+/// So long that no step of a plan is beyond what can be counted.
+const MAX_FLITS: u64 = 1 << 40;
 
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
-use super::{json, svg};
+use super::{broadcast, json, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
@@ -43,6 +43,32 @@ pub enum PlanError {
     /// The lengths are none, or do not fit the tree.
     #[error(transparent)]
     Flits(#[from] FlitsError),
+    /// Nobody is there to broadcast from.
+    #[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
+    NoSuchPe {
+        /// Who was asked for.
+        from: PeId,
+        /// How many there are.
+        pes: usize,
+    },
+    /// An algorithm that is not for these PEs.
+    #[error("--algorithm {algorithm}: {why}")]
+    Unfit {
+        /// Which.
+        algorithm: String,
+        /// Why.
+        why: String,
+    },
+    /// A plan that is worked out flit by flit, of too many.
+    #[error(
+        "--size: {crossings} flits to plan one by one are too many, at most {most} are planned so"
+    )]
+    TooManyCrossings {
+        /// How many.
+        crossings: u64,
+        /// How many there may be.
+        most: u64,
+    },
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
@@ -108,6 +134,7 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     let (planned, args) = match args.operation {
         PlanOperation::Scatter(args) => (scatter(&args)?, args.plan),
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
+        PlanOperation::Broadcast(args) => return broadcast::run(&args, out),
     };
     let simulated = match args.simulate {
         true => {

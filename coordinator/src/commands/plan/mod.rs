@@ -2,6 +2,7 @@
 //! run uses, without a network.
 
 mod args;
+mod broadcast;
 mod command;
 mod json;
 mod svg;

@@ -38,7 +38,7 @@ pub enum RecordFault {
     /// Somebody who is not there, or P0.
     #[error("{what}: there is no P{pe} with a message; by `parents` there are P1..P{last}")]
     NoSuchPe {
-        /// Of what.
+        /// The list that names it.
         what: &'static str,
         /// Who.
         pe: u64,
@@ -48,7 +48,7 @@ pub enum RecordFault {
     /// Named already.
     #[error("{what}: {pe} is named twice")]
     Twice {
-        /// Of what.
+        /// The list that names it.
         what: &'static str,
         /// Who.
         pe: PeId,

@@ -19,7 +19,7 @@ pub struct NodeConfig {
     pub coordinator: SocketAddr,
     /// Names the cluster.
     pub cluster: u64,
-    /// That it is of this launch; who does not know it is turned away.
+    /// What shows that it is of this launch: who does not know it is turned away.
     pub secret: Secret,
     /// How its connections are guarded.
     pub security: Security,

@@ -34,7 +34,7 @@ use read_ahead::ReadAhead;
 pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
 pub use transport::{Shown, Transport};
 
-/// Of the authority's certificate, in a folder of credentials.
+/// The file of the authority's certificate, in a folder of credentials.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 /// The longest file of credentials: a chain of certificates has a few KiB.
 const LONGEST_FILE: u64 = 1 << 20;
@@ -182,7 +182,7 @@ impl Identity {
         })
     }
 
-    /// That the authority, which had not ended when this was loaded, has not done so since.
+    /// Checks that the authority has not ended since this was loaded.
     fn lasts(&self) -> io::Result<()> {
         let invalid = |error| {
             let why = format!("of the authority in ca.pem, {}", told(&error));
@@ -192,7 +192,7 @@ impl Identity {
     }
 }
 
-/// Of an authority in a folder, when it ends.
+/// When the authority whose certificate lies in a folder ends.
 ///
 /// # Errors
 ///

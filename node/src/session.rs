@@ -307,7 +307,7 @@ impl Channel for RoundsChannel<'_> {
     }
 
     fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
-        // That the coordinator is gone is found, and counted, when it is told so.
+        // When the coordinator is gone, that is counted where something is next said to it.
         if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
             return None;
         }

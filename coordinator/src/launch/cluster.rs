@@ -59,7 +59,7 @@ struct Member {
     /// What it said of itself, and from where; `None` until it registers.
     register: Option<(Register, SocketAddr)>,
     queue: Option<mpsc::Sender<ToPe>>,
-    /// Of one that has joined: whether it joins the next cluster as well.
+    /// Whether a process that has joined will join the next cluster as well.
     stays: bool,
     /// Whether it runs commands.
     commands: bool,
@@ -187,7 +187,7 @@ impl Cluster {
         {
             member.exited |= match heard {
                 Heard::Exited(..) => true,
-                // Of who has joined, nothing else will be heard.
+                // Nothing else will be heard of a process that has joined.
                 Heard::ChannelEnded(_) => member.process.is_none(),
                 Heard::Word(_) => false,
             };

@@ -72,7 +72,7 @@ impl Console {
         ));
     }
 
-    /// Of the commands that are run, so many have ended well.
+    /// So many of the commands that are run have ended well.
     pub fn done(&self, done: usize, of: usize) {
         self.bar.set_position(done as u64);
         self.bar.set_message(format!("{done} of {of} done"));

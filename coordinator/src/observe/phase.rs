@@ -19,7 +19,7 @@ pub enum Phase {
     Round {
         /// Bytes that P0 has sent or received.
         moved: u64,
-        /// Of so many.
+        /// How many bytes there are to be.
         of: u64,
     },
     /// P0 is done, and the others tell how it was.

@@ -43,7 +43,7 @@ pub fn request(
     };
     let placement = placement(record).map_err(|fault| faults.push(fault));
     let network = network(record).map_err(|fault| faults.push(fault));
-    // Of PEs that run elsewhere, the files do, too.
+    // The files of PEs that run elsewhere lie elsewhere, too.
     let elsewhere = matches!(&placement, Ok(Some((placement, _))) if placement.is_elsewhere());
     let left_out = |pe: PeId| delivered.contains(&pe);
     let bytes = match elsewhere {

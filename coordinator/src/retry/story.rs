@@ -39,7 +39,7 @@ pub struct Retry {
     pub stranded: Vec<PeId>,
     /// Whose messages are missing.
     pub missing: Vec<PeId>,
-    /// Of so many.
+    /// How many messages there are.
     pub messages: usize,
     /// Of those that are missing, the ones that are sent.
     pub sent: Vec<PeId>,

@@ -173,7 +173,7 @@ impl Undertaking {
                 faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
                 break;
             }
-            // Of others, nobody here can tell.
+            // Nobody here can look at the files of other hosts.
             if !local || was == 0 || undertaking.progress.delivered().contains(&pe) {
                 continue;
             }
@@ -450,7 +450,7 @@ impl Undertaking {
         let text = Record::of(&whole, dead, delivered)
             .map(|record| record.text())
             .map_err(|why| format!("no record is kept: {why}"))?;
-        // Of PEs that run elsewhere the output is there, and this may be the first of it here.
+        // PEs that run elsewhere write their output there; this may be the first file here.
         if let (true, Some(folder)) = (self.whole.site.placement.is_elsewhere(), path.parent()) {
             std::fs::create_dir_all(folder)
                 .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;

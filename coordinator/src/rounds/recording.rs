@@ -15,7 +15,7 @@ const MAX_KEPT_SPANS: usize = 4 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct Recording {
     rounds: Vec<MeasuredRound>,
-    /// Of all rounds, forgotten ones too.
+    /// What all rounds took, also those whose spans are forgotten.
     rounds_ns: Vec<u64>,
     kept_spans: usize,
 }

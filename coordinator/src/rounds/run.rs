@@ -95,7 +95,8 @@ pub async fn run(
     Ok(ended)
 }
 
-/// The same on a host that is known as well as it will be, and of which nothing is learned.
+/// Runs a request on a host of which nothing more is to be learned: it is not measured before, and
+/// what the rounds took is not kept.
 ///
 /// # Errors
 ///

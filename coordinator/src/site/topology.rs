@@ -35,17 +35,17 @@ pub struct Topology {
     pub name: String,
     /// The tree.
     pub tree: Tree,
-    /// Of a network: the node that each PE stands on.
+    /// The node that each PE stands on, if the tree spans a network.
     pub nodes: Option<Vec<u32>>,
     /// The network that it spans.
     pub network: Option<Arc<Spanned>>,
-    /// Of a network: steps that no broadcast over it can do without.
+    /// Steps that no broadcast over the network can do without.
     pub broadcast_bound: Option<u64>,
-    /// Of a tree file or a cluster file: the links that it says something of.
+    /// The links of which a tree file or a cluster file says something.
     pub links: Links,
-    /// Of a cluster file: where each PE runs.
+    /// Where each PE runs, if a cluster file says so.
     pub placement: Option<Placement>,
-    /// Of a cluster file: what else its file says.
+    /// What else a cluster file says.
     pub settings: Settings,
 }
 
@@ -69,7 +69,7 @@ impl Topology {
 /// Something that is wrong with the choice of a tree.
 #[derive(Debug, Error)]
 pub enum TopologyError {
-    /// Of a cluster that is up.
+    /// Something is wrong with a cluster that is up.
     #[error(transparent)]
     Kept(#[from] crate::site::kept::KeptError),
     /// A value that cannot be understood.

@@ -66,9 +66,9 @@ pub fn measure_files(place: &Path, name: &str) -> io::Result<FileCosts> {
 /// Nanoseconds that something has taken.
 #[derive(Clone, Copy)]
 struct Took {
-    /// Of a core.
+    /// While it had a core.
     core: f64,
-    /// Not of a core.
+    /// While it had none: it waited for a disk, say.
     waited: f64,
 }
 

@@ -299,7 +299,7 @@ pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<FoundEntry, Payl
     look(CWD, name.as_os_str(), source, path)
 }
 
-/// The same of what has this name in a directory.
+/// Examines what has this name in a directory.
 fn look(
     directory: BorrowedFd<'_>,
     name: &OsStr,

@@ -18,7 +18,7 @@ pub fn now() -> Time {
     Time(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// The same, in milliseconds and some of them late, for next to nothing.
+/// The same clock in milliseconds, some of them late; asking costs next to nothing.
 pub fn coarse_ms() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000

@@ -98,7 +98,7 @@ impl fmt::Display for Process {
 pub struct FileId(u64, u64);
 
 impl FileId {
-    /// Of an open one.
+    /// The one that is open.
     pub fn of(file: impl AsFd) -> Option<FileId> {
         let found = fstat(file).ok()?;
         Some(FileId(found.st_dev, found.st_ino))

@@ -24,7 +24,7 @@ pub struct Retransmissions {
 }
 
 impl Retransmissions {
-    /// Of these connections, from now on.
+    /// Counts those of these connections, from now on.
     pub fn of(connections: impl IntoIterator<Item = Ends>) -> Retransmissions {
         let kernel = socket_with(
             AddressFamily::NETLINK,
@@ -66,7 +66,7 @@ const BY_FAMILY: u16 = 20;
 const INFO: u16 = 2;
 /// Where the count stands in it, since Linux 2.6.
 const TOTAL_RETRANS: usize = 100;
-/// Of `struct nlmsghdr`, ahead of everything.
+/// The length of `struct nlmsghdr`, which stands ahead of everything.
 const HEADER_BYTES: usize = 16;
 /// Of `struct inet_diag_msg`, ahead of an answer's attributes.
 const CONNECTION_BYTES: usize = 72;

@@ -73,10 +73,9 @@ impl Child {
 pub struct Slot {
     /// Whose stream it is.
     pub pe: PeId,
-    /// When the order has the send port, and when it is with the child, as in
-    /// [`Child`].
+    /// When the order has the send port.
     pub turn: u64,
-    /// See there.
+    /// When it is with the child.
     pub ordered: u64,
     /// s_j: TRANSMIT AFTER s_j TICKS.
     pub after: u64,

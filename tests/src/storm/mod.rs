@@ -14,6 +14,7 @@ mod io;
 mod judge;
 mod office;
 mod payload;
+mod plant;
 mod scenario;
 mod tally;
 mod trace;
@@ -32,36 +33,13 @@ use flitcast_proto::PeId;
 
 pub use cause::Cause;
 pub use judge::Finding;
+pub use plant::Plant;
 pub use scenario::{Fault, HEARTBEAT_NS, Kind, SILENCE_NS, Scenario, Way};
 pub use tally::Tally;
 
 use io::Process;
 use trace::Trace;
 use world::World;
-
-/// A mistake that is made on purpose, to see that it is found. Others are made in the program
-/// itself (`tests/mistakes`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plant {
-    /// A coordinator that gives up tells nobody.
-    ForgetsToAbort,
-    /// What becomes durable is not what was verified.
-    WritesOtherBytes,
-    /// What became durable is not listed when the round is given up.
-    ForgetsDeliveries,
-    /// A message is delivered again.
-    DeliversTwice,
-}
-
-impl Plant {
-    /// All of them.
-    pub const ALL: [Plant; 4] = [
-        Plant::ForgetsToAbort,
-        Plant::WritesOtherBytes,
-        Plant::ForgetsDeliveries,
-        Plant::DeliversTwice,
-    ];
-}
 
 /// What a seed came to: a run, and those that went on with it.
 #[derive(Debug)]

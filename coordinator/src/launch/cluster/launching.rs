@@ -61,7 +61,7 @@ pub struct LaunchPlan<'a> {
     pub guard: &'a Guard,
     /// Whether other clusters may follow this one.
     pub again: bool,
-    /// Of those that join: whether all have to, or whoever does in the time is enough.
+    /// Whether all that may join have to, or those are enough that do so in time.
     pub require_all: bool,
     /// Whether they are to run commands, in this cluster or one that follows.
     pub commands: bool,

@@ -82,7 +82,7 @@ struct Host {
 
 /// Whether a host hands the program out.
 enum Handout {
-    /// As long as anybody wants it.
+    /// It does, as long as anybody wants the program.
     Made(Weak<Serving>),
     /// It could not, and is not asked again.
     Failed,

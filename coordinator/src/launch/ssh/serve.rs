@@ -25,9 +25,9 @@ use super::script::SERVES;
 const AT_ONCE: usize = 64;
 /// For one to have all of it; who takes it gives up by then (`script.rs`).
 const GIVING: Duration = Duration::from_secs(60);
-/// Of the program, what is given at a time. ...
+/// How much of the program is given at a time.
 const PART: usize = 64 * 1024;
-/// ... For each, somebody keeps its place so long, whoever else comes: over an edge that has the
+/// For each part, somebody keeps its place so long, whoever else comes: over an edge that has the
 /// program there within [`GIVING`], a part takes half a second at most.
 const TAKING: Duration = Duration::from_secs(2);
 /// What is on its way to one who takes it: enough for 400 kB/s around the earth,

@@ -27,7 +27,7 @@ pub struct Picture {
     pub rounds: u64,
     /// Payload that P0 has sent or received in the round.
     pub moved_bytes: u64,
-    /// Of so much.
+    /// How much of it there is to be.
     pub bytes: u64,
     /// Since the round began, in nanoseconds; absent between rounds.
     pub elapsed_ns: Option<u64>,

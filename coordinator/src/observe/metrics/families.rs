@@ -65,9 +65,9 @@ fn errors(page: &mut Exposition, errors: &BTreeMap<&'static str, u64>) {
     }
 }
 
-/// Of one edge, seen from one end.
+/// A counter of one edge, as one of its ends sees it: its name, its help and its value.
 type OfEdge = (&'static str, &'static str, fn(&EdgeCounts) -> u64);
-/// Of one PE.
+/// A metric of one PE: its name, its type, its help and its value.
 type OfPe = (&'static str, Type, &'static str, fn(&Counts) -> u64);
 
 const OF_EDGES: [OfEdge; 4] = [

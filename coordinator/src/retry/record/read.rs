@@ -68,7 +68,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let (spread, replace) = (top.flag("spread"), top.flag("replace"));
     let bytes = top.required("bytes").and_then(|field| {
         let bytes = field.each(|one| one.count())?;
-        // Of how many there are to be, nobody knows without a tree.
+        // Without a tree, nobody knows how many there are to be.
         if tree.is_some() {
             check_count(&field, "bytes", bytes.len(), last);
         }

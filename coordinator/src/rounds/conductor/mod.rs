@@ -53,7 +53,7 @@ pub struct Setting {
     pub operation: Operation,
     /// How long is waited for what.
     pub timeouts: Timeouts,
-    /// Those that have joined: of the end of such a process nothing is heard but its channel's.
+    /// Those that have joined: when such a process ends, only the end of its channel is heard.
     pub joined: BTreeSet<PeId>,
     /// Where each PE listens, by its index, as messages tell it; `None`, or no element, where
     /// nobody knows.
@@ -149,7 +149,7 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// Of a cluster that has just come up.
+    /// The conductor of a cluster that has just come up.
     pub fn new(now: Time, setting: Setting) -> Conductor {
         Conductor {
             state: State::Asking,
@@ -277,7 +277,7 @@ impl Conductor {
         if !self.setting.tree.contains(pe) {
             return;
         }
-        // Of who has joined, nothing else will be heard.
+        // Nothing else will be heard of a process that has joined.
         let is_last = matches!(lost, Lost::Exited { .. }) || self.setting.joined.contains(&pe);
         if is_last {
             self.gone.insert(pe);

@@ -85,7 +85,7 @@ struct Seen {
 }
 
 impl Watch {
-    /// Of a round that begins, with so many PEs.
+    /// Watches a round that begins, of so many PEs.
     pub fn new(timeouts: Timeouts, pes: usize, now: Time) -> Watch {
         let idle = Seen {
             doing: Doing::Idle,
@@ -143,7 +143,7 @@ impl Watch {
         if idle >= self.timeouts.within(self.timeouts.write) {
             return Some(self.culprit());
         }
-        // Of a message with a million files, each may take its time.
+        // A message may have a million files, and each of them may take its time.
         let disk = self.timeouts.disk;
         let is_busy = |seen: &Seen| {
             let stands = between(seen.worked_at, now);

@@ -145,7 +145,7 @@ pub fn arguments(pe: PeId) -> [String; 3] {
     [NAME.to_owned(), "--pe".to_owned(), pe.0.to_string()]
 }
 
-/// That a command was ended because its supervisor had ended so.
+/// Says that a command was ended because its supervisor had ended so.
 pub fn ended_with(supervisor: ExitStatus) -> String {
     format!("the supervisor of the command ended ({supervisor}), and the command with it")
 }

@@ -39,6 +39,7 @@ mod otel;
 mod pacing;
 mod pictures;
 mod plan;
+mod plan_broadcast;
 mod plans;
 mod promtool;
 mod refusals;

@@ -2,11 +2,11 @@
 //! other, as the token does, and a PE takes what it passes on. Receipts follow upwards.
 
 use super::brief::Brief;
+use super::broadcast_plan::least_steps;
 use super::messages::TO_OTHERS;
 use super::role::{Place, Role};
 use super::table::{Direction, Entry, Fits, Layout, Word, no_legs};
 use crate::items::{Control, Message, Route, Transmit, Violation};
-use crate::schedule::broadcast::least_steps;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
 

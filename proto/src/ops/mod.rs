@@ -17,6 +17,7 @@
 
 mod brief;
 mod broadcast;
+pub mod broadcast_plan;
 mod certification;
 mod certification_plan;
 mod combining;

@@ -8,7 +8,6 @@
 //! time of an operation is the last step in which a flit reaches its destination.
 
 pub mod bounds;
-pub mod broadcast;
 pub mod certification;
 pub mod pace;
 pub mod scatter;

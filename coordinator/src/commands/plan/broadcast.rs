@@ -7,7 +7,7 @@ use std::str::FromStr;
 use comfy_table::{Table, presets};
 use flitcast_proto::items::Leg;
 use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::schedule::broadcast::{self, Broadcast};
+use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
 use flitcast_proto::tree::{Rerooted, TreeSpec};
 use flitcast_proto::{PeId, Tree};
 use serde::{Serialize, Serializer};
@@ -17,6 +17,7 @@ use super::command::PlanError;
 use crate::options::format::Format;
 use crate::options::tree::SpanningArg;
 use crate::text::figures::lines;
+use crate::text::words::counted;
 
 /// Crossings that a plan may have which are worked out flit by flit.
 const MOST_CROSSINGS: u64 = 20_000_000;
@@ -390,12 +391,12 @@ impl Planned {
 
     fn text(&self, summary: bool) -> String {
         let mut out = format!(
-            "broadcast {}: {} PEs, {}, {} ports; {} flits from {}\n\n",
+            "broadcast {}: {} PEs, {}, {} ports; {} from {}\n\n",
             self.name,
             self.pes,
             self.algorithm.name(),
             self.ports,
-            self.flits,
+            counted(self.flits, "flit", "flits"),
             self.source
         );
         if !summary {
@@ -403,11 +404,11 @@ impl Planned {
             out.push('\n');
         }
         out.push_str(&format!(
-            "  time         {} steps\n  bound        {} steps: {}\n  kept         at most {} flits in a PE\n",
+            "  time         {} steps\n  bound        {} steps: {}\n  kept         at most {} in a PE\n",
             self.plan.time_steps,
             self.bound_steps,
             self.proof(),
-            self.plan.kept_flits
+            counted(self.plan.kept_flits, "flit", "flits"),
         ));
         out
     }

@@ -3,8 +3,9 @@
 use flitcast_tests::files::names;
 use flitcast_tests::{run, scratch};
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "bench",
+    "broadcast",
     "ca",
     "calibrate",
     "check",
@@ -52,7 +53,7 @@ fn every_command_has_a_page() {
         ("bench", &["gather", "scatter"][..]),
         ("ca", &["init", "issue", "revoke"]),
         ("compare", &["gather", "scatter"]),
-        ("plan", &["gather", "scatter"]),
+        ("plan", &["broadcast", "gather", "scatter"]),
     ] {
         let below = below
             .iter()

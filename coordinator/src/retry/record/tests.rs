@@ -103,11 +103,7 @@ fn what_does_not_go_together_is_told() {
             "3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits",
         ),
         ("version = 2\n", "", "there is no version"),
-        (
-            "\"gather\"",
-            "\"broadcast\"",
-            "operation: `gossip` is neither",
-        ),
+        ("\"gather\"", "\"gossip\"", "operation: `gossip` is neither"),
         (
             "\"pipelined\"",
             "\"late\"",

@@ -39,7 +39,7 @@ mod otel;
 mod pacing;
 mod pictures;
 mod plan;
-mod plan_broadcast;
+mod plan_static;
 mod plans;
 mod promtool;
 mod refusals;

@@ -55,7 +55,7 @@ impl Rounds {
         let served: Vec<PeId> = place.children_with_messages(&brief).collect();
         let token = place.tree.token_broadcast();
         let mut children = token.order(place.id).to_vec();
-        children.retain(|child| served.contains(child));
+        children.retain(|child| served.binary_search(child).is_ok());
         Rounds {
             to_send: brief.sends.first().copied(),
             triggered: false,

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::brief::Brief;
 use super::messages::FROM_ROOT;
+use super::plan::MessagePlan;
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
 use super::table::{Direction, Entry, Fits, Layout, Word};
@@ -51,25 +52,33 @@ fn scatter_legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
 
 /// The same where P0 sends in this order.
 pub(super) fn legs_in_order(tree: &Tree, flits: &[u64], destinations: &[PeId]) -> Vec<Leg> {
-    let mut legs = Vec::new();
-    for message in one_by_one(tree, flits, destinations) {
-        let (mut to, mut first_step) = (message.pe, message.first_step);
-        first_step += u64::from(tree.depth(to)) - 1;
-        while let Some(from) = tree.parent(to) {
-            legs.push(Leg {
-                message: message.pe.into(),
-                offset: 0,
-                flits: message.flits,
-                every: 1,
-                from,
-                to,
-                first_step,
-            });
-            (to, first_step) = (from, first_step - 1);
-        }
-    }
+    let messages = one_by_one(tree, flits, destinations);
+    let legs = messages.iter().flat_map(|message| legs_of(tree, message));
+    let mut legs: Vec<Leg> = legs.collect();
     legs.sort_by_key(|leg| leg.first_step);
     legs
+}
+
+/// The crossings of a message that goes from P0 down to its PE without a stop, the last one first.
+pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> {
+    let MessagePlan {
+        pe,
+        flits,
+        first_step,
+        ..
+    } = *message;
+    let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
+    up.filter_map(move |to| {
+        Some(Leg {
+            message: pe.into(),
+            offset: 0,
+            flits,
+            from: tree.parent(to)?,
+            to,
+            first_step: first_step + u64::from(tree.depth(to)) - 1,
+            every: 1,
+        })
+    })
 }
 
 #[derive(Debug)]

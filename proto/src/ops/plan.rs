@@ -11,7 +11,8 @@ use crate::items::{Control, Message};
 use crate::trace::{Crossing, Item};
 use crate::{PeId, Tree};
 
-pub use super::scatter::plan_scatter;
+pub use super::listed::legs_of;
+pub use super::scatter::{plan_scatter, plan_scatter_by_branch};
 
 /// When a message crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A PE in a scatter. P0 sends the messages farthest destination first; the
 //! others relay or keep what comes from their parent. Receipts follow upwards.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::brief::Brief;
@@ -58,6 +58,26 @@ pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Operation, flits:
 pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
     let messages = one_by_one(tree, flits, order);
     finish(tree, Operation::Scatter, flits, messages, Vec::new())
+}
+
+/// Plans a scatter where P0 has a port for each child: the nonnull messages of each branch,
+/// farthest destination first. No way is faster (a result of ours).
+pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
+    let mut branches = vec![PeId::ROOT; tree.len()];
+    let mut orders: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
+    for &pe in tree.top_down() {
+        branches[pe.index()] = match tree.parent(pe) {
+            Some(PeId::ROOT) | None => pe,
+            Some(parent) => branches[parent.index()],
+        };
+    }
+    for pe in rules::farthest_first(tree, flits) {
+        orders.entry(branches[pe.index()]).or_default().push(pe);
+    }
+    let branches = orders.values();
+    branches
+        .flat_map(|order| one_by_one(tree, flits, order))
+        .collect()
 }
 
 /// When messages cross that P0 sends in this order, without a gap.

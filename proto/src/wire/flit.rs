@@ -123,14 +123,14 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
         };
         rest = after;
         match number {
-            FLIT_HEAD => head = Some(read_head(field)?),
+            FLIT_HEAD => head = Some(pb::Head::decode(field)?),
             FLIT_DIGEST => {
                 let bytes = Digest::try_from(field);
                 digest = Some(bytes.map_err(|_| WireError::malformed("a digest has 16 bytes"))?);
             }
             _ if rest.is_empty() => {
                 return Ok(Flit {
-                    head,
+                    head: head.map(read_head).transpose()?,
                     digest,
                     payload: body.len() - field.len()..body.len(),
                 });
@@ -144,14 +144,14 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
     }
     // protobuf leaves an empty last field out.
     Ok(Flit {
-        head,
+        head: head.map(read_head).transpose()?,
         digest,
         payload: body.len()..body.len(),
     })
 }
 
-fn read_head(field: &[u8]) -> Result<(RoundId, Message), WireError> {
-    let head = pb::Head::decode(field)?;
+/// Of a head that comes twice, the last counts.
+fn read_head(head: pb::Head) -> Result<(RoundId, Message), WireError> {
     let message = head.message.as_ref();
     let message = message.ok_or_else(|| WireError::malformed("a head without a message"))?;
     Ok((RoundId(head.round), parse_message(message)))

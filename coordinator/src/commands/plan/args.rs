@@ -5,7 +5,8 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
-use super::broadcast::{Algorithm, parse_pe};
+use super::broadcast::Algorithm;
+use super::static_plan::parse_pe;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::format::{Format, Formats, TABLE_OR_JSON};
 use crate::options::tree::TreeArgs;
@@ -69,6 +70,12 @@ pub struct PlanScatterArgs {
     /// given:5,4 (every nonnull message once).
     #[arg(long, default_value = "fdf")]
     pub order: Order,
+    /// The PE that has the messages, 3 or P3; the lengths are those of all other PEs.
+    #[arg(long, value_name = "P", value_parser = parse_pe)]
+    pub from: Option<PeId>,
+    /// How many ports a PE has.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
 }
 
 /// Arguments of `flitcast plan gather`.
@@ -95,6 +102,16 @@ pub enum Ports {
     Single,
     /// One for each neighbour.
     Multi,
+}
+
+impl Ports {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ports::Single => "single",
+            Ports::Multi => "multi",
+        }
+    }
 }
 
 /// Arguments that both operations share.

@@ -1,23 +1,17 @@
 //! `flitcast plan broadcast`: which flit crosses which edge when.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::str::FromStr;
 
-use comfy_table::{Table, presets};
 use flitcast_proto::items::Leg;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
 use flitcast_proto::tree::{Rerooted, TreeSpec};
 use flitcast_proto::{PeId, Tree};
-use serde::{Serialize, Serializer};
 
 use super::args::{PlanBroadcastArgs, Ports};
 use super::command::PlanError;
-use crate::options::format::Format;
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of, source};
 use crate::options::tree::SpanningArg;
-use crate::text::figures::lines;
-use crate::text::words::counted;
 
 /// Crossings that a plan may have which are worked out flit by flit.
 const MOST_CROSSINGS: u64 = 20_000_000;
@@ -83,50 +77,13 @@ impl Algorithm {
     }
 }
 
-/// A PE, typed as 3 or P3.
-pub fn parse_pe(text: &str) -> Result<PeId, String> {
-    let number = text.strip_prefix('P').unwrap_or(text).parse();
-    let told = |_| format!("`{text}` is no PE: 3 or P3, say");
-    number.map(PeId).map_err(told)
-}
-
-/// A plan, and how to speak of it.
-struct Planned {
-    plan: Broadcast,
-    algorithm: Algorithm,
-    ports: &'static str,
-    name: String,
-    /// Who is connected; `None` where everybody is.
-    edges: Option<Vec<[PeId; 2]>>,
-    pes: u32,
-    source: PeId,
-    flits: u64,
-    bound_steps: u64,
-}
-
-/// Plans and prints; all that is wrong with the command line, if something is.
-pub fn run(
-    args: &PlanBroadcastArgs,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    let planned = plan(args)?;
-    Ok(match args.format {
-        Format::Json => planned.write_json(args.summary, out),
-        _ => out.write_all(planned.text(args.summary).as_bytes()),
-    })
-}
-
-fn plan(args: &PlanBroadcastArgs) -> Result<Planned, Vec<PlanError>> {
+/// The plan that is asked for; all that is wrong with the command line, if something is.
+pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = args.tree.topology(SpanningArg::Broadcast);
     let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
     let topology = topology?;
     let tree = &topology.tree;
-    let from = args.from.unwrap_or(PeId::ROOT);
-    if !tree.contains(from) {
-        let pes = tree.len();
-        let fault = PlanError::NoSuchPe { from, pes };
-        return Err(vec![fault]);
-    }
+    let from = source(args.from, tree).map_err(|fault| vec![fault])?;
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
@@ -166,22 +123,35 @@ fn plan(args: &PlanBroadcastArgs) -> Result<Planned, Vec<PlanError>> {
         Ports::Single => broadcast::least_steps(tree, flits),
         Ports::Multi => broadcast::least_steps_of_all_ports(tree, flits),
     };
-    let edges = topology.tree.pes();
-    let edges = edges.filter_map(|pe| Some([topology.tree.parent(pe)?, pe]));
-    Ok(Planned {
-        plan: renamed(plan, |pe| rerooted.before(pe)),
-        algorithm,
-        ports: match args.ports {
-            Ports::Single => "single",
-            Ports::Multi => "multi",
-        },
+    let legs = renamed(plan.legs, |pe| rerooted.before(pe));
+    Ok(StaticPlan {
+        algorithm: algorithm.name(),
+        ports: args.ports.name(),
         name: topology.name.clone(),
-        edges: Some(edges.collect()),
-        pes: tree.len() as u32,
-        source: from,
-        flits,
+        edges: Some(edges_of(&topology.tree)),
+        time_steps: plan.time_steps,
         bound_steps,
+        kept_flits: plan.kept_flits,
+        ..one_for_all(from, tree.len(), flits, legs)
     })
+}
+
+/// A broadcast's message, and what crosses.
+fn one_for_all(source: PeId, pes: usize, flits: u64, legs: Vec<Leg>) -> StaticPlan {
+    let all = (0..pes as u32).map(PeId);
+    let message = PlannedMessage {
+        id: 0,
+        source,
+        destinations: all.filter(|pe| *pe != source).collect(),
+        flits,
+    };
+    StaticPlan {
+        operation: "broadcast",
+        pes,
+        messages: vec![message],
+        crossings: Crossings::Listed(legs),
+        ..StaticPlan::default()
+    }
 }
 
 /// By this algorithm, or by the one of ours that takes fewer steps.
@@ -210,12 +180,16 @@ fn on_tree(tree: &Tree, asked: Algorithm, flits: u64) -> Result<(Algorithm, Broa
 }
 
 /// Where all reach each other: by whichever takes the fewest steps.
-fn complete(args: &PlanBroadcastArgs, from: PeId, pes: usize) -> Result<Planned, Vec<PlanError>> {
+fn complete(
+    args: &PlanBroadcastArgs,
+    from: PeId,
+    pes: usize,
+) -> Result<StaticPlan, Vec<PlanError>> {
     let arities = (2..=4).map(Algorithm::Kary);
     let all = [Algorithm::Path].into_iter().chain(arities);
     let all = all.chain([Algorithm::Hypercube]);
     let planned = all.filter_map(|one| among_all(args, one, from, pes).ok());
-    let best = planned.min_by_key(|planned| planned.plan.time_steps);
+    let best = planned.min_by_key(|planned| planned.time_steps);
     best.map_or_else(|| among_all(args, Algorithm::Path, from, pes), Ok)
 }
 
@@ -225,7 +199,7 @@ fn among_all(
     algorithm: Algorithm,
     from: PeId,
     pes: usize,
-) -> Result<Planned, Vec<PlanError>> {
+) -> Result<StaticPlan, Vec<PlanError>> {
     let spec = match algorithm {
         Algorithm::Hypercube => return hypercube(args, from, pes),
         Algorithm::Kary(arity) => format!("kary:{arity}:{pes}"),
@@ -241,10 +215,14 @@ fn among_all(
     let tree = tree.build().map_err(|fault| unfit(fault.to_string()))?;
     let plan = broadcast::rounds(&tree, args.size);
     let before = |pe| Rerooted::behind(from, pe);
-    Ok(shared(args, algorithm, from, pes, renamed(plan, before)))
+    Ok(shared(args, algorithm, from, pes, plan, before))
 }
 
-fn hypercube(args: &PlanBroadcastArgs, from: PeId, pes: usize) -> Result<Planned, Vec<PlanError>> {
+fn hypercube(
+    args: &PlanBroadcastArgs,
+    from: PeId,
+    pes: usize,
+) -> Result<StaticPlan, Vec<PlanError>> {
     let algorithm = Algorithm::Hypercube;
     if !pes.is_power_of_two() {
         let (algorithm, why) = (algorithm.name(), format!("{pes} is no power of 2"));
@@ -257,7 +235,7 @@ fn hypercube(args: &PlanBroadcastArgs, from: PeId, pes: usize) -> Result<Planned
     }
     let plan = broadcast::hypercube(pes.ilog2(), args.size);
     let before = |pe: PeId| PeId(pe.0 ^ from.0);
-    Ok(shared(args, algorithm, from, pes, renamed(plan, before)))
+    Ok(shared(args, algorithm, from, pes, plan, before))
 }
 
 /// A plan among PEs that all reach each other, each by one port.
@@ -267,176 +245,23 @@ fn shared(
     source: PeId,
     pes: usize,
     plan: Broadcast,
-) -> Planned {
-    Planned {
-        plan,
-        algorithm,
+    before: impl Fn(PeId) -> PeId,
+) -> StaticPlan {
+    StaticPlan {
+        algorithm: algorithm.name(),
         ports: "shared",
         name: args.tree.network.clone().unwrap_or_default(),
-        edges: None,
-        pes: pes as u32,
-        source,
-        flits: args.size,
+        time_steps: plan.time_steps,
         bound_steps: broadcast::least_steps_of_complete(pes, args.size),
+        kept_flits: plan.kept_flits,
+        ..one_for_all(source, pes, args.size, renamed(plan.legs, before))
     }
 }
 
-fn renamed(mut plan: Broadcast, before: impl Fn(PeId) -> PeId) -> Broadcast {
-    for leg in &mut plan.legs {
+fn renamed(mut legs: Vec<Leg>, before: impl Fn(PeId) -> PeId) -> Vec<Leg> {
+    for leg in &mut legs {
         (leg.from, leg.to) = (before(leg.from), before(leg.to));
     }
-    plan.legs
-        .sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
-    plan
-}
-
-#[derive(Serialize)]
-struct PlanReport<'a> {
-    operation: &'static str,
-    algorithm: String,
-    ports: &'static str,
-    pes: u32,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "edges")]
-    edges: Option<&'a [[PeId; 2]]>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    complete: bool,
-    time_steps: u64,
-    bound_steps: u64,
-    proof: String,
-    kept_flits: u64,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
-    messages: Option<&'a Planned>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crossings")]
-    crossings: Option<&'a [Leg]>,
-}
-
-#[derive(Serialize)]
-struct Message {
-    id: u64,
-    source: u32,
-    destinations: Vec<u32>,
-    flits: u64,
-}
-
-#[derive(Serialize)]
-struct Crossing {
-    message: u64,
-    offset: u64,
-    flits: u64,
-    from: u32,
-    to: u32,
-    first_step: u64,
-    every: u64,
-}
-
-fn edges<S: Serializer>(edges: &Option<&[[PeId; 2]]>, to: S) -> Result<S::Ok, S::Error> {
-    let edges = edges.iter().flat_map(|edges| edges.iter());
-    to.collect_seq(edges.map(|edge| edge.map(|pe| pe.0)))
-}
-
-fn messages<S: Serializer>(planned: &Option<&Planned>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(planned.iter().map(|planned| {
-        Message {
-            id: 0,
-            source: planned.source.0,
-            destinations: (0..planned.pes)
-                .filter(|pe| *pe != planned.source.0)
-                .collect(),
-            flits: planned.flits,
-        }
-    }))
-}
-
-fn crossings<S: Serializer>(legs: &Option<&[Leg]>, to: S) -> Result<S::Ok, S::Error> {
-    let legs = legs.iter().flat_map(|legs| legs.iter());
-    to.collect_seq(legs.map(|leg| Crossing {
-        message: leg.message.0,
-        offset: leg.offset,
-        flits: leg.flits,
-        from: leg.from.0,
-        to: leg.to.0,
-        first_step: leg.first_step,
-        every: leg.every,
-    }))
-}
-
-impl Planned {
-    /// `optimal`, or how far from the bound.
-    fn proof(&self) -> String {
-        let over = self.plan.time_steps - self.bound_steps;
-        match over {
-            0 => "optimal".to_owned(),
-            _ => format!("gap {:.1}%", over as f64 * 100.0 / self.bound_steps as f64),
-        }
-    }
-
-    fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        let report = PlanReport {
-            operation: "broadcast",
-            algorithm: self.algorithm.name(),
-            ports: self.ports,
-            pes: self.pes,
-            edges: self.edges.as_deref().filter(|_| !summary),
-            complete: self.edges.is_none(),
-            time_steps: self.plan.time_steps,
-            bound_steps: self.bound_steps,
-            proof: self.proof(),
-            kept_flits: self.plan.kept_flits,
-            messages: (!summary).then_some(self),
-            crossings: (!summary).then_some(&self.plan.legs),
-        };
-        serde_json::to_writer(&mut *out, &report)?;
-        out.write_all(b"\n")
-    }
-
-    fn text(&self, summary: bool) -> String {
-        let mut out = format!(
-            "broadcast {}: {} PEs, {}, {} ports; {} from {}\n\n",
-            self.name,
-            self.pes,
-            self.algorithm.name(),
-            self.ports,
-            counted(self.flits, "flit", "flits"),
-            self.source
-        );
-        if !summary {
-            out.push_str(&lines(self.table(), 2));
-            out.push('\n');
-        }
-        out.push_str(&format!(
-            "  time         {} steps\n  bound        {} steps: {}\n  kept         at most {} in a PE\n",
-            self.plan.time_steps,
-            self.bound_steps,
-            self.proof(),
-            counted(self.plan.kept_flits, "flit", "flits"),
-        ));
-        out
-    }
-
-    /// A row for each PE: who sends it the message, and when its first and last flit come.
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["PE", "from", "first flit", "last flit"]);
-        let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
-        for leg in &self.plan.legs {
-            let last = leg.first_step + (leg.flits - 1) * leg.every;
-            let (from, first, end) = came.entry(leg.to).or_insert((vec![], u64::MAX, 0));
-            if !from.contains(&leg.from) {
-                from.push(leg.from);
-            }
-            *first = leg.first_step.min(*first);
-            *end = last.max(*end);
-        }
-        for (pe, (from, first, last)) in came {
-            let from: Vec<String> = from.iter().map(PeId::to_string).collect();
-            table.add_row([
-                pe.to_string(),
-                from.join(" "),
-                first.to_string(),
-                last.to_string(),
-            ]);
-        }
-        table
-    }
+    legs.sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
+    legs
 }

@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
-use super::{broadcast, json, svg};
+use super::{broadcast, json, static_plan, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
@@ -43,7 +43,10 @@ pub enum PlanError {
     /// The lengths are none, or do not fit the tree.
     #[error(transparent)]
     Flits(#[from] FlitsError),
-    /// Nobody is there to broadcast from.
+    /// Something that a plan from P0 by single ports has only.
+    #[error("{0} is for a scatter from P0 by single ports: leave it out, or --from and --ports")]
+    FromElsewhere(&'static str),
+    /// Nobody is there to start from.
     #[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
     NoSuchPe {
         /// Who was asked for.
@@ -132,9 +135,17 @@ pub struct Planned {
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let (planned, args) = match args.operation {
+        PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
+            check_static(&args).map_err(|fault| vec![fault])?;
+            let plan = static_plan::scatter(&args)?;
+            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+        }
         PlanOperation::Scatter(args) => (scatter(&args)?, args.plan),
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
-        PlanOperation::Broadcast(args) => return broadcast::run(&args, out),
+        PlanOperation::Broadcast(args) => {
+            let plan = broadcast::plan(&args)?;
+            return Ok(plan.write(args.format, args.summary, out));
+        }
     };
     let simulated = match args.simulate {
         true => {
@@ -160,6 +171,17 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
             out.write_all(format!("{table}\n{}", summary()).as_bytes())
         }
     })
+}
+
+/// What goes with `--from` and `--ports multi`.
+fn check_static(args: &PlanScatterArgs) -> Result<(), PlanError> {
+    let option = match args {
+        _ if args.order != Order::FarthestFirst => "--order",
+        _ if args.plan.simulate => "--simulate",
+        _ if args.plan.format == Format::Svg => "--format svg",
+        _ => return Ok(()),
+    };
+    Err(PlanError::FromElsewhere(option))
 }
 
 fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {

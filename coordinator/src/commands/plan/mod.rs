@@ -5,6 +5,7 @@ mod args;
 mod broadcast;
 mod command;
 mod json;
+mod static_plan;
 mod svg;
 
 pub use args::PlanArgs;

@@ -1,4 +1,4 @@
-//! Plans of broadcasts, replayed flit by flit by a checker that knows nothing of how they are made:
+//! Plans of broadcasts, and of scatters from any PE, replayed flit by flit by a checker that knows nothing of how they are made:
 //! ports, possession, delivery, and what is kept meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,12 @@ use serde_json::Value;
 
 #[track_caller]
 fn planned(line: &str) -> Value {
-    let line = format!("plan broadcast {line} --format json");
+    planned_of("broadcast", line)
+}
+
+#[track_caller]
+fn planned_of(operation: &str, line: &str) -> Value {
+    let line = format!("plan {operation} {line} --format json");
     let finished = run(line.split_whitespace()).ok();
     serde_json::from_str(&finished.stdout).expect("it is JSON")
 }
@@ -32,74 +37,81 @@ fn is_new<T: Ord>(set: &mut BTreeSet<T>, element: T, what: &str) {
 /// Replays a plan; its time.
 #[track_caller]
 fn replay(plan: &Value) -> u64 {
-    let (pes, message) = (number(plan, "pes"), &list(plan, "messages")[0]);
-    let (source, flits) = (number(message, "source"), number(message, "flits"));
-    let destinations = list(message, "destinations").iter();
-    let destinations: Vec<u64> = destinations.filter_map(Value::as_u64).collect();
-    let others: Vec<u64> = (0..pes).filter(|pe| *pe != source).collect();
-    assert_eq!(destinations, others);
+    let pes = number(plan, "pes");
     let edges: Option<BTreeSet<[u64; 2]>> = plan["edges"].as_array().map(|edges| {
         let ends = |edge: &Value| [0, 1].map(|end| edge[end].as_u64().expect("a PE"));
         let both = edges.iter().map(ends).flat_map(|[a, b]| [[a, b], [b, a]]);
         both.collect()
     });
     assert_eq!(edges.is_none(), plan["complete"] == true);
-    let mut steps: BTreeMap<u64, Vec<[u64; 3]>> = BTreeMap::new();
+    // When each flit of a message came to a PE, and when it last went on from there.
+    let mut came: BTreeMap<[u64; 3], u64> = BTreeMap::new();
+    let mut gone: BTreeMap<[u64; 3], u64> = BTreeMap::new();
+    for message in list(plan, "messages") {
+        let of = |key| number(message, key);
+        let flits = 0..of("flits");
+        came.extend(flits.map(|flit| ([of("source"), of("id"), flit], 0)));
+    }
+    let mut steps: BTreeMap<u64, Vec<[u64; 4]>> = BTreeMap::new();
     for crossing in list(plan, "crossings") {
         let of = |key| number(crossing, key);
-        let (from, to) = (of("from"), of("to"));
-        assert!(
-            edges
-                .as_ref()
-                .is_none_or(|edges| edges.contains(&[from, to]))
-        );
+        let (from, to, message) = (of("from"), of("to"), of("message"));
+        let edge = [from, to];
+        assert!(edges.as_ref().is_none_or(|edges| edges.contains(&edge)));
         assert!(of("first_step") > 0 && of("every") > 0);
         for flit in 0..of("flits") {
             let step = of("first_step") + flit * of("every");
-            steps
-                .entry(step)
-                .or_default()
-                .push([from, to, of("offset") + flit]);
+            let crossings = steps.entry(step).or_default();
+            crossings.push([from, to, message, of("offset") + flit]);
         }
     }
     let has_one_port = plan["ports"] != "multi";
-    let mut came: BTreeMap<[u64; 2], u64> = (0..flits).map(|flit| ([source, flit], 0)).collect();
-    let mut gone: BTreeMap<[u64; 2], u64> = BTreeMap::new();
     for (&step, crossings) in &steps {
         let (mut sends, mut takes, mut arcs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for &[from, to, flit] in crossings {
+        for &[from, to, message, flit] in crossings {
             is_new(&mut arcs, [from, to], "an arc");
             if has_one_port {
                 is_new(&mut sends, from, "a send port");
                 is_new(&mut takes, to, "a receive port");
             }
-            let here = came.get(&[from, flit]);
-            assert!(
-                here.is_some_and(|at| *at < step),
-                "P{from} has no flit {flit} in {step}"
-            );
-            gone.insert([from, flit], step);
+            let here = came.get(&[from, message, flit]);
+            let is_here = here.is_some_and(|at| *at < step);
+            assert!(is_here, "P{from} has no flit {flit} of {message} in {step}");
+            gone.insert([from, message, flit], step);
         }
-        for &[_, to, flit] in crossings {
-            let before = came.insert([to, flit], step);
-            assert_eq!(before, None, "P{to} gets flit {flit} again");
+        for &[_, to, message, flit] in crossings {
+            let before = came.insert([to, message, flit], step);
+            assert_eq!(before, None, "P{to} gets flit {flit} of {message} again");
         }
     }
-    assert_eq!(came.len() as u64, pes * flits, "everybody has everything");
+    for message in list(plan, "messages") {
+        let of = |key| number(message, key);
+        for to in list(message, "destinations") {
+            let to = to.as_u64().expect("a PE");
+            assert!(to < pes && to != of("source"));
+            let all = (0..of("flits")).map(|flit| [to, of("id"), flit]);
+            assert!(
+                all.into_iter().all(|flit| came.contains_key(&flit)),
+                "P{to}"
+            );
+        }
+    }
     let time = steps.last_key_value().map_or(0, |(step, _)| *step);
     assert_eq!(time, number(plan, "time_steps"));
     let bound = number(plan, "bound_steps");
     assert!(bound <= time, "no plan beats the bound");
     assert_eq!(plan["proof"] == "optimal", bound == time);
-    let kept = (0..=time).flat_map(|step| (0..pes).map(move |pe| [step, pe]));
-    let kept = kept.map(|[step, pe]| {
-        let stays = |flit: &u64| {
-            let (came, gone) = (came.get(&[pe, *flit]), gone.get(&[pe, *flit]));
-            came.is_some_and(|at| *at <= step) && gone.is_some_and(|at| *at > step)
-        };
-        (0..flits).filter(stays).count() * usize::from(pe != source)
-    });
-    assert_eq!(kept.max().unwrap_or(0) as u64, number(plan, "kept_flits"));
+    // At the end of each step, what has come and is yet to go on from who is not its source.
+    let stays = |step: u64| {
+        let mut kept = vec![0; pes as usize];
+        for (at, last) in &gone {
+            let from = came[at];
+            kept[at[0] as usize] += u64::from(0 < from && from <= step && step < *last);
+        }
+        kept.into_iter().max().unwrap_or(0)
+    };
+    let kept = steps.keys().map(|step| stays(*step)).max();
+    assert_eq!(kept.unwrap_or(0), number(plan, "kept_flits"));
     time
 }
 
@@ -238,4 +250,45 @@ fn what_does_not_fit_is_refused_with_what_would() {
             finished.stderr
         );
     }
+}
+
+/// A scatter's branches, from the root and from the worst source, one flit each: by single ports
+/// n - 1 steps, by many as many as the largest branch has PEs.
+#[test]
+fn scatters_from_any_pe_take_what_the_table_says() {
+    for (pes, expected) in [
+        (3, [2, 2, 1, 2]),
+        (7, [6, 6, 3, 6]),
+        (15, [14, 14, 7, 14]),
+        (31, [30, 30, 15, 30]),
+        (63, [62, 62, 31, 62]),
+    ] {
+        let leaf = pes - 1;
+        let line = |rest: &str| format!("--tree kary:2:{pes} --lengths equal:1 {rest}");
+        let lines = [
+            line("--from 0"),
+            line(&format!("--from P{leaf}")),
+            line("--ports multi"),
+            line(&format!("--ports multi --from {leaf}")),
+        ];
+        let times = lines.map(|line| replay(&planned_of("scatter", &line)));
+        assert_eq!(times, expected, "{pes} PEs");
+    }
+    let mut random = SplitMix64::new(11);
+    let mut below = |n: u64| random.next_u64() % n;
+    for seed in 0..20 {
+        let (pes, from) = (2 + below(14), below(2));
+        let rest =
+            format!("--tree random:{pes}:{seed} --lengths uniform:0..4:{seed} --from {from}");
+        let single = replay(&planned_of("scatter", &rest));
+        let multi = replay(&planned_of("scatter", &format!("{rest} --ports multi")));
+        assert!(multi <= single);
+    }
+    let finished = run("plan scatter --tree path:3 --lengths 1,2 --from 1 --simulate".split(' '));
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert!(
+        finished
+            .stderr
+            .contains("--simulate is for a scatter from P0")
+    );
 }

@@ -1,0 +1,333 @@
+//! Plans that are lists of what crosses each edge when: of a broadcast, and of a scatter from any
+//! PE or by many ports.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use comfy_table::{Table, presets};
+use flitcast_proto::items::Leg;
+use flitcast_proto::ops::plan::{MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch};
+use flitcast_proto::schedule::scatter::farthest_first;
+use flitcast_proto::tree::Rerooted;
+use flitcast_proto::{PeId, Tree};
+use serde::{Serialize, Serializer};
+
+use super::args::{PlanScatterArgs, Ports};
+use super::command::PlanError;
+use crate::options::flits::{deal_flits, lengths_in_flits};
+use crate::options::format::Format;
+use crate::options::tree::SpanningArg;
+use crate::text::figures::lines;
+use crate::text::words::counted;
+
+/// Such a plan, and how to speak of it.
+#[derive(Debug, Default)]
+pub struct StaticPlan {
+    /// Its name.
+    pub operation: &'static str,
+    /// By which algorithm.
+    pub algorithm: String,
+    /// How many ports a PE has; "shared" where all reach each other.
+    pub ports: &'static str,
+    /// The tree or network as it was named.
+    pub name: String,
+    /// Who is connected; `None` where everybody is.
+    pub edges: Option<Vec<[PeId; 2]>>,
+    /// How many PEs there are.
+    pub pes: usize,
+    /// The nonnull messages.
+    pub messages: Vec<PlannedMessage>,
+    /// What crosses when.
+    pub crossings: Crossings,
+    /// The step of the last arrival.
+    pub time_steps: u64,
+    /// Steps that no plan takes less than.
+    pub bound_steps: u64,
+    /// The most flits that a PE keeps at the end of a step for others.
+    pub kept_flits: u64,
+}
+
+/// A message of a plan.
+#[derive(Debug)]
+pub struct PlannedMessage {
+    /// Its number.
+    pub id: u64,
+    /// Where it starts.
+    pub source: PeId,
+    /// Where it ends.
+    pub destinations: Vec<PeId>,
+    /// How long it is.
+    pub flits: u64,
+}
+
+/// What crosses when.
+#[derive(Debug)]
+pub enum Crossings {
+    /// All of it.
+    Listed(Vec<Leg>),
+    /// Messages from the root of a tree, each without a stop: of a million PEs, their crossings are
+    /// more than should be kept.
+    Ways(Box<Rerooted>, Vec<MessagePlan>),
+}
+
+impl Default for Crossings {
+    fn default() -> Crossings {
+        Crossings::Listed(Vec::new())
+    }
+}
+
+impl Crossings {
+    fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
+        match self {
+            Crossings::Listed(legs) => Box::new(legs.iter().copied()),
+            Crossings::Ways(rerooted, messages) => Box::new(messages.iter().flat_map(|message| {
+                let before = |pe| rerooted.before(pe);
+                legs_of(&rerooted.tree, message).map(move |leg| Leg {
+                    message: before(leg.message.pe()).into(),
+                    from: before(leg.from),
+                    to: before(leg.to),
+                    ..leg
+                })
+            })),
+        }
+    }
+}
+
+/// A PE, typed as 3 or P3.
+pub fn parse_pe(text: &str) -> Result<PeId, String> {
+    let number = text.strip_prefix('P').unwrap_or(text).parse();
+    let told = |_| format!("`{text}` is no PE: 3 or P3, say");
+    number.map(PeId).map_err(told)
+}
+
+/// The source that was asked for, or P0.
+pub fn source(from: Option<PeId>, tree: &Tree) -> Result<PeId, PlanError> {
+    let from = from.unwrap_or(PeId::ROOT);
+    let pes = tree.len();
+    match tree.contains(from) {
+        true => Ok(from),
+        false => Err(PlanError::NoSuchPe { from, pes }),
+    }
+}
+
+/// The edges of a tree.
+pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
+    let edges = tree.pes();
+    edges
+        .filter_map(|pe| Some([tree.parent(pe)?, pe]))
+        .collect()
+}
+
+/// A scatter from any PE, farthest destination first; with many ports, in each branch.
+pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    let lengths = lengths_in_flits(&args.plan.lengths);
+    let topology = args.plan.tree.topology(SpanningArg::Bfs);
+    let (topology, lengths) = match (topology, lengths) {
+        (Ok(topology), Ok(lengths)) => (topology, lengths),
+        (topology, lengths) => {
+            let faults = topology.err().unwrap_or_default().into_iter();
+            let lengths = lengths.err().map(PlanError::from);
+            return Err(faults.map(PlanError::from).chain(lengths).collect());
+        }
+    };
+    let from = source(args.from, &topology.tree).map_err(|fault| vec![fault])?;
+    let rerooted = topology.tree.rerooted(from);
+    let flits = deal_flits(&lengths, &rerooted.tree).map_err(|fault| vec![fault.into()])?;
+    let tree = &rerooted.tree;
+    let plans = match args.ports {
+        Ports::Multi => plan_scatter_by_branch(tree, &flits),
+        Ports::Single => {
+            let tree = Arc::new(tree.clone());
+            plan_scatter(&tree, &flits, &farthest_first(&tree, &flits)).messages
+        }
+    };
+    let message = |plan: &MessagePlan| {
+        let pe = rerooted.before(plan.pe);
+        PlannedMessage {
+            id: pe.0.into(),
+            source: from,
+            destinations: vec![pe],
+            flits: plan.flits,
+        }
+    };
+    let time_steps = plans.iter().map(|plan| plan.arrival_step).max();
+    let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
+    Ok(StaticPlan {
+        operation: "scatter",
+        algorithm: "fdf".to_owned(),
+        ports: args.ports.name(),
+        name: topology.name.clone(),
+        edges: Some(edges_of(&topology.tree)),
+        pes: tree.len(),
+        messages: plans.iter().map(message).collect(),
+        time_steps: time_steps.unwrap_or(0),
+        // Farthest first is optimal, in each branch as well.
+        bound_steps: time_steps.unwrap_or(0),
+        kept_flits: u64::from(has_relay),
+        crossings: Crossings::Ways(Box::new(rerooted), plans),
+    })
+}
+
+#[derive(Serialize)]
+struct PlanReport<'a> {
+    operation: &'static str,
+    algorithm: &'a str,
+    ports: &'static str,
+    pes: usize,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "edges")]
+    edges: Option<&'a [[PeId; 2]]>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    complete: bool,
+    time_steps: u64,
+    bound_steps: u64,
+    proof: String,
+    kept_flits: u64,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
+    messages: Option<&'a [PlannedMessage]>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crossings")]
+    crossings: Option<&'a Crossings>,
+}
+
+#[derive(Serialize)]
+struct Message {
+    id: u64,
+    source: u32,
+    destinations: Vec<u32>,
+    flits: u64,
+}
+
+#[derive(Serialize)]
+struct Crossing {
+    message: u64,
+    offset: u64,
+    flits: u64,
+    from: u32,
+    to: u32,
+    first_step: u64,
+    every: u64,
+}
+
+fn edges<S: Serializer>(edges: &Option<&[[PeId; 2]]>, to: S) -> Result<S::Ok, S::Error> {
+    let edges = edges.iter().flat_map(|edges| edges.iter());
+    to.collect_seq(edges.map(|edge| edge.map(|pe| pe.0)))
+}
+
+fn messages<S: Serializer>(all: &Option<&[PlannedMessage]>, to: S) -> Result<S::Ok, S::Error> {
+    let all = all.iter().flat_map(|all| all.iter());
+    to.collect_seq(all.map(|message| Message {
+        id: message.id,
+        source: message.source.0,
+        destinations: message.destinations.iter().map(|pe| pe.0).collect(),
+        flits: message.flits,
+    }))
+}
+
+fn crossings<S: Serializer>(all: &Option<&Crossings>, to: S) -> Result<S::Ok, S::Error> {
+    let legs = all.iter().flat_map(|all| all.legs());
+    to.collect_seq(legs.map(|leg| Crossing {
+        message: leg.message.0,
+        offset: leg.offset,
+        flits: leg.flits,
+        from: leg.from.0,
+        to: leg.to.0,
+        first_step: leg.first_step,
+        every: leg.every,
+    }))
+}
+
+impl StaticPlan {
+    /// Prints it; with `summary`, only the figures of the whole.
+    pub fn write(&self, format: Format, summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Json => self.write_json(summary, out),
+            _ => out.write_all(self.text(summary).as_bytes()),
+        }
+    }
+
+    /// `optimal`, or how far from the bound.
+    fn proof(&self) -> String {
+        match self.time_steps - self.bound_steps {
+            0 => "optimal".to_owned(),
+            over => format!("gap {:.1}%", over as f64 * 100.0 / self.bound_steps as f64),
+        }
+    }
+
+    fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        let report = PlanReport {
+            operation: self.operation,
+            algorithm: &self.algorithm,
+            ports: self.ports,
+            pes: self.pes,
+            edges: self.edges.as_deref().filter(|_| !summary),
+            complete: self.edges.is_none(),
+            time_steps: self.time_steps,
+            bound_steps: self.bound_steps,
+            proof: self.proof(),
+            kept_flits: self.kept_flits,
+            messages: (!summary).then_some(&self.messages),
+            crossings: (!summary).then_some(&self.crossings),
+        };
+        serde_json::to_writer(&mut *out, &report)?;
+        out.write_all(b"\n")
+    }
+
+    fn text(&self, summary: bool) -> String {
+        let source = self
+            .messages
+            .first()
+            .map_or(PeId::ROOT, |message| message.source);
+        let flits = self.messages.iter().map(|message| message.flits).sum();
+        let mut out = format!(
+            "{} {}: {}, {}, {} ports; {} in {} from {source}\n\n",
+            self.operation,
+            self.name,
+            counted(self.pes as u64, "PE", "PEs"),
+            self.algorithm,
+            self.ports,
+            counted(flits, "flit", "flits"),
+            counted(self.messages.len() as u64, "message", "messages"),
+        );
+        if !summary {
+            out.push_str(&lines(self.table(), 2));
+            out.push('\n');
+        }
+        out.push_str(&format!(
+            "  time         {}\n  bound        {}: {}\n  kept         at most {} in a PE\n",
+            counted(self.time_steps, "step", "steps"),
+            counted(self.bound_steps, "step", "steps"),
+            self.proof(),
+            counted(self.kept_flits, "flit", "flits"),
+        ));
+        out
+    }
+
+    /// A row for each PE: who sends to it, and when the first and the last flit come that are for
+    /// it.
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(["PE", "from", "first flit", "last flit"]);
+        let is_for = |leg: &Leg| self.messages.len() <= 1 || leg.message == leg.to.into();
+        let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
+        for leg in self.crossings.legs().filter(is_for) {
+            let last = leg.first_step + (leg.flits - 1) * leg.every;
+            let (from, first, end) = came.entry(leg.to).or_insert((vec![], u64::MAX, 0));
+            if !from.contains(&leg.from) {
+                from.push(leg.from);
+            }
+            *first = leg.first_step.min(*first);
+            *end = last.max(*end);
+        }
+        for (pe, (from, first, last)) in came {
+            let from: Vec<String> = from.iter().map(PeId::to_string).collect();
+            table.add_row([
+                pe.to_string(),
+                from.join(" "),
+                first.to_string(),
+                last.to_string(),
+            ]);
+        }
+        table
+    }
+}

@@ -74,17 +74,17 @@ function drawArrivals() {
   const taken = [];
   for (const pe of shown) {
     const [x, y] = [atX(pe.predicted), atY(pe.measured)];
-    const dim = chosen !== null && chosen !== pe.pe;
+    const dim = chosen !== null && chosen !== messageOf(pe.pe);
     const group = put(root, "g", { class: dim ? "point dim" : "point" });
-    put(group, "title", {}, `M${pe.pe}: predicted ${time(pe.predicted)}, measured ${time(pe.measured)}`);
+    put(group, "title", {}, `${arrivalName(pe.pe)}: predicted ${time(pe.predicted)}, measured ${time(pe.measured)}`);
     if (pe.most > pe.least) {
       const ends = [pe.least, Math.min(pe.most, most)].map(atY);
-      put(group, "path", { d: `M${x},${ends[0]}V${ends[1]}`, stroke: ink(pe.pe), "stroke-width": 1.25 });
+      put(group, "path", { d: `M${x},${ends[0]}V${ends[1]}`, stroke: ink(messageOf(pe.pe)), "stroke-width": 1.25 });
     }
-    const r = chosen === pe.pe ? 7 : shown.length > 60 ? 4 : 5;
-    put(group, "circle", { cx: x, cy: y, r, fill: colours(pe.pe)[0], stroke: ink(pe.pe), "stroke-width": 1.25 });
-    group.addEventListener("click", () => choose(chosen === pe.pe ? null : pe.pe));
-    const name = `M${pe.pe}`;
+    const r = chosen === messageOf(pe.pe) ? 7 : shown.length > 60 ? 4 : 5;
+    put(group, "circle", { cx: x, cy: y, r, fill: colours(messageOf(pe.pe))[0], stroke: ink(messageOf(pe.pe)), "stroke-width": 1.25 });
+    group.addEventListener("click", () => choose(chosen === messageOf(pe.pe) ? null : messageOf(pe.pe)));
+    const name = arrivalName(pe.pe);
     const room = { left: x + 9, right: x + 13 + 8 * name.length, top: y - 8, bottom: y + 8 };
     const free = taken.every((t) => room.right < t.left || room.left > t.right || room.bottom < t.top || room.top > t.bottom);
     taken.push({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 });

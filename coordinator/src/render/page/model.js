@@ -22,6 +22,11 @@ const pes = run.pes.map((pe) => ({
   most: pe.measured_us && nanos(pe.measured_us.max),
 }));
 
+/// Of a broadcast: each PE has a copy of the one message, which is named after P0.
+const isForAll = run.operation === "broadcast";
+const arrivalName = (pe) => (isForAll ? `P${pe}` : `M${pe}`);
+const messageOf = (pe) => (isForAll ? 0 : pe);
+
 /// By index: of a tree that was repaired, some are not there.
 const peOf = new Map(run.pes.map((pe) => [pe.pe, pe]));
 
@@ -59,7 +64,7 @@ const places = new Map(
   pes
     .filter((pe) => pe.bytes > 0)
     .sort((a, b) => (a.measured ?? a.predicted) - (b.measured ?? b.predicted) || a.pe - b.pe)
-    .map((pe, place) => [pe.pe, place]),
+    .map((pe, place) => [messageOf(pe.pe), place]),
 );
 
 function colours(message) {

@@ -52,6 +52,7 @@ function drawSummary() {
 function lengthsInWords() {
   const lengths = run.pes.slice(1).map((pe) => pe.bytes).filter((n) => n > 0);
   if (!lengths.length) return "none";
+  if (isForAll) return `${counted(run.round.messages, "message")}, ${bytes(run.round.bytes)}, for ${counted(lengths.length, "PE")}`;
   const [least, most] = [Math.min(...lengths), Math.max(...lengths)];
   const each = least === most ? (lengths.length > 1 ? `each ${bytes(least)}` : "") : `${bytes(least)} to ${bytes(most)}`;
   const nulls = run.pes.length - 1 - lengths.length;

@@ -258,3 +258,42 @@ fn a_hundred_and_fifty_processes() {
     }
     assert_same_below(&path("input"), &path("back"));
 }
+
+/// By a list of what each PE sends and takes, a scatter does what it does otherwise.
+#[test]
+fn a_scatter_by_a_list_is_a_scatter() {
+    let dir = scratch();
+    let (input, output) = (dir.path().join("input"), dir.path().join("output"));
+    for (pe, bytes) in [(1, 70_000), (3, 5), (4, 200_001), (6, 0), (7, 4096)] {
+        fill(&input.join(format!("p{pe}/file")), bytes);
+    }
+    let line = [
+        "scatter",
+        "--tree",
+        "kary:2:8",
+        "--flit-size",
+        "4KiB",
+        "--format",
+        "json",
+    ];
+    let (from, to) = (
+        input.to_str().expect("UTF-8"),
+        output.to_str().expect("UTF-8"),
+    );
+    let files = ["--input", from, "--output", to, "--algorithm", "listed"];
+    let report = run(line.iter().chain(&files)).ok().report();
+    report.assert_all_arrived();
+    assert_eq!(report.value("/algorithm"), "listed");
+    assert_same_below(&input, &output);
+    let lengths = ["--lengths", "uniform:0..300KiB:5", "--rounds", "3"];
+    let by = |algorithm| {
+        let line = line
+            .iter()
+            .chain(&lengths)
+            .chain(["--algorithm", algorithm].iter());
+        let report = run(line).ok().report();
+        report.assert_all_arrived();
+        report.message_bytes()
+    };
+    assert_eq!(by("listed"), by("fdf"));
+}

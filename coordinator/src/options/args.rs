@@ -82,6 +82,9 @@ pub enum ScatterAlgorithm {
     /// To measure against, on complete:N: the same on a tree that spares long messages
     /// detours (Träff, arXiv 1702.05967).
     Adaptive,
+    /// What fdf does, by a list of what each PE sends and takes: to hold one against the other.
+    #[value(hide = true)]
+    Listed,
 }
 
 /// How to gather.

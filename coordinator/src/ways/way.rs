@@ -36,8 +36,7 @@ pub fn operation_by(name: &str, algorithm: &str) -> Option<Operation> {
     if let Some(baseline) = Baseline::named(algorithm) {
         return baseline.operation(name);
     }
-    let mut offered = Operation::named(name).filter(|one| !one.ways().is_empty());
-    offered.find(|one| one.algorithm() == algorithm)
+    Operation::named(name).find(|one| one.algorithm() == algorithm)
 }
 
 #[cfg(test)]

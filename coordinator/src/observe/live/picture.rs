@@ -11,7 +11,7 @@ pub struct Picture {
     /// When that process started, in the kernel's ticks: another one with its number
     /// started at another time.
     pub process_start: u64,
-    /// "scatter" or "gather".
+    /// "scatter", "gather" or "broadcast".
     pub operation: String,
     /// Its algorithm.
     pub algorithm: String,

@@ -31,7 +31,7 @@ impl RoundEnd {
 /// Which rounds are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RoundKind {
-    /// "scatter" or "gather".
+    /// "scatter", "gather" or "broadcast".
     pub operation: &'static str,
     /// Its algorithm.
     pub algorithm: &'static str,

@@ -16,7 +16,7 @@ use crate::options::names::pacing_named;
 use crate::options::timeouts;
 use crate::site::slurm::Slurm;
 use crate::ways::candidates::{self, check_fits};
-use crate::ways::way::Way;
+use crate::ways::way::{Way, operation_by};
 
 /// Reads the record in `text`; otherwise, at least one fault, in the order of the file.
 pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
@@ -180,8 +180,15 @@ fn read_way(
     let (name, field, given) = (name?, algorithm?, given?);
     let known = candidates::all(name);
     let ways = known.iter().map(|candidate| candidate.way(0));
+    // What nobody is offered can be typed all the same.
+    let others = operation_by(name, &given).map(|operation| Way {
+        operation,
+        baseline: None,
+        pacing: None,
+        flit_bytes: 0,
+    });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
-    let Some(found) = ways.into_iter().find(is_named) else {
+    let Some(found) = ways.chain(others).find(is_named) else {
         let given = sync.map_or(given.clone(), |sync| format!("{given}, {sync}"));
         field.fault(format!("algorithm: there is no {name} by `{given}`"));
         return None;

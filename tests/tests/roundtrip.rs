@@ -287,10 +287,7 @@ fn a_scatter_by_a_list_is_a_scatter() {
     assert_same_below(&input, &output);
     let lengths = ["--lengths", "uniform:0..300KiB:5", "--rounds", "3"];
     let by = |algorithm| {
-        let line = line
-            .iter()
-            .chain(&lengths)
-            .chain(["--algorithm", algorithm].iter());
+        let line = [&line[..], &lengths, &["--algorithm", algorithm]].concat();
         let report = run(line).ok().report();
         report.assert_all_arrived();
         report.message_bytes()

@@ -6,7 +6,7 @@ use super::broadcast_plan::least_steps;
 use super::messages::TO_OTHERS;
 use super::role::{Place, Role};
 use super::table::{Direction, Entry, Fits, Layout, Word, no_legs};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::items::{Message, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
 
@@ -71,15 +71,8 @@ impl Role for Rounds {
         self.triggered = true;
     }
 
-    fn control(
-        &mut self,
-        _place: &Place,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
-        let phase = "in a broadcast";
-        Err(Violation::UnexpectedControl { from, item, phase })
+    fn phase(&self) -> &'static str {
+        "in a broadcast"
     }
 
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {

@@ -196,6 +196,10 @@ impl Role for Certification {
         self.ordered = self.children.is_empty();
     }
 
+    fn phase(&self) -> &'static str {
+        "in this phase of a Transmission-Certification gather"
+    }
+
     fn control(
         &mut self,
         place: &Place,
@@ -227,7 +231,7 @@ impl Role for Certification {
                 self.give_orders(now, slots);
             }
             _ => {
-                let phase = "in this phase of a Transmission-Certification gather";
+                let phase = self.phase();
                 return Err(Violation::UnexpectedControl { from, item, phase });
             }
         }

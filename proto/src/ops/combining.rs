@@ -147,6 +147,10 @@ impl Role for Combining {
         self.begun = true;
     }
 
+    fn phase(&self) -> &'static str {
+        "in a combining round"
+    }
+
     fn control(
         &mut self,
         place: &Place,
@@ -159,7 +163,7 @@ impl Role for Combining {
             self.begun = true;
             return Ok(());
         }
-        let phase = "in a combining round";
+        let phase = self.phase();
         Err(Violation::UnexpectedControl { from, item, phase })
     }
 

@@ -61,6 +61,10 @@ impl Role for Linear {
         self.begun = true;
     }
 
+    fn phase(&self) -> &'static str {
+        "in a linear gather"
+    }
+
     fn control(
         &mut self,
         place: &Place,
@@ -74,7 +78,7 @@ impl Role for Linear {
                 Ok(())
             }
             _ => {
-                let phase = "in a linear gather";
+                let phase = self.phase();
                 Err(Violation::UnexpectedControl { from, item, phase })
             }
         }

@@ -13,7 +13,7 @@ use super::plan::MessagePlan;
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
 use super::table::{Direction, Entry, Fits, Layout, Word};
-use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
+use crate::items::{Leg, Message, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
@@ -138,15 +138,8 @@ impl Role for Listed {
         self.begun = true;
     }
 
-    fn control(
-        &mut self,
-        _place: &Place,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
-        let phase = "in a round by a list";
-        Err(Violation::UnexpectedControl { from, item, phase })
+    fn phase(&self) -> &'static str {
+        "in a round by a list"
     }
 
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {

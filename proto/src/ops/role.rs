@@ -13,14 +13,20 @@ pub(super) trait Role: Debug + Send + Sync {
     /// P0 begins the round.
     fn trigger(&mut self, now: Time);
 
-    /// A control item came in that is no receipt.
+    /// Where the PE stands, in messages on what has no place there: "in a scatter".
+    fn phase(&self) -> &'static str;
+
+    /// A control item came in that is no receipt. Where nobody sends any, none has a place.
     fn control(
         &mut self,
-        place: &Place,
-        now: Time,
+        _place: &Place,
+        _now: Time,
         from: PeId,
         item: Control,
-    ) -> Result<(), Violation>;
+    ) -> Result<(), Violation> {
+        let phase = self.phase();
+        Err(Violation::UnexpectedControl { from, item, phase })
+    }
 
     /// The head of a message came in: what becomes of the message.
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation>;

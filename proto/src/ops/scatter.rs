@@ -9,7 +9,7 @@ use super::messages::FROM_ROOT;
 use super::plan::{MessagePlan, Plan, finish};
 use super::role::{Place, Role};
 use super::table::{Direction, Entry, Fits, Layout, Operation, Word, no_legs};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::items::{Message, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
@@ -126,15 +126,8 @@ impl Role for Scatter {
         self.triggered = true;
     }
 
-    fn control(
-        &mut self,
-        _place: &Place,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
-        let phase = "in a scatter";
-        Err(Violation::UnexpectedControl { from, item, phase })
+    fn phase(&self) -> &'static str {
+        "in a scatter"
     }
 
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {

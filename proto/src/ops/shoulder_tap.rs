@@ -135,6 +135,10 @@ impl Role for ShoulderTap {
         self.called = Some((now, 0));
     }
 
+    fn phase(&self) -> &'static str {
+        "in a Shoulder-Tap gather"
+    }
+
     fn control(
         &mut self,
         place: &Place,
@@ -151,7 +155,7 @@ impl Role for ShoulderTap {
             _ => Err(Violation::UnexpectedControl {
                 from,
                 item,
-                phase: "in a Shoulder-Tap gather",
+                phase: self.phase(),
             }),
         }
     }

@@ -143,13 +143,6 @@ impl<'a> RoundsIo for NodeIo<'a> {
     }
 }
 
-impl NodeIo<'_> {
-    /// While one connection is busy, another one may be lost.
-    fn look(&mut self) -> Result<(), RoundError> {
-        Ok(self.neighbours.look(clock::now())?)
-    }
-}
-
 impl RoundIo for NodeIo<'_> {
     type Error = RoundError;
 
@@ -186,8 +179,7 @@ impl RoundIo for NodeIo<'_> {
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
-        self.neighbours.get(to).send_flit(prefix, payload).await?;
-        self.look()
+        Ok(self.neighbours.get(to).send_flit(prefix, payload).await?)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
@@ -196,7 +188,7 @@ impl RoundIo for NodeIo<'_> {
             let link = self.neighbours.get(to);
             link.send_flit(prefix, source.last()).await?;
         }
-        self.look()
+        Ok(())
     }
 
     async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
@@ -217,8 +209,7 @@ impl RoundIo for NodeIo<'_> {
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), RoundError> {
         let (source, sink) = self.neighbours.pair(from, to);
-        sink.send_body(source.body()).await?;
-        self.look()
+        Ok(sink.send_body(source.body()).await?)
     }
 
     async fn store(
@@ -234,9 +225,7 @@ impl RoundIo for NodeIo<'_> {
         };
         let payload = &self.neighbours.get(from).body()[payload];
         let stored = sink.write(payload, files_ns).await;
-        let stored = stored.map_err(|source| RoundError::Payload { message, source })?;
-        self.look()?;
-        Ok(stored)
+        stored.map_err(|source| RoundError::Payload { message, source })
     }
 
     fn hold(&mut self, from: PeId, message: Message) {
@@ -318,6 +307,11 @@ impl RoundIo for NodeIo<'_> {
                 self.pulse.counters().collided(waiting);
             }
         }
+    }
+
+    /// While one connection is busy, another one may be lost.
+    fn look(&mut self, now: Time) -> Result<(), RoundError> {
+        Ok(self.neighbours.look(now)?)
     }
 
     fn refused(&mut self, fault: RoundFault) -> RoundError {

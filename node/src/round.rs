@@ -78,6 +78,10 @@ pub trait RoundIo {
     /// A port has turned from this neighbour's stream, or an own one, to what comes next.
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>);
 
+    /// Whether something has failed beside what the round is busy with; asked when bytes have
+    /// moved.
+    fn look(&mut self, now: Time) -> Result<(), Self::Error>;
+
     /// What came breaks the protocol.
     fn refused(&mut self, fault: RoundFault) -> Self::Error;
 }
@@ -108,13 +112,26 @@ pub async fn play<I: RoundIo>(
                 let round = round.id();
                 let frame = EdgeFrame::Control { round, item };
                 io.send_control(to, &frame).await?;
+                now = io.now();
             }
             Action::SendFlit {
                 to, message, bytes, ..
-            } => io.send_flit(round, to, message, bytes).await?,
-            Action::SendAgain { to, .. } => io.send_again(to).await?,
-            Action::SendHeld { to, message, .. } => io.send_held(to, message).await?,
-            Action::Forward { from, to, .. } => io.forward(from, to).await?,
+            } => {
+                io.send_flit(round, to, message, bytes).await?;
+                now = moved(io)?;
+            }
+            Action::SendAgain { to, .. } => {
+                io.send_again(to).await?;
+                now = moved(io)?;
+            }
+            Action::SendHeld { to, message, .. } => {
+                io.send_held(to, message).await?;
+                now = io.now();
+            }
+            Action::Forward { from, to, .. } => {
+                io.forward(from, to).await?;
+                now = moved(io)?;
+            }
             Action::Store {
                 from,
                 message,
@@ -124,18 +141,22 @@ pub async fn play<I: RoundIo>(
                 if !io.store(from, message, payload).await? {
                     return Err(io.refused(round.unexpected_bytes(message)));
                 }
+                now = moved(io)?;
             }
+            // These take no time that is worth asking for.
             Action::Hold { from, message } => io.hold(from, message),
             Action::Drop { from } => io.drop_frame(from),
+            Action::Turn { from } => io.turned(round, from),
             Action::Commit { message } => {
                 while let Some(committed) = io.make_room().await? {
                     round.handle_committed(io.now(), committed);
                 }
-                if io.commit(message) {
-                    round.handle_delivered(io.now(), message);
+                let is_visible = io.commit(message);
+                now = io.now();
+                if is_visible {
+                    round.handle_delivered(now, message);
                 }
             }
-            Action::Turn { from } => io.turned(round, from),
             Action::Wait { until } => {
                 let heard = io.listen(round, until).await?;
                 now = io.now();
@@ -151,10 +172,16 @@ pub async fn play<I: RoundIo>(
             }
             Action::Finished => return Ok(()),
         }
-        now = io.now();
         let done = round.handle_done(now);
         done.map_err(|fault| io.refused(fault))?;
     }
+}
+
+/// The time, bytes having moved.
+fn moved<I: RoundIo>(io: &mut I) -> Result<Time, I::Error> {
+    let now = io.now();
+    io.look(now)?;
+    Ok(now)
 }
 
 /// What a PE is doing that waits; `depends` says whether it can only go on when others do

@@ -18,8 +18,8 @@ pub struct Pe {
     operation: Operation,
     role: Box<dyn Role>,
     receipts: Receipts,
-    /// A message that is coming in, and what becomes of it.
-    incoming: Option<(PeId, Message, Route)>,
+    /// A message that is coming in, and whether it goes on at once.
+    incoming: Option<(PeId, Message, bool)>,
     /// The messages that have come in, or begun to: each comes once.
     seen: BTreeSet<MessageId>,
     /// The send port is taken by what `poll_transmit` returned.
@@ -97,8 +97,9 @@ impl Pe {
             return Err(Violation::EmptyMessage { from, message });
         }
         self.seen.insert(message.id);
-        self.relaying |= route.relays();
-        self.incoming = Some((from, message, route.clone()));
+        let relays = route.relays();
+        self.relaying |= relays;
+        self.incoming = Some((from, message, relays));
         Ok(route)
     }
 
@@ -126,8 +127,7 @@ impl Pe {
             // The next message may be coming in while the last flit of this one
             // goes out; the port then stays a relay's.
             None => {
-                let incoming = self.incoming.as_ref();
-                self.relaying = incoming.is_some_and(|(_, _, route)| route.relays());
+                self.relaying = self.incoming.is_some_and(|(_, _, relays)| relays);
             }
         }
     }

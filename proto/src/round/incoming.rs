@@ -192,13 +192,16 @@ impl<O: Observer> Round<O> {
         if ends_here && expected != Some(message.bytes) {
             return Err(RoundFault::out_of_place(from, &message, self.id));
         }
-        self.hash.reset();
+        let is_hashed = ends_here && has_payload;
+        if is_hashed {
+            self.hash.reset();
+        }
         self.incoming = Some(Incoming {
             from,
             message,
             route,
             left: message.bytes,
-            is_hashed: ends_here && has_payload,
+            is_hashed,
             digest: None,
             is_committed: false,
             held: Vec::new(),

@@ -5,10 +5,13 @@
 use std::ops::Range;
 
 use prost::Message as _;
-use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
+use prost::encoding::{
+    WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint, key_len,
+    skip_field,
+};
 
 use super::message::{parse_message, put_message};
-use super::{LENGTH_BYTES, WireError, pb};
+use super::{WireError, pb};
 use crate::items::{Message, Violation};
 use crate::{PeId, RoundId};
 
@@ -62,34 +65,40 @@ pub fn put_prefix(
     payload_bytes: usize,
     out: &mut Vec<u8>,
 ) {
-    let mut fields = Vec::with_capacity(super::MAX_FLIT_PREFIX);
-    if let Some((round, message)) = head {
-        let head = pb::Head {
-            round: round.0,
-            message: Some(put_message(&message)),
-        };
-        encode_key(FLIT_HEAD, WireType::LengthDelimited, &mut fields);
-        encode_varint(head.encoded_len() as u64, &mut fields);
-        head.encode_raw(&mut fields);
+    let head = head.map(|(round, message)| pb::Head {
+        round: round.0,
+        message: Some(put_message(&message)),
+    });
+    let of_head = head
+        .as_ref()
+        .map_or(0, |head| field_bytes(FLIT_HEAD, head.encoded_len()));
+    let of_digest = digest.map_or(0, |digest| field_bytes(FLIT_DIGEST, digest.len()));
+    let flit_bytes = of_head + of_digest + field_bytes(FLIT_PAYLOAD, payload_bytes);
+    let length = field_bytes(FRAME_FLIT, flit_bytes) as u32;
+
+    out.reserve(super::MAX_FLIT_PREFIX);
+    out.extend_from_slice(&length.to_be_bytes());
+    put_key(FRAME_FLIT, flit_bytes, out);
+    if let Some(head) = head {
+        put_key(FLIT_HEAD, head.encoded_len(), out);
+        head.encode_raw(out);
     }
     if let Some(digest) = digest {
-        encode_key(FLIT_DIGEST, WireType::LengthDelimited, &mut fields);
-        encode_varint(digest.len() as u64, &mut fields);
-        fields.extend_from_slice(digest);
+        put_key(FLIT_DIGEST, digest.len(), out);
+        out.extend_from_slice(digest);
     }
-    encode_key(FLIT_PAYLOAD, WireType::LengthDelimited, &mut fields);
-    encode_varint(payload_bytes as u64, &mut fields);
+    put_key(FLIT_PAYLOAD, payload_bytes, out);
+}
 
-    let flit_bytes = fields.len() + payload_bytes;
-    let mut outer = Vec::with_capacity(8);
-    encode_key(FRAME_FLIT, WireType::LengthDelimited, &mut outer);
-    encode_varint(flit_bytes as u64, &mut outer);
+/// Appends what stands ahead of a field of so many bytes.
+fn put_key(field: u32, bytes: usize, out: &mut Vec<u8>) {
+    encode_key(field, WireType::LengthDelimited, out);
+    encode_varint(bytes as u64, out);
+}
 
-    let length = (outer.len() + flit_bytes) as u32;
-    out.reserve(LENGTH_BYTES + outer.len() + fields.len());
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(&outer);
-    out.extend_from_slice(&fields);
+/// What a field of so many bytes takes with what stands ahead of it.
+fn field_bytes(field: u32, bytes: usize) -> usize {
+    key_len(field) + encoded_len_varint(bytes as u64) + bytes
 }
 
 /// Reads a flit's frame. Unknown fields are skipped; the payload must come last.
@@ -163,6 +172,7 @@ mod tests {
 
     use crate::MessageId;
     use crate::items::Destination;
+    use crate::wire::LENGTH_BYTES;
 
     fn head() -> (RoundId, Message) {
         let widest = Message {

@@ -423,6 +423,10 @@ impl RoundIo for StormIo {
 
     fn turned(&mut self, _round: &Round<impl Observer>, _last: Option<PeId>) {}
 
+    fn look(&mut self, _now: Time) -> Result<(), Cause> {
+        Ok(())
+    }
+
     fn refused(&mut self, fault: RoundFault) -> Cause {
         match fault {
             RoundFault::Wire { from: peer, error } => Cause::Wire { peer, error },

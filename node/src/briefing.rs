@@ -12,7 +12,7 @@ pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
     let (tree, operation) = (&assignment.tree, assignment.operation);
     let children = tree.children(pe).len();
     let is_known = |message: &Message| {
-        let known = operation.address(tree.len(), message.id);
+        let known = operation.address(tree, message.id);
         known == Some(message.address()) && message.bytes > 0
     };
     let come_once = |messages: &[Message]| {

@@ -51,7 +51,7 @@ impl Inbox {
         let mut awaited: Vec<_> = all.iter().filter(may_come).cloned().collect();
         // What is sent from here comes back in the gather that follows.
         if let Some(later) = &assignment.later_output {
-            let sent = operation.messages(tree.len());
+            let sent = operation.messages(tree);
             for message in sent.filter(|message| message.source == pe) {
                 let comes_back = message.ends(tree).map(|at| receipt(later, message.id, at));
                 awaited.extend(comes_back);

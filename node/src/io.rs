@@ -101,7 +101,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
             false => 0,
         };
         let mut round = round.record_spans(spans);
-        if self.pe == PeId::ROOT {
+        if self.pe == self.tree.root() {
             let now = clock::now();
             self.state.started_ns = now.0;
             round.handle_trigger(now);

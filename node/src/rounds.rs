@@ -1,8 +1,8 @@
 //! The rounds of one PE, one after the other, as its coordinator wants them.
 
+use flitcast_proto::RoundId;
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
-use flitcast_proto::{PeId, RoundId};
 use tracing::Instrument as _;
 
 use crate::round::{self, RoundIo};
@@ -55,7 +55,7 @@ pub trait Channel {
 
 /// Prepares for so many rounds and plays them, and stays until it is to leave. `under_way` says which round it is at.
 pub async fn play_rounds<I, C>(
-    pe: PeId,
+    is_root: bool,
     rounds: u64,
     io: &mut I,
     channel: &mut C,
@@ -70,7 +70,7 @@ where
     channel.say(FromPe::Prepared).await?;
     for id in (1..=rounds).map(RoundId) {
         *under_way = id;
-        if pe == PeId::ROOT {
+        if is_root {
             match channel.next_word().await? {
                 ToPe::Trigger { round } if round == id => {}
                 ToPe::Stop { .. } => return Ok(()),
@@ -82,7 +82,7 @@ where
         let span = tracing::error_span!("round", round = %id);
         let mut round = io.begin(id);
         let mut complete = false;
-        let playing = play(pe, io, channel, &mut round, &mut complete);
+        let playing = play(is_root, io, channel, &mut round, &mut complete);
         let over = playing.instrument(span).await;
         let gave_up = !matches!(over, Ok(Over::Played));
         if gave_up {
@@ -126,7 +126,7 @@ enum Over {
 }
 
 async fn play<I, C>(
-    pe: PeId,
+    is_root: bool,
     io: &mut I,
     channel: &mut C,
     round: &mut Round<I::Observer>,
@@ -138,8 +138,8 @@ where
     C::Error: From<I::Error>,
 {
     let id = round.id();
-    // P0 has said itself that the round is over.
-    let mut collect = pe == PeId::ROOT;
+    // The root has said itself that the round is over.
+    let mut collect = is_root;
     let mut playing = std::pin::pin!(async {
         let _working = io.working();
         round::play(round, io).await

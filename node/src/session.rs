@@ -239,6 +239,7 @@ async fn play_rounds(
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
+    let is_root = pe == assignment.tree.root();
     let pulse = channel.pulse().clone();
     // Not before: what measures the edges is no round's.
     neighbours.count(pulse.counters());
@@ -257,19 +258,21 @@ async fn play_rounds(
     };
     let mut channel = RoundsChannel {
         config,
+        is_root,
         channel,
         tick: tokio::time::interval(limits::PROGRESS),
         shown: 0,
     };
-    rounds::play_rounds(pe, prepare.rounds, &mut io, &mut channel, under_way).await
+    rounds::play_rounds(is_root, prepare.rounds, &mut io, &mut channel, under_way).await
 }
 
 /// The channel to the coordinator while rounds are played.
 struct RoundsChannel<'a> {
     config: &'a NodeConfig,
+    is_root: bool,
     channel: &'a mut Coordinator,
     tick: Interval,
-    /// The bytes that P0 has told of last.
+    /// The bytes that the root has told of last.
     shown: u64,
 }
 
@@ -281,7 +284,7 @@ impl Channel for RoundsChannel<'_> {
     }
 
     async fn next_word_in(&mut self, round: RoundId) -> Result<ToPe, NodeError> {
-        if self.config.pe != PeId::ROOT {
+        if !self.is_root {
             return self.channel.next_word().await;
         }
         loop {

@@ -16,7 +16,8 @@ use crate::blocking::joined;
 use crate::config::NodeConfig;
 use crate::limits::OPENED_AHEAD;
 use crate::payload::{
-    self, Content, FileSink, FileSource, PayloadError, Sink, Source, Synthetic, delivered_at,
+    self, Content, FileSink, FileSource, Others, PayloadError, Sink, Source, Synthetic,
+    delivered_at,
 };
 use crate::pulse::Pulse;
 
@@ -88,7 +89,7 @@ impl Store {
         pulse: &Arc<Pulse>,
     ) -> Result<(Store, Sent), Vec<PayloadError>> {
         let (pe, operation, tree) = (config.pe, assignment.operation, &assignment.tree);
-        let of_messages = operation.messages(tree.len());
+        let of_messages = operation.messages(tree);
         let sent: Vec<Address> = of_messages.filter(|it| it.source == pe).collect();
         let mut store = Store {
             contents: None,
@@ -112,8 +113,8 @@ impl Store {
             }
             Payload::Synthetic { lengths } => {
                 Synthetic::warm_up();
-                let mut bytes = vec![0];
-                bytes.extend(lengths);
+                let mut bytes = lengths;
+                bytes.insert(tree.root().index(), 0);
                 let left_out = |(delivery, _): &(usize, _)| assignment.leaves_out(*delivery);
                 for (_, bytes) in bytes.iter_mut().enumerate().filter(left_out) {
                     *bytes = 0;
@@ -127,11 +128,15 @@ impl Store {
         // Not even measured: who delivered them may have taken them away since.
         let owed = sent.iter().map(|message| assignment.owes_anybody(*message));
         let owed: Vec<bool> = owed.collect();
-        let (told, layout, pes) = (pulse.clone(), operation.layout(), tree.len());
+        let (told, layout, others) = (pulse.clone(), operation.layout(), Others::of(tree));
         let read = spawn_blocking(move || {
             let mut contents = match layout {
                 _ if owed.is_empty() => Vec::new(),
-                Layout::ByDestination => payload::scatter_input(&input, spread, pes)?.split_off(1),
+                Layout::ByDestination => {
+                    let mut contents = payload::scatter_input(&input, spread, others)?;
+                    contents.remove(others.root.index());
+                    contents
+                }
                 Layout::BySource => vec![payload::gather_input(&input, pe).map_err(one)?],
                 Layout::Whole => vec![Some(payload::whole_input(input).map_err(one)?)],
             };

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The index of a PE in its tree; `PeId(0)` is the root, written P0.
+/// The index of a PE in its tree; `PeId(0)`, written P0, is the root of every tree that somebody
+/// describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeId(pub u32);
 

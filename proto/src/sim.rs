@@ -159,7 +159,9 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, Sim
             arrival_steps: vec![0; tree.len()],
         },
     };
-    simulation.pes[0].pe.handle_trigger(Time(0));
+    simulation.pes[tree.root().index()]
+        .pe
+        .handle_trigger(Time(0));
     while simulation.unfinished > 0 {
         simulation.advance()?;
     }

@@ -118,7 +118,11 @@ impl Profile {
             return self.clone();
         }
         let median = |pick: &dyn Fn(&MeasuredEdge) -> Estimate| {
-            let mut all: Vec<Estimate> = self.edges[1..].iter().map(pick).collect();
+            let measured = self
+                .edges
+                .iter()
+                .filter(|edge| **edge != MeasuredEdge::default());
+            let mut all: Vec<Estimate> = measured.map(pick).collect();
             all.sort_by(|a, b| a.value.total_cmp(&b.value));
             all.get(all.len() / 2).copied().unwrap_or_default()
         };
@@ -135,12 +139,30 @@ impl Profile {
             },
         };
         let mut edges = vec![edge; tree.len()];
-        edges[0] = MeasuredEdge::default();
+        edges[tree.root().index()] = MeasuredEdge::default();
         Profile {
             tree_name: name.to_owned(),
             parents,
             edges,
             ..self.clone()
+        }
+    }
+
+    /// The profile of the same edges, seen from another PE than P0; `tree` is the one that was
+    /// measured.
+    pub fn rerooted(self, tree: &Tree, root: PeId) -> Profile {
+        let mut edges = self.edges.clone();
+        edges[root.index()] = MeasuredEdge::default();
+        for child in tree.turned(root) {
+            if let Some(parent) = tree.parent(child) {
+                let MeasuredEdge { down, up } = self.edges[child.index()];
+                edges[parent.index()] = MeasuredEdge { down: up, up: down };
+            }
+        }
+        Profile {
+            parents: parents(&tree.rerooted(root)),
+            edges,
+            ..self
         }
     }
 
@@ -150,9 +172,9 @@ impl Profile {
     }
 }
 
-/// The parents of P1, P2, .. in a tree.
+/// The parents of all but the root of a tree, by index.
 pub fn parents(tree: &Tree) -> Vec<u32> {
-    let parents = tree.pes().skip(1).filter_map(|pe| tree.parent(pe));
+    let parents = tree.pes().filter_map(|pe| tree.parent(pe));
     parents.map(|PeId(parent)| parent).collect()
 }
 

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
-use flitcast_proto::Tree;
 use flitcast_proto::ops::{Layout, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::options::args::{
@@ -93,6 +93,7 @@ impl Request {
         let baseline = Baseline::named(&algorithm);
         let asked = operation_by(name, &algorithm).unwrap_or(Operation::Scatter);
         let operation = |topology: &Topology| fitting(asked, &topology.tree, &topology.name);
+        let root = args.from.map(|pe| ("--from", pe));
         let (round, spread) = (args.round, args.spread);
         let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
         let ways = choosing.then(|| Ways {
@@ -100,7 +101,15 @@ impl Request {
             any_pacing: false,
             any_flit: args.algorithm == ScatterAlgorithm::Auto,
         });
-        Request::new(round, spread, SpanningArg::Bfs, baseline, ways, operation)
+        let asked = Asked {
+            round,
+            root,
+            spread,
+            spanning: SpanningArg::Bfs,
+            baseline,
+            ways,
+        };
+        Request::new(asked, operation)
     }
 
     /// Understands `flitcast gather`.
@@ -110,6 +119,7 @@ impl Request {
             algorithm,
             sync,
             pacing,
+            to,
         } = args;
         let pacing = pacing.map(|pacing| match pacing {
             PacingArg::Scheduled => Pacing::Scheduled,
@@ -130,13 +140,18 @@ impl Request {
         });
         let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
         let chosen = ways.is_some();
-        let mut request =
-            Request::new(round, false, spanning, baseline, ways, |topology| {
-                match (baseline, pacing) {
-                    (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
-                    _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
-                }
-            })?;
+        let asked = Asked {
+            round,
+            root: to.map(|pe| ("--to", pe)),
+            spread: false,
+            spanning,
+            baseline,
+            ways,
+        };
+        let mut request = Request::new(asked, |topology| match (baseline, pacing) {
+            (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
+            _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
+        })?;
         if !chosen {
             request.way.pacing = pacing;
         }
@@ -148,28 +163,40 @@ impl Request {
         let name = Operation::Broadcast.name();
         let asked = operation_by(name, &typed(&args.algorithm));
         let operation = |_: &Topology| Ok(asked.unwrap_or(Operation::Broadcast));
-        Request::new(
-            args.round,
-            false,
-            SpanningArg::Broadcast,
-            None,
-            None,
-            operation,
-        )
+        let asked = Asked {
+            round: args.round,
+            root: args.from.map(|pe| ("--from", pe)),
+            spread: false,
+            spanning: SpanningArg::Broadcast,
+            baseline: None,
+            ways: None,
+        };
+        Request::new(asked, operation)
     }
 
     fn new(
-        args: RoundArgs,
-        spread: bool,
-        spanning: SpanningArg,
-        baseline: Option<Baseline>,
-        ways: Option<Ways>,
+        asked: Asked,
         operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
     ) -> Result<Request, Vec<RequestError>> {
+        let Asked {
+            round: args,
+            root,
+            spread,
+            spanning,
+            baseline,
+            ways,
+        } = asked;
         let mut faults = Vec::new();
-        let offered = local_topologies(&args.transfer.tree, spanning)
+        let described = local_topologies(&args.transfer.tree, spanning)
             .map_err(|found| faults.extend(found))
             .ok();
+        if let (Some((option, _)), Some(baseline)) = (root, baseline) {
+            let algorithm = baseline.name();
+            faults.push(RequestError::RootOfBaseline { option, algorithm });
+        }
+        let described_tree = described.as_ref().map(|offered| offered[0].tree.clone());
+        let offered = described.map(|offered| seen_from(root, offered));
+        let offered = offered.and_then(|offered| offered.map_err(|fault| faults.push(fault)).ok());
         let topology = offered.as_ref().map(|offered| offered[0].clone());
         // Without a tree there is still an operation to check the rest with.
         let operation = match &topology {
@@ -253,11 +280,17 @@ impl Request {
             (topology, ..) => topology,
         };
         let profile = args.transfer.profile.as_deref().and_then(|path| {
-            let tree = topology.as_ref().map(|topology| &topology.tree);
+            let tree = described_tree.as_ref();
             // A tree that is to be chosen is none that was measured.
             let measured = tree.filter(|_| !args.transfer.tree.is_auto());
             let profile = Profile::load(path, measured);
             let profile = profile.map_err(|fault| faults.push(fault.into())).ok();
+            let profile = profile.map(|profile| match (root, measured) {
+                (Some((_, root)), Some(tree)) if tree.contains(root) => {
+                    profile.rerooted(tree, root)
+                }
+                _ => profile,
+            });
             let pes = |profile: &Profile| profile.edges.len();
             if let (Some(profile), Some(tree)) = (&profile, tree)
                 && pes(profile) != tree.len()
@@ -375,6 +408,33 @@ impl Request {
             _ => Err(faults),
         }
     }
+}
+
+/// What the commands understand each by itself.
+struct Asked {
+    round: RoundArgs,
+    /// The option that says who the root is, and who is.
+    root: Option<(&'static str, PeId)>,
+    spread: bool,
+    spanning: SpanningArg,
+    baseline: Option<Baseline>,
+    ways: Option<Ways>,
+}
+
+/// The same trees, seen from the PE that an option says.
+fn seen_from(
+    root: Option<(&'static str, PeId)>,
+    offered: Vec<Topology>,
+) -> Result<Vec<Topology>, RequestError> {
+    let Some((option, root)) = root.filter(|(_, root)| *root != PeId::ROOT) else {
+        return Ok(offered);
+    };
+    let pes = offered[0].tree.len();
+    if !offered[0].tree.contains(root) {
+        return Err(RequestError::NoSuchPe { option, root, pes });
+    }
+    let seen = offered.into_iter().map(|topology| topology.rerooted(root));
+    Ok(seen.collect())
 }
 
 /// A path that is not the same from wherever somebody looks.

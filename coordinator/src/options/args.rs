@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use flitcast_proto::PeId;
 
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
+use crate::options::pes::parse_pe;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::TreeArgs;
 
@@ -21,9 +23,13 @@ pub struct ScatterArgs {
     /// How to scatter.
     #[arg(long, value_enum, default_value_t = ScatterAlgorithm::Fdf)]
     pub algorithm: ScatterAlgorithm,
-    /// Deal all files below the input over P1..Pn, balanced by size.
+    /// Deal all files below the input over all other PEs, balanced by size.
     #[arg(long)]
     pub spread: bool,
+    /// The PE that has the messages, 3 or P3; the lengths are those of all other PEs
+    /// [default: P0].
+    #[arg(long, value_name = "P", value_parser = parse_pe)]
+    pub from: Option<PeId>,
 }
 
 /// Arguments of `flitcast gather`.
@@ -42,6 +48,10 @@ pub struct GatherArgs {
     /// and scheduled on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
+    /// The PE that gets the messages, 3 or P3; the lengths are those of all other PEs
+    /// [default: P0].
+    #[arg(long, value_name = "P", value_parser = parse_pe)]
+    pub to: Option<PeId>,
 }
 
 /// Arguments of `flitcast broadcast`.
@@ -58,6 +68,9 @@ pub struct BroadcastArgs {
     /// How to broadcast.
     #[arg(long, value_enum, default_value_t = BroadcastAlgorithm::Rounds)]
     pub algorithm: BroadcastAlgorithm,
+    /// The PE that has the message, 3 or P3 [default: P0].
+    #[arg(long, value_name = "P", value_parser = parse_pe)]
+    pub from: Option<PeId>,
 }
 
 /// How to broadcast.

@@ -19,10 +19,11 @@ pub enum FlitsError {
     Unit(String),
 }
 
-/// L_i by PE index; `[0]` is 0.
+/// L_i by PE index; the root's is 0.
 pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, FlitsError> {
-    let dealt = lengths.deal(tree.len() - 1)?;
-    Ok(std::iter::once(0).chain(dealt).collect())
+    let mut dealt = lengths.deal(tree.len() - 1)?;
+    dealt.insert(tree.root().index(), 0);
+    Ok(dealt)
 }
 
 /// Lengths in flits: plain numbers.

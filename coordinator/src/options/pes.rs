@@ -1,4 +1,6 @@
-//! How many PEs there can be on one machine, and what each needs of it.
+//! PEs as they are typed, how many there can be on one machine, and what each needs of it.
+
+use flitcast_proto::PeId;
 
 /// Processes on one machine. Each has some 8 MiB and a dozen descriptors; a
 /// thousand is past what a machine does well and before what hurts it.
@@ -15,4 +17,11 @@ const DESCRIPTORS_OWN: u64 = 32;
 /// Descriptors that a coordinator of so many PEs needs, those that strangers take apart.
 pub fn needed_descriptors(pes: usize) -> u64 {
     DESCRIPTORS_OWN + DESCRIPTORS_PER_PE * pes as u64
+}
+
+/// A PE, typed as 3 or P3.
+pub fn parse_pe(text: &str) -> Result<PeId, String> {
+    let number = text.strip_prefix('P').unwrap_or(text).parse();
+    let told = |_| format!("`{text}` is no PE: 3 or P3, say");
+    number.map(PeId).map_err(told)
 }

@@ -280,7 +280,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         })
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
-    let edges = tree.pes().skip(1).map(|pe| {
+    let edges = tree.below_root().map(|pe| {
         let edge = outcome.rounds.measured.edges[pe.index()].values();
         let parent = tree.parent(pe).map(|parent| parent.0);
         let alike = outcome.rounds.measured.alike[pe.index()];

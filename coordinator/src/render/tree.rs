@@ -62,7 +62,7 @@ fn drawing(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
 /// Parents ahead of their children, each with all below it.
 pub fn in_tree_order(tree: &Tree) -> Vec<PeId> {
     let mut order = Vec::new();
-    let mut next = vec![PeId::ROOT];
+    let mut next = vec![tree.root()];
     while let Some(pe) = next.pop() {
         order.push(pe);
         next.extend(tree.children(pe).iter().rev());

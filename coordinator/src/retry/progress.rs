@@ -78,9 +78,9 @@ impl Progress {
         self.delivered.extend(pes);
     }
 
-    /// Leaves a PE out from now on. P0 cannot be left out.
+    /// Leaves a PE out from now on. The root cannot be left out.
     pub fn learn_dead(&mut self, pe: PeId, why: String) {
-        if pe != PeId::ROOT {
+        if pe != self.tree.root() {
             self.dead.insert(pe, why);
         }
     }
@@ -103,7 +103,7 @@ impl Progress {
     /// Whose messages are missing, be they dead or not.
     pub fn missing(&self) -> Vec<PeId> {
         let nonnull = |pe: &PeId| self.bytes[pe.index()] > 0;
-        let pes = self.tree.pes().skip(1).filter(nonnull);
+        let pes = self.tree.below_root().filter(nonnull);
         pes.filter(|pe| !self.delivered.contains(pe)).collect()
     }
 
@@ -145,10 +145,11 @@ impl Progress {
         if asked_for == 0 {
             return Err(None);
         }
-        if culprits.contains(&PeId::ROOT) {
-            return Err(Some(
-                "P0 is the root: nothing can be repaired without it".to_owned(),
-            ));
+        let root = self.tree.root();
+        if culprits.contains(&root) {
+            return Err(Some(format!(
+                "{root} is the root: nothing can be repaired without it"
+            )));
         }
         if culprits.is_empty() {
             return Err(Some(

@@ -166,7 +166,7 @@ impl Undertaking {
         undertaking.learn_receipts();
         let whole = &undertaking.whole;
         let replaces = matches!(whole.messages.payload, Payload::Files { replace: true, .. });
-        for pe in whole.site.tree.pes().skip(1) {
+        for pe in whole.site.tree.below_root() {
             let (was, is) = (record.bytes[pe.index()], whole.messages.bytes[pe.index()]);
             let input = record.input.clone();
             if record.spread && was != is {
@@ -401,7 +401,7 @@ impl Undertaking {
         let Some(output) = self.output() else {
             return Ok(());
         };
-        let pes = self.whole.site.tree.pes().skip(1);
+        let pes = self.whole.site.tree.below_root();
         let is_known = !is_recorded || !self.whole.site.placement.is_elsewhere();
         let mut spent = pes.filter(|pe| is_known || self.progress.delivered().contains(pe));
         spent.try_for_each(|pe| Receipt::of(output, pe, self.whole.messages.undertaking).remove())

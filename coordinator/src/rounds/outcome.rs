@@ -64,10 +64,16 @@ impl Spread {
     }
 }
 
-/// What a round took: from P0's trigger to the last byte of the last message; `None`
+/// When a round began, which the root's report tells, and no other.
+pub fn started_ns(reports: &[Report]) -> u64 {
+    let told = reports.iter().map(|report| report.started_ns);
+    told.max().unwrap_or(0)
+}
+
+/// What a round took: from the root's trigger to the last byte of the last message; `None`
 /// if there was nothing to send. `reports` are the PEs', by index, and so are their `clocks`.
 pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
-    let started_ns = reports.first()?.started_ns;
+    let started_ns = started_ns(reports);
     let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
         let arrivals = report.arrivals.iter();
         arrivals.map(|arrival| since(started_ns, arrival.at_ns, *clock))
@@ -130,7 +136,7 @@ impl Phases {
         };
         let waited = |round: &Vec<Report>| round.iter().map(|report| report.files_ns).max();
         let visible = |round: &Vec<Report>| {
-            let started_ns = round.first()?.started_ns;
+            let started_ns = started_ns(round);
             let each = round.iter().zip(clocks).flat_map(|(report, clock)| {
                 let arrivals = report.arrivals.iter();
                 arrivals.map(|arrival| since(started_ns, arrival.delivered_ns, *clock))
@@ -211,7 +217,7 @@ pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
 impl Outcome {
     /// Works out the figures.
     pub fn new(launching: Duration, tree: &Tree, operation: Operation, rounds: Rounds) -> Outcome {
-        let started = |round: usize| rounds.reports[round][0].started_ns;
+        let started = |round: usize| started_ns(&rounds.reports[round]);
         let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
             .map(|round| {
                 let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);

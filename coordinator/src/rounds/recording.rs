@@ -5,7 +5,7 @@ use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Report;
 
 use crate::rounds::conducted::MeasuredRound;
-use crate::rounds::outcome::{Spread, round_ns};
+use crate::rounds::outcome::{Spread, round_ns, started_ns};
 
 /// Spans that are kept until the median round is known: 128 MiB of them.
 const MAX_KEPT_SPANS: usize = 4 * 1024 * 1024;
@@ -23,10 +23,10 @@ pub struct Recording {
 impl Recording {
     /// Takes the spans out of the PEs' reports on a round, whose clocks are these.
     pub fn keep(&mut self, reports: &mut [Report], clocks: &[ClockOffset]) {
-        let Some(root) = reports.first() else {
+        let Some(round) = reports.first().map(|report| report.round) else {
             return;
         };
-        let (round, started_ns) = (root.round, root.started_ns);
+        let started_ns = started_ns(reports);
         let round_ns = round_ns(reports, clocks).unwrap_or(0);
         let spans = reports.iter_mut();
         let round = MeasuredRound {

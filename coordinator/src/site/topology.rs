@@ -17,7 +17,7 @@ use thiserror::Error;
 use crate::files::edge_file;
 use crate::files::tree_file::{self, TreeFile};
 use crate::files::user_file::FileError;
-use crate::options::link_spec::Links;
+use crate::options::link_spec::{EdgeSpec, Links};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::Placement;
 use crate::site::reach::{Reach, Spanned};
@@ -280,6 +280,26 @@ impl Topology {
         // The root comes first and the others keep their order.
         let nodes = self.nodes.as_ref().filter(|nodes| nodes[0] != 0)?;
         Some(nodes[pe.index()])
+    }
+
+    /// The same, seen from another PE: the edges between the two roots lead the other way.
+    pub fn rerooted(self, root: PeId) -> Topology {
+        let mut links = self.links.clone();
+        for child in self.tree.turned(root) {
+            links.remove(&child);
+        }
+        for child in self.tree.turned(root) {
+            if let (Some(link), Some(parent)) = (self.links.get(&child), self.tree.parent(child)) {
+                let (down, up) = (link.up, link.down);
+                links.insert(parent, EdgeSpec { down, up });
+            }
+        }
+        Topology {
+            name: format!("{} seen from {root}", self.name),
+            tree: self.tree.rerooted(root),
+            links,
+            ..self
+        }
     }
 
     /// The option that it comes from, for messages.

@@ -3,9 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use flitcast_proto::PeId;
 use rustix::io::Errno;
 
 use super::entry::Refusal;
+use super::others::Others;
 
 /// A message made of files cannot be measured, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -41,34 +43,36 @@ pub enum PayloadError {
         path: PathBuf,
     },
     /// Something in the input directory is not named after a PE.
-    #[error("{} names no PE; {}", shown(.name), tree(*.last_pe))]
+    #[error("{} names no PE; {others}", shown(.name))]
     NamesNoPe {
         /// Its name in the input directory.
         name: PathBuf,
-        /// The tree's last PE.
-        last_pe: usize,
+        /// Who has a message.
+        others: Others,
     },
-    /// The input directory holds something for P0.
-    #[error("`p0` is the root of the tree and has no message of its own; {}", tree(*.last_pe))]
+    /// The input directory holds something for the root.
+    #[error("`p{}` is the root of the tree and has no message of its own; {others}", .others.root.0)]
     NamesRoot {
-        /// The tree's last PE.
-        last_pe: usize,
+        /// Who has a message.
+        others: Others,
     },
     /// The input directory cannot belong to this tree.
-    #[error("{} has {entries} entries for {last_pe} PEs; {}", shown(.dir), tree(*.last_pe))]
+    #[error("{} has {entries} entries for {} PEs; {others}", shown(.dir), .others.count())]
     TooManyEntries {
         /// The input directory.
         dir: PathBuf,
         /// How many entries it has.
         entries: usize,
-        /// The tree's last PE.
-        last_pe: usize,
+        /// Who has a message.
+        others: Others,
     },
-    /// There are files to deal, and the tree is P0 alone.
-    #[error("the files below {} can be dealt to nobody; {}", shown(.dir), tree(0))]
+    /// There are files to deal, and the tree is one PE alone.
+    #[error("the files below {} can be dealt to nobody; this tree has no PE but {root}", shown(.dir))]
     NobodyToDealTo {
         /// The directory to be dealt.
         dir: PathBuf,
+        /// The only PE.
+        root: PeId,
     },
     /// The destination is taken, and replacing was not asked for.
     #[error("{} exists already: move it away, or ask for it to be replaced", shown(.path))]
@@ -141,14 +145,6 @@ pub(super) fn shown(path: &Path) -> String {
     }
     let quoted = format!("{path:?}");
     format!("`{}`", &quoted[1..quoted.len() - 1])
-}
-
-fn tree(last_pe: usize) -> String {
-    match last_pe {
-        0 => "this tree has no PE but P0".to_owned(),
-        1 => "this tree has only p1".to_owned(),
-        last => format!("this tree has p1..p{last}"),
-    }
 }
 
 #[cfg(test)]

@@ -12,19 +12,19 @@ use flitcast_proto::PeId;
 
 use super::entry::EntryKind;
 use super::error::PayloadError;
+use super::others::Others;
 use super::scan::{Content, FoundEntry, Measured, Walk, examine};
 
-/// What P0 scatters to `pes` PEs, itself counted: the entries of `input`, or all
-/// its files dealt.
+/// What the root scatters to all others: the entries of `input`, or all its files dealt.
 pub fn scatter_input(
     input: &Path,
     spread: bool,
-    pes: usize,
+    others: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     if spread {
-        deal(input, pes).map_err(|fault| vec![fault])
+        deal(input, others).map_err(|fault| vec![fault])
     } else {
-        read_input_dir(input, pes)
+        read_input_dir(input, others)
     }
 }
 
@@ -39,7 +39,7 @@ pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadEr
     }
 }
 
-/// What P0 sends to all others: the input itself, a file or a directory.
+/// What the root sends to all others: the input itself, a file or a directory.
 pub fn whole_input(input: PathBuf) -> Result<Content, PayloadError> {
     let found = examine(input, PathBuf::new())?;
     Ok(Content::Entry(found.source))
@@ -68,29 +68,33 @@ pub fn measure_all(
 }
 
 /// Reads an input directory: its entry `p3`, a file or a directory, is M_3.
-/// `pes` counts P0 too; at index `i` of the result is what M_i is made of.
+/// At index `i` of the result is what M_i is made of; the root has none.
 ///
 /// On failure returns all faults of the directory, so that they can be mended at once.
-pub fn read_input_dir(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+pub fn read_input_dir(
+    dir: &Path,
+    others: Others,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let names = list(dir).map_err(|error| vec![error])?;
-    let last_pe = pes.saturating_sub(1);
-    let mut contents = vec![None; pes];
+    let mut contents = vec![None; others.pes];
     let mut faults = Vec::new();
-    if names.len() > last_pe {
+    if names.len() > others.count() {
         faults.push(PayloadError::TooManyEntries {
             dir: dir.to_owned(),
             entries: names.len(),
-            last_pe,
+            others,
         });
     }
     for name in names {
         match pe_of(&name) {
-            Some(0) => faults.push(PayloadError::NamesRoot { last_pe }),
-            Some(pe) if pe <= last_pe => match examine(dir.join(&name), PathBuf::new()) {
+            Some(pe) if pe == others.root.index() => {
+                faults.push(PayloadError::NamesRoot { others })
+            }
+            Some(pe) if pe < others.pes => match examine(dir.join(&name), PathBuf::new()) {
                 Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
                 Err(fault) => faults.push(fault),
             },
-            _ => faults.push(PayloadError::NamesNoPe { name, last_pe }),
+            _ => faults.push(PayloadError::NamesNoPe { name, others }),
         }
     }
     if faults.is_empty() {
@@ -100,11 +104,11 @@ pub fn read_input_dir(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Ve
     }
 }
 
-/// Deals all regular files and symlinks below a directory over P1.. so that the
+/// Deals all regular files and symlinks below a directory over all PEs but the root so that the
 /// messages come out about equally long: the largest file first, each to the PE
 /// that has the fewest bytes, of those the fewest files, of those the lowest index.
-/// `pes` counts P0 too; at index `i` of the result is what M_i is made of.
-pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError> {
+/// At index `i` of the result is what M_i is made of.
+pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadError> {
     // With a slash at its end the path means a directory, or a symlink to one.
     let dir = dir.join("");
     let mut files = Vec::new();
@@ -119,25 +123,26 @@ pub fn deal(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, PayloadError
     }
     files.sort_by(|(bytes_a, a), (bytes_b, b)| (Reverse(bytes_a), a).cmp(&(Reverse(bytes_b), b)));
 
-    let mut hands = vec![Hand::default(); pes.saturating_sub(1)];
+    let mut hands = vec![Hand::default(); others.count()];
     for (bytes, file) in files {
         // Of equal minima the first is taken: the lowest index.
         let hand = hands
             .iter_mut()
             .min_by_key(|hand| (hand.bytes, hand.files.len()));
         let Some(hand) = hand else {
-            return Err(PayloadError::NobodyToDealTo { dir });
+            let root = others.root;
+            return Err(PayloadError::NobodyToDealTo { dir, root });
         };
         // If the sum is too long for a message, measuring will say so.
         hand.bytes = hand.bytes.saturating_add(bytes);
         hand.files.push(file);
     }
 
-    let mut contents = vec![None; pes];
-    for (content, mut hand) in contents.iter_mut().skip(1).zip(hands) {
+    let mut contents = vec![None; others.pes];
+    for (pe, mut hand) in others.iter().zip(hands) {
         if !hand.files.is_empty() {
             hand.files.sort();
-            *content = Some(Content::Dealt {
+            contents[pe] = Some(Content::Dealt {
                 base: dir.clone(),
                 files: hand.files.into(),
             });
@@ -177,6 +182,11 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    fn among(pes: usize) -> Others {
+        let root = PeId::ROOT;
+        Others { root, pes }
+    }
+
     fn messages(faults: &[PayloadError]) -> Vec<String> {
         faults.iter().map(ToString::to_string).collect()
     }
@@ -186,7 +196,7 @@ mod tests {
         let dir = tempfile::tempdir()?;
         fs::write(dir.path().join("p1"), "one")?;
         fs::create_dir(dir.path().join("p12"))?;
-        let contents = read_input_dir(dir.path(), 13).expect("all names are PEs");
+        let contents = read_input_dir(dir.path(), among(13)).expect("all names are PEs");
         assert_eq!(contents.len(), 13);
         assert_eq!(contents[1], Some(Content::Entry(dir.path().join("p1"))));
         assert_eq!(contents[12], Some(Content::Entry(dir.path().join("p12"))));
@@ -201,7 +211,7 @@ mod tests {
             fs::write(dir.path().join(name), "")?;
         }
         symlink("p1", dir.path().join("p2"))?;
-        let faults = read_input_dir(dir.path(), 8).expect_err("most names are no PEs");
+        let faults = read_input_dir(dir.path(), among(8)).expect_err("most names are no PEs");
         let dir = dir.path().display();
         assert_eq!(
             messages(&faults),
@@ -226,8 +236,37 @@ mod tests {
     }
 
     #[test]
+    fn another_root_has_no_message_and_p0_has_one() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in ["p0", "p3"] {
+            fs::write(dir.path().join(name), name)?;
+        }
+        let with_root = |root, pes| Others {
+            root: PeId(root),
+            pes,
+        };
+        let contents = read_input_dir(dir.path(), with_root(2, 4)).expect("all names are PEs");
+        let given: Vec<bool> = contents.iter().map(Option::is_some).collect();
+        assert_eq!(given, [true, false, false, true]);
+        let dealt = deal(dir.path(), with_root(2, 4)).expect("it can be dealt");
+        let given: Vec<bool> = dealt.iter().map(Option::is_some).collect();
+        assert_eq!(given, [true, true, false, false]);
+        let told = |root| {
+            let faults =
+                read_input_dir(dir.path(), with_root(root, 4)).expect_err("P3 is the root");
+            messages(&faults)
+        };
+        let end = "is the root of the tree and has no message of its own; this tree has";
+        assert_eq!(told(3), [format!("`p3` {end} p0..p2")]);
+        fs::rename(dir.path().join("p3"), dir.path().join("p2"))?;
+        assert_eq!(told(2), [format!("`p2` {end} p0..p3 but p2")]);
+        Ok(())
+    }
+
+    #[test]
     fn missing_input_is_one_fault() {
-        let faults = read_input_dir(Path::new("/nowhere/at/all"), 8).expect_err("it is missing");
+        let faults =
+            read_input_dir(Path::new("/nowhere/at/all"), among(8)).expect_err("it is missing");
         assert_eq!(
             messages(&faults),
             ["cannot read the directory `/nowhere/at/all`: \
@@ -250,7 +289,7 @@ mod tests {
             fs::write(dir.path().join(name), vec![0; bytes])?;
         }
         symlink("a", dir.path().join("h"))?;
-        let contents = deal(dir.path(), 4).expect("it can be dealt");
+        let contents = deal(dir.path(), among(4)).expect("it can be dealt");
         let files = |names: &[&str]| {
             Some(Content::Dealt {
                 base: dir.path().to_owned(),
@@ -273,14 +312,17 @@ mod tests {
     #[test]
     fn a_pe_without_a_file_gets_no_message() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
-        assert_eq!(deal(dir.path(), 3).expect("nothing"), [None, None, None]);
-        assert!(deal(dir.path(), 1).is_ok());
+        assert_eq!(
+            deal(dir.path(), among(3)).expect("nothing"),
+            [None, None, None]
+        );
+        assert!(deal(dir.path(), among(1)).is_ok());
         fs::write(dir.path().join("a"), "")?;
-        let contents = deal(dir.path(), 3).expect("one file");
+        let contents = deal(dir.path(), among(3)).expect("one file");
         assert!(contents[1].is_some() && contents[2].is_none());
-        let nobody = deal(dir.path(), 1).expect_err("P0 is alone");
+        let nobody = deal(dir.path(), among(1)).expect_err("P0 is alone");
         assert!(matches!(nobody, PayloadError::NobodyToDealTo { .. }));
-        let file = deal(&dir.path().join("a"), 3).expect_err("not a directory");
+        let file = deal(&dir.path().join("a"), among(3)).expect_err("not a directory");
         assert!(file.to_string().contains("Not a directory"), "{file}");
         Ok(())
     }

@@ -66,7 +66,7 @@ impl Baseline {
             Baseline::Linear | Baseline::Window(_) => {
                 let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
                 let transfer = |pe: PeId| Transfer {
-                    from: PeId::ROOT,
+                    from: tree.root(),
                     to: pe,
                     flits: flits[pe.index()],
                     held_flits: 0,
@@ -111,7 +111,7 @@ fn requested(tree: &Tree, flits: &[u64], width: usize) -> Vec<Transfer> {
         let after = place.checked_sub(width).map(|earlier| 2 * earlier + 1);
         let request = transfers.len();
         transfers.push(Transfer {
-            from: PeId::ROOT,
+            from: tree.root(),
             to: pe,
             flits: 1,
             held_flits: 0,
@@ -120,7 +120,7 @@ fn requested(tree: &Tree, flits: &[u64], width: usize) -> Vec<Transfer> {
         });
         transfers.push(Transfer {
             from: pe,
-            to: PeId::ROOT,
+            to: tree.root(),
             flits: flits[pe.index()],
             held_flits: 0,
             control: false,

@@ -91,11 +91,11 @@ pub fn offsets_to_root(
     to_parent: &[Option<ClockOffset>],
 ) -> Result<Vec<ClockOffset>, PeId> {
     let mut offsets = vec![ClockOffset::SHARED; tree.len()];
-    let mut known: Vec<PeId> = vec![PeId::ROOT];
+    let mut known: Vec<PeId> = vec![tree.root()];
     for &pe in &tree.top_down()[1..] {
         let clock = &clocks[pe.index()];
         let same = |other: &&PeId| !clock.is_empty() && clocks[other.index()] == *clock;
-        let parent = tree.parent(pe).unwrap_or(PeId::ROOT);
+        let parent = tree.parent(pe).unwrap_or(tree.root());
         offsets[pe.index()] = match known.iter().find(same) {
             Some(other) => offsets[other.index()],
             None => {

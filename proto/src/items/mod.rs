@@ -69,11 +69,11 @@ impl Address {
         of_one.into_iter().chain(others)
     }
 
-    /// The PE that the message is named after: the other one than P0 where it has two ends, or
-    /// else its source.
+    /// The PE that the message is named after: where it has two ends, the one that is not the
+    /// root, or else its source.
     pub fn pe(&self) -> PeId {
         match self.destination {
-            Destination::One(pe) => self.source.max(pe),
+            Destination::One(_) => self.id.pe(),
             Destination::Others => self.source,
         }
     }

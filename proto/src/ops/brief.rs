@@ -15,7 +15,7 @@ pub struct Brief {
     /// What a tick is, and how orders are obeyed.
     pub pace: Pace,
     /// The nonnull messages this PE is the source of, in the order in which they
-    /// go: P0's schedule in a scatter, its own message for another PE in a gather.
+    /// go: the root's schedule in a scatter, its own message for another PE in a gather.
     pub sends: Vec<Message>,
     /// The nonnull messages this PE is the destination of, by id.
     pub takes: Vec<Message>,
@@ -35,7 +35,7 @@ impl Brief {
         let mut sends = vec![Vec::new(); tree.len()];
         let mut takes = vec![Vec::new(); tree.len()];
         for id in (operation.entry().order)(tree, bytes, timing) {
-            let Some(address) = operation.address(tree.len(), id) else {
+            let Some(address) = operation.address(tree, id) else {
                 continue;
             };
             let Address {

@@ -62,7 +62,7 @@ pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
 pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
     let token = tree.token_broadcast();
     let mut arrivals: Vec<Vec<u64>> = vec![Vec::new(); tree.len()];
-    arrivals[0] = vec![0; flits as usize];
+    arrivals[tree.root().index()] = vec![0; flits as usize];
     let mut plan = Broadcast {
         legs: Vec::new(),
         time_steps: 0,
@@ -89,7 +89,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
                 sent[child].push(step);
             }
         }
-        if pe != PeId::ROOT && !children.is_empty() {
+        if pe != tree.root() && !children.is_empty() {
             let gone = (0..here.len()).map(|flit| sent.iter().map(|at| at[flit]).max());
             let gone: Vec<u64> = gone.map(Option::unwrap_or_default).collect();
             let kept = here
@@ -144,7 +144,7 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
             plan.time_steps = plan.time_steps.max(first_step + flits - 1);
         }
         let kept = match children.len() {
-            _ if pe == PeId::ROOT => 0,
+            _ if pe == tree.root() => 0,
             0 => 0,
             1 => 1,
             _ => flits,
@@ -255,7 +255,7 @@ pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
         let by_steps = (1..).zip(children).map(|(k, steps)| k + steps);
         least[pe.index()] = by_token.chain(by_steps).max().unwrap_or(0);
     }
-    least[PeId::ROOT.index()]
+    least[tree.root().index()]
 }
 
 /// Steps that no broadcast takes less than among so many PEs that all reach each other.

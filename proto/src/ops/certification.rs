@@ -255,7 +255,7 @@ impl Role for Certification {
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
         let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
-        if !message.is_for(PeId::ROOT) || !comes_from_below {
+        if !message.is_for(place.tree.root()) || !comes_from_below {
             return Err(Violation::NoRoute { from, message });
         }
         let left = self.streams.front().map_or(0, |slot| slot.bytes);

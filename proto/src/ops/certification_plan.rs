@@ -24,7 +24,7 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
     let mut messages = Vec::new();
     // When a PE's order reaches it, and its s.
     let mut ordered = vec![None; tree.len()];
-    ordered[0] = Some((certified, 0));
+    ordered[tree.root().index()] = Some((certified, 0));
     for &pe in tree.top_down() {
         let Some((at, after)) = ordered[pe.index()] else {
             continue;
@@ -35,7 +35,7 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
         }
         let children = promises(tree, sync, &certificates, pe);
         let slots = match pe {
-            PeId::ROOT => rules::root_orders(1, &children),
+            root if root == tree.root() => rules::root_orders(1, &children),
             _ => rules::orders(sync, &Passage::LOCK_STEP, after, own, &children),
         };
         for slot in slots {
@@ -116,7 +116,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
         }
         Sync::Pipelined => {
             let broadcast = tree.token_broadcast();
-            for pe in tree.pes().skip(1) {
+            for pe in tree.below_root() {
                 let received = broadcast.received_step(pe);
                 if let Some(parent) = tree.parent(pe) {
                     both_ways(parent, pe, received, 2 * broadcast.steps() + 1 - received);
@@ -138,7 +138,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
                     both_ways(parent, pe, depth, certified[pe.index()]);
                 }
             }
-            certified[0] - 1
+            certified[tree.root().index()] - 1
         }
     }
 }

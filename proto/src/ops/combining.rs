@@ -75,12 +75,12 @@ pub(super) struct Combining {
 
 /// The order in which a combining scatter sends the messages: block by block.
 fn block_order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
-    let blocks = largest_first(tree, PeId::ROOT);
+    let blocks = largest_first(tree, tree.root());
     let place = |pe: PeId| {
-        let block = tree.child_toward(PeId::ROOT, pe);
+        let block = tree.child_toward(tree.root(), pe);
         blocks.iter().position(|&child| Some(child) == block)
     };
-    let pes = tree.pes().skip(1);
+    let pes = tree.below_root();
     let mut order: Vec<PeId> = pes.filter(|pe| bytes[pe.index()] > 0).collect();
     order.sort_by_cached_key(|&pe| (place(pe), pe));
     order.into_iter().map(MessageId::from).collect()

@@ -86,7 +86,7 @@ impl Role for Linear {
 
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
-        match place.is_root() && message.source == from && message.is_for(PeId::ROOT) {
+        match place.is_root() && message.source == from && message.is_for(place.id) {
             true => Ok(Route::deliver()),
             false => Err(Violation::NoRoute { from, message }),
         }

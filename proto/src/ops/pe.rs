@@ -79,7 +79,7 @@ impl Pe {
             return Err(Violation::OutOfTurn { from, message });
         }
         let tree = &self.place.tree;
-        let is_known = self.operation.address(tree.len(), message.id) == Some(message.address());
+        let is_known = self.operation.address(tree, message.id) == Some(message.address());
         let is_there = |pe| tree.contains(pe);
         let has_end = message.destination.one().is_none_or(is_there);
         if !is_known || !is_there(message.source) || !has_end {

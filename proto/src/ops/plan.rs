@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::table::{Direction, Operation};
-use crate::items::{Control, Message};
+use crate::items::{Control, Destination, Message};
 use crate::trace::{Crossing, Item};
 use crate::{PeId, Tree};
 
@@ -129,7 +129,12 @@ impl Plan {
             if self.operation.direction() == Direction::Down {
                 way.reverse();
             }
-            let message = Message::between(way[0], way[way.len() - 1], plan.flits);
+            let message = Message {
+                id: plan.pe.into(),
+                source: way[0],
+                destination: Destination::One(way[way.len() - 1]),
+                bytes: plan.flits,
+            };
             for (edge, hop) in (0..).zip(way.windows(2)) {
                 for index in 1..=plan.flits {
                     all.push(Crossing {

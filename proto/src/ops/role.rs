@@ -92,7 +92,7 @@ impl Place {
     }
 
     pub(super) fn is_root(&self) -> bool {
-        self.id == PeId::ROOT
+        self.id == self.tree.root()
     }
 
     /// The children whose subtrees hold messages.

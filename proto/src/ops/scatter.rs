@@ -63,12 +63,12 @@ pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
 /// Plans a scatter where P0 has a port for each child: the nonnull messages of each branch,
 /// farthest destination first. No way is faster (a result of ours).
 pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
-    let mut branches = vec![PeId::ROOT; tree.len()];
+    let mut branches = vec![tree.root(); tree.len()];
     let mut orders: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
     for &pe in tree.top_down() {
         branches[pe.index()] = match tree.parent(pe) {
-            Some(PeId::ROOT) | None => pe,
-            Some(parent) => branches[parent.index()],
+            Some(parent) if parent != tree.root() => branches[parent.index()],
+            _ => pe,
         };
     }
     for pe in rules::farthest_first(tree, flits) {
@@ -132,7 +132,7 @@ impl Role for Scatter {
 
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
-        if message.source != PeId::ROOT || Some(from) != place.parent() {
+        if message.source != place.tree.root() || Some(from) != place.parent() {
             return Err(Violation::NoRoute { from, message });
         }
         if message.is_for(place.id) {

@@ -164,7 +164,7 @@ impl Role for ShoulderTap {
         let message = *message;
         let comes_from_below = Some(from) == self.child
             && place.tree.child_toward(place.id, message.source) == self.child;
-        if !message.is_for(PeId::ROOT) || !comes_from_below {
+        if !message.is_for(place.tree.root()) || !comes_from_below {
             return Err(Violation::NoRoute { from, message });
         }
         if self.to_receive == 0 {

@@ -21,7 +21,7 @@ pub enum Operation {
     ShoulderTap,
     /// Gather by Transmission-Certification.
     Certification(Sync),
-    /// Gather as users know it, to measure against; the tree must be a star: P0 asks
+    /// Gather as users know it, to measure against; the tree must be a star: the root asks
     /// one PE after the other, with so many requests under way.
     LinearGather {
         /// At least 1.
@@ -46,14 +46,14 @@ pub enum Fits {
     Trees,
     /// Those in which no PE has two children.
     Paths,
-    /// Those in which P0 has all other PEs as children.
+    /// Those in which the root has all other PEs as children.
     Stars,
 }
 
 /// On which word the source of a message may begin it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// The trigger of the round: P0 is the source.
+    /// The trigger of the round: the root is the source.
     Trigger,
     /// The token, as in what users know from elsewhere.
     Token,
@@ -64,20 +64,20 @@ pub enum Word {
 /// Which way messages go. Receipts go against them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From P0. A PE tells its parent when its whole subtree has what is for it.
+    /// From the root. A PE tells its parent when its whole subtree has what is for it.
     Down,
-    /// To P0, which tells all whose messages it has.
+    /// To the root, which tells all whose messages it has.
     Up,
 }
 
 /// How the files of messages lie in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// P0 has an entry for each PE that gets a message.
+    /// The root has an entry for each PE that gets a message.
     ByDestination,
     /// Each PE has an entry that is its message.
     BySource,
-    /// The input of P0 is the message.
+    /// The input of the root is the message.
     Whole,
 }
 
@@ -248,27 +248,27 @@ impl Operation {
         }
     }
 
-    /// The message with an id among so many PEs; `None` if there is none.
-    pub fn address(self, pes: usize, id: MessageId) -> Option<Address> {
-        (self.entry().messages.address)(pes, id)
+    /// The message with an id on a tree; `None` if there is none.
+    pub fn address(self, tree: &Tree, id: MessageId) -> Option<Address> {
+        (self.entry().messages.address)(tree, id)
     }
 
-    /// All its messages among so many PEs, by id. Those of absent PEs are among them, and null.
-    pub fn messages(self, pes: usize) -> impl Iterator<Item = Address> {
-        let ids = (0..(self.entry().messages.ids)(pes)).map(MessageId);
-        ids.filter_map(move |id| self.address(pes, id))
+    /// All its messages on a tree, by id. Those of absent PEs are among them, and null.
+    pub fn messages(self, tree: &Tree) -> impl Iterator<Item = Address> {
+        let ids = (0..(self.entry().messages.ids)(tree)).map(MessageId);
+        ids.filter_map(move |id| self.address(tree, id))
     }
 
     /// The messages that start at a PE, by id.
     pub fn sent_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
-        let messages = self.messages(tree.len());
+        let messages = self.messages(tree);
         let sent = messages.filter(|message| message.source == pe);
         sent.map(|message| message.id).collect()
     }
 
     /// The messages that end at a PE, by id.
     pub fn taken_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
-        let messages = self.messages(tree.len());
+        let messages = self.messages(tree);
         let taken = messages.filter(|message| message.is_for(pe));
         taken.map(|message| message.id).collect()
     }
@@ -288,7 +288,7 @@ impl Operation {
 
     /// The nonnull messages' lengths, those of all deliveries being given.
     pub fn lengths(self, tree: &Tree, bytes: &[u64]) -> impl Iterator<Item = u64> {
-        let messages = self.messages(tree.len());
+        let messages = self.messages(tree);
         let lengths = messages.map(move |message| self.length(tree, message, bytes));
         lengths.filter(|bytes| *bytes > 0)
     }
@@ -305,7 +305,7 @@ impl Fits {
         match self {
             Fits::Trees => true,
             Fits::Paths => tree.is_path(),
-            Fits::Stars => tree.children(PeId::ROOT).len() + 1 == tree.count(),
+            Fits::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
         }
     }
 }

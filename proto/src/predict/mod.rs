@@ -84,7 +84,7 @@ pub fn predict(
             .in_pieces(piece)
             .record_spans(usize::MAX),
         work: None,
-        asleep: id != PeId::ROOT,
+        asleep: id != tree.root(),
         writes: None,
         began: 0,
         held_up: None,
@@ -108,8 +108,9 @@ pub fn predict(
         events: BTreeMap::new(),
         caused: 0,
     };
-    world.stations[0].round.handle_trigger(Time(0));
-    world.look(0, PeId::ROOT)?;
+    let root = world.tree.root();
+    world.stations[root.index()].round.handle_trigger(Time(0));
+    world.look(0, root)?;
     while let Some(((now, _), event)) = world.events.pop_first() {
         match event {
             Event::Look(at) => world.look(now, at)?,

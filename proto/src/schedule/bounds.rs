@@ -22,7 +22,7 @@ pub fn gather_steps(tree: &Tree, flits: &[u64]) -> u64 {
 
     let below = tree.subtree_sums(|pe| flits[pe.index()]);
     let holds_flits = |pe: &&PeId| below[pe.index()] > 0;
-    let by_port = tree.pes().skip(1).filter(|pe| holds_flits(&pe)).map(|pe| {
+    let by_port = tree.below_root().filter(|pe| holds_flits(&pe)).map(|pe| {
         let orders = tree.children(pe).iter().filter(holds_flits).count() as u64;
         2 * u64::from(tree.depth(pe)) - 1 + orders + below[pe.index()]
     });

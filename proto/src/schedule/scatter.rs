@@ -28,7 +28,7 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
         };
         let (latency, per_byte, slowest) = ways[parent.index()];
         let edge = timing.down(pe);
-        let later = if parent == PeId::ROOT {
+        let later = if parent == tree.root() {
             0.0
         } else {
             edge.ticks_per_byte
@@ -41,10 +41,9 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
     }
     // What was measured is off by more than a few percent at times: edges that are alike
     // should give farthest-first, so tails are told apart by the latency of an edge.
-    let mut latencies: Vec<u64> = tree
-        .pes()
-        .skip(1)
-        .map(|pe| timing.down(pe).latency)
+    let mut latencies: Vec<u64> = tree.top_down()[1..]
+        .iter()
+        .map(|pe| timing.down(*pe).latency)
         .collect();
     latencies.sort_unstable();
     let quantum = latencies
@@ -56,7 +55,7 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
         let (latency, per_byte, slowest) = ways[pe.index()];
         let bytes = bytes[pe.index()];
         let flit = bytes.min(timing.flit_bytes().into()) as f64;
-        let first = tree.child_toward(PeId::ROOT, pe).unwrap_or(pe);
+        let first = tree.child_toward(tree.root(), pe).unwrap_or(pe);
         let adds = (slowest - timing.down(first).ticks_per_byte) * bytes as f64;
         let tail = latency.saturating_add((per_byte * flit + adds).round() as u64);
         tail.saturating_add(quantum / 2) / quantum

@@ -13,6 +13,7 @@ use super::Tree;
 /// token k steps after its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBroadcast {
+    root: PeId,
     b: Vec<u64>,
     received: Vec<u64>,
     /// As in the tree, the children of all PEs, but each PE's in token order.
@@ -38,6 +39,7 @@ impl TokenBroadcast {
             }
         }
         Self {
+            root: tree.root(),
             b,
             received,
             order,
@@ -56,14 +58,14 @@ impl TokenBroadcast {
         &self.order[self.first_child[i] as usize..self.first_child[i + 1] as usize]
     }
 
-    /// The step in which the PE gets the token; 0 for P0, who has it before the
+    /// The step in which the PE gets the token; 0 for the root, who has it before the
     /// first step.
     pub fn received_step(&self, pe: PeId) -> u64 {
         self.received[pe.index()]
     }
 
-    /// The step in which the last PE gets the token: B, which is `b(P0)`.
+    /// The step in which the last PE gets the token: B, which is the root's b.
     pub fn steps(&self) -> u64 {
-        self.b(PeId::ROOT)
+        self.b(self.root)
     }
 }

@@ -18,6 +18,14 @@ pub enum TreeFault {
         /// How many there are.
         len: usize,
     },
+    /// The root is none of its PEs.
+    #[error("the root {root} is none of the {len} PEs")]
+    UnknownRoot {
+        /// Who it is said to be.
+        root: PeId,
+        /// How many there are.
+        len: usize,
+    },
     /// Every PE has a parent, so none is the root.
     #[error("no root: every PE has a parent; P0 must have none, and has {parent}")]
     NoRoot {
@@ -85,6 +93,7 @@ impl TreeFault {
         match self {
             TreeFault::NoPes | TreeFault::TooManyPes { .. } | TreeFault::InFile { .. } => None,
             TreeFault::NoRoot { .. } | TreeFault::RootHasParent { .. } => Some(PeId::ROOT),
+            TreeFault::UnknownRoot { root, .. } => Some(*root),
             TreeFault::SeveralRoots { pe }
             | TreeFault::UnknownParent { pe, .. }
             | TreeFault::AbsentParent { pe, .. }
@@ -164,7 +173,7 @@ impl fmt::Display for HangsBelow<'_> {
 /// faulty PE is not at fault.
 ///
 /// With `gaps`, a PE without a parent is no second root, but absent.
-pub(super) fn check(parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeFaults> {
+pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeFaults> {
     let len = parents.len();
     if len == 0 {
         return Err(TreeFault::NoPes.into());
@@ -174,7 +183,10 @@ pub(super) fn check(parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeFaul
     }
 
     let mut faults = Vec::new();
-    if let Some(parent) = parents[0] {
+    if root.index() >= len {
+        return Err(TreeFault::UnknownRoot { root, len }.into());
+    }
+    if let Some(parent) = parents[root.index()] {
         faults.push(match parents.iter().all(Option::is_some) {
             true => TreeFault::NoRoot { parent },
             false => TreeFault::RootHasParent { parent },
@@ -182,8 +194,8 @@ pub(super) fn check(parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeFaul
     }
     // Where each PE's way up goes on; `None` where it ends, rightly or not.
     let mut up: Vec<Option<PeId>> = vec![None; len];
-    let is_absent = |pe: PeId| gaps && pe != PeId::ROOT && parents[pe.index()].is_none();
-    for (pe, &parent) in pes(len).zip(parents).skip(1) {
+    let is_absent = |pe: PeId| gaps && pe != root && parents[pe.index()].is_none();
+    for (pe, &parent) in pes(len).zip(parents).filter(|(pe, _)| *pe != root) {
         match parent {
             None if gaps => {}
             None => faults.push(TreeFault::SeveralRoots { pe }),

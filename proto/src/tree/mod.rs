@@ -1,5 +1,8 @@
 //! The rooted tree on P0..Pn, and the arithmetic on it.
 //!
+//! P0 is the root of every tree that somebody describes; seen from another PE
+//! ([`Tree::rerooted`]), the same edges are a tree whose root is that PE.
+//!
 //! A [`Tree`] is checked once, when it is made, and never changes: whoever holds
 //! one need not doubt it. What lives here is who is whose parent and child, and
 //! what follows from that alone. Messages, lengths and steps of a schedule do
@@ -20,7 +23,6 @@ mod shape;
 pub use broadcast::TokenBroadcast;
 pub use fault::{TreeFault, TreeFaults};
 pub use repair::{Move, Repair};
-pub use reroot::Rerooted;
 pub use shape::{TreeSpec, TreeSpecError};
 
 use std::sync::OnceLock;
@@ -35,13 +37,14 @@ use crate::PeId;
 /// real cluster stays far below.
 pub const MAX_PES: usize = 1 << 20;
 
-/// A tree on P0..Pn with P0 as its root.
+/// A tree on P0..Pn.
 ///
 /// Methods that take a [`PeId`] panic if the tree does not have that PE: ids
 /// that come from outside are checked where they come in.
 #[derive(Clone)]
 pub struct Tree {
-    /// By PE index; `None` for P0, and for who is absent.
+    root: PeId,
+    /// By PE index; `None` for the root, and for who is absent.
     parents: Vec<Option<PeId>>,
     /// In index order.
     present: Vec<PeId>,
@@ -63,24 +66,24 @@ impl Tree {
     ///
     /// All that is wrong with it, at once.
     pub fn from_parents(parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
-        fault::check(&parents, false)?;
-        Ok(Tree::of_checked(parents))
+        fault::check(PeId::ROOT, &parents, false)?;
+        Ok(Tree::of_checked(PeId::ROOT, parents))
     }
 
-    /// The same of a tree that lacks PEs: those other than P0 whose parent is `None` are
-    /// absent.
+    /// A tree with any PE as its root, and that may lack PEs: those other than the root whose
+    /// parent is `None` are absent.
     ///
     /// # Errors
     ///
     /// All that is wrong with it, at once.
-    pub fn with_absent(parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
-        fault::check(&parents, true)?;
-        Ok(Tree::of_checked(parents))
+    pub fn with_absent(root: PeId, parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
+        fault::check(root, &parents, true)?;
+        Ok(Tree::of_checked(root, parents))
     }
 
-    fn of_checked(parents: Vec<Option<PeId>>) -> Tree {
+    fn of_checked(root: PeId, parents: Vec<Option<PeId>>) -> Tree {
         let len = parents.len();
-        let is_present = |pe: &PeId| *pe == PeId::ROOT || parents[pe.index()].is_some();
+        let is_present = |pe: &PeId| *pe == root || parents[pe.index()].is_some();
         let present: Vec<PeId> = pes(len).filter(is_present).collect();
         // Counting sort by parent; taking the PEs by index leaves each PE's
         // children in index order.
@@ -92,7 +95,7 @@ impl Tree {
             first_child[i + 1] += first_child[i];
         }
         let mut next_place = first_child.clone();
-        let mut children = vec![PeId::ROOT; present.len() - 1];
+        let mut children = vec![root; present.len() - 1];
         for (pe, parent) in pes(len).zip(&parents) {
             if let Some(parent) = parent {
                 let place = &mut next_place[parent.index()];
@@ -102,6 +105,7 @@ impl Tree {
         }
 
         let mut tree = Tree {
+            root,
             depths: vec![0; len],
             top_down: Vec::with_capacity(present.len()),
             parents,
@@ -110,7 +114,7 @@ impl Tree {
             first_child,
             token_broadcast: OnceLock::new(),
         };
-        tree.top_down.push(PeId::ROOT);
+        tree.top_down.push(root);
         let mut done = 0;
         while let Some(&pe) = tree.top_down.get(done) {
             for place in tree.child_places(pe) {
@@ -123,6 +127,11 @@ impl Tree {
         tree
     }
 
+    /// The PE that has no parent.
+    pub fn root(&self) -> PeId {
+        self.root
+    }
+
     /// The elements of an array that has one for each PE, those that are absent included:
     /// at least 1, at most [`MAX_PES`].
     #[allow(clippy::len_without_is_empty)] // It never is.
@@ -130,7 +139,7 @@ impl Tree {
         self.parents.len()
     }
 
-    /// How many PEs there are, P0 included: [`Tree::len`] if none is absent.
+    /// How many PEs there are, the root included: [`Tree::len`] if none is absent.
     pub fn count(&self) -> usize {
         self.present.len()
     }
@@ -142,22 +151,27 @@ impl Tree {
         self.present.iter().copied()
     }
 
+    /// Those of them that have a parent.
+    pub fn below_root(&self) -> impl DoubleEndedIterator<Item = PeId> + Clone + use<'_> {
+        self.pes().filter(|pe| *pe != self.root)
+    }
+
     /// P0, P1, ... Pn, the absent ones too: to make arrays with one element per PE.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = PeId> + DoubleEndedIterator + use<> {
         pes(self.len())
     }
 
-    /// Those of P1, ... Pn that there are not.
+    /// Those that there are not.
     pub fn absent(&self) -> impl Iterator<Item = PeId> + use<'_> {
         self.ids().filter(|&pe| !self.contains(pe))
     }
 
     /// Whether the tree has such a PE: for ids that come from outside.
     pub fn contains(&self, pe: PeId) -> bool {
-        pe == PeId::ROOT || self.parents.get(pe.index()).is_some_and(Option::is_some)
+        pe == self.root || self.parents.get(pe.index()).is_some_and(Option::is_some)
     }
 
-    /// The parent; `None` for P0, and for who is absent.
+    /// The parent; `None` for the root, and for who is absent.
     pub fn parent(&self, pe: PeId) -> Option<PeId> {
         self.parents[pe.index()]
     }
@@ -167,7 +181,7 @@ impl Tree {
         &self.children[self.child_places(pe)]
     }
 
-    /// The edges between P0 and the PE; 0 for who is absent.
+    /// The edges between the root and the PE; 0 for who is absent.
     pub fn depth(&self, pe: PeId) -> u32 {
         self.depths[pe.index()]
     }
@@ -224,10 +238,10 @@ impl Tree {
     }
 }
 
-/// All else follows from the parents.
+/// All else follows from these.
 impl PartialEq for Tree {
     fn eq(&self, other: &Tree) -> bool {
-        self.parents == other.parents
+        self.root == other.root && self.parents == other.parents
     }
 }
 
@@ -236,11 +250,12 @@ impl Eq for Tree {}
 /// Not the arrays that follow from the parents: a failed assertion prints this.
 impl std::fmt::Debug for Tree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tree parents of P1.. ")?;
+        write!(f, "Tree rooted at {}, parents ", self.root)?;
         let mut list = f.debug_list();
-        for parent in &self.parents[1..] {
+        for (pe, parent) in pes(self.len()).zip(&self.parents) {
             match parent {
                 Some(parent) => list.entry(&parent.0),
+                None if pe == self.root => list.entry(&format_args!("none")),
                 None => list.entry(&format_args!("absent")),
             };
         }

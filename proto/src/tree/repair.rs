@@ -34,12 +34,15 @@ impl Tree {
     ///
     /// # Panics
     ///
-    /// If P0 is among the dead: nothing can be repaired without it.
+    /// If the root is among the dead: nothing can be repaired without it.
     pub fn without(&self, dead: &[PeId], can_reach: impl Fn(PeId, PeId) -> bool) -> Repair {
-        assert!(!dead.contains(&PeId::ROOT), "there is no tree without P0");
+        assert!(
+            !dead.contains(&self.root),
+            "there is no tree without its root"
+        );
         let mut parents = vec![None; self.len()];
         let mut is_in = vec![false; self.len()];
-        is_in[0] = true;
+        is_in[self.root.index()] = true;
         let mut is_dead = vec![false; self.len()];
         for pe in dead {
             is_dead[pe.index()] = true;
@@ -71,7 +74,7 @@ impl Tree {
         moves.sort_unstable_by_key(|moved| moved.pe);
         stranded.sort_unstable();
         Repair {
-            tree: Tree::of_checked(parents),
+            tree: Tree::of_checked(self.root, parents),
             moves,
             stranded,
         }
@@ -115,7 +118,7 @@ mod tests {
         assert_eq!(tree.subtree_sums(|_| 1), [6, 0, 3, 0, 1, 1, 1, 1]);
         assert_eq!(
             format!("{tree:?}"),
-            "Tree parents of P1.. [absent, 0, absent, 0, 2, 2, 0]"
+            "Tree rooted at P0, parents [none, absent, 0, absent, 0, 2, 2, 0]"
         );
     }
 
@@ -145,7 +148,9 @@ mod tests {
     #[test]
     fn nobody_is_below_the_absent() {
         let parents = [None, Some(PeId(0)), None, Some(PeId(2))];
-        let faults = Tree::with_absent(parents.to_vec()).unwrap_err().0;
+        let faults = Tree::with_absent(PeId::ROOT, parents.to_vec())
+            .unwrap_err()
+            .0;
         let (pe, parent) = (PeId(3), PeId(2));
         assert_eq!(faults, [TreeFault::AbsentParent { pe, parent }]);
         assert_eq!(faults[0].to_string(), "P3: parent P2 is absent");

@@ -3,53 +3,25 @@
 use super::Tree;
 use crate::PeId;
 
-/// A tree whose root is another PE's place. Its P0 is that PE; the others keep their order.
-#[derive(Clone, Debug)]
-pub struct Rerooted {
-    /// The tree, in which all PEs but those behind the root have other numbers than before.
-    pub tree: Tree,
-    root: PeId,
-}
-
-impl Rerooted {
-    /// What a PE of this tree was called before.
-    pub fn before(&self, pe: PeId) -> PeId {
-        Rerooted::behind(self.root, pe)
-    }
-
-    /// The PE that has this number when `root` has 0 and the others keep their order.
-    pub fn behind(root: PeId, pe: PeId) -> PeId {
-        match pe {
-            PeId::ROOT => root,
-            _ if pe <= root => PeId(pe.0 - 1),
-            _ => pe,
-        }
-    }
-}
-
 impl Tree {
-    /// The tree as seen from `root`, which is one of its PEs. Nobody is absent.
-    pub fn rerooted(&self, root: PeId) -> Rerooted {
-        let now = |pe: PeId| match pe {
-            _ if pe == root => PeId::ROOT,
-            _ if pe < root => PeId(pe.0 + 1),
-            _ => pe,
-        };
-        let mut parents = vec![None; self.len()];
-        for pe in self.ids() {
-            parents[now(pe).index()] = self.parent(pe).map(now);
+    /// The tree as seen from `root`, which is one of its PEs: all keep their numbers, and the
+    /// edges between the old root and the new one lead the other way.
+    pub fn rerooted(&self, root: PeId) -> Tree {
+        let mut parents = self.parents.clone();
+        parents[root.index()] = None;
+        for child in self.turned(root) {
+            if let Some(parent) = self.parent(child) {
+                parents[parent.index()] = Some(child);
+            }
         }
-        // Between the old root and the new one, edges lead the other way.
-        let mut pe = root;
-        parents[0] = None;
-        while let Some(parent) = self.parent(pe) {
-            parents[now(parent).index()] = Some(now(pe));
-            pe = parent;
-        }
-        Rerooted {
-            tree: Tree::of_checked(parents),
-            root,
-        }
+        Tree::of_checked(root, parents)
+    }
+
+    /// The lower ends of the edges that lead the other way when `root` is the root: from there
+    /// up to this root.
+    pub fn turned(&self, root: PeId) -> impl Iterator<Item = PeId> + use<'_> {
+        let up = std::iter::successors(Some(root), |pe| self.parent(*pe));
+        up.filter(|pe| *pe != self.root)
     }
 }
 
@@ -61,26 +33,22 @@ mod tests {
     fn from_another_pe_the_edges_are_the_same() {
         let parents = [None, Some(0), Some(0), Some(1), Some(1)].map(|it| it.map(PeId));
         let tree = Tree::from_parents(parents.to_vec()).unwrap();
+        let edges = |tree: &Tree| {
+            let edges = tree.pes();
+            let edges = edges.filter_map(|pe| Some([tree.parent(pe)?, pe]));
+            let mut edges: Vec<_> = edges.map(|[a, b]| [a.min(b), a.max(b)]).collect();
+            edges.sort_unstable();
+            edges
+        };
         for root in tree.pes() {
             let other = tree.rerooted(root);
-            assert_eq!(other.before(PeId::ROOT), root);
-            let mut names: Vec<PeId> = other.tree.ids().map(|pe| other.before(pe)).collect();
-            assert!(names[1..].is_sorted());
-            names.sort_unstable();
-            assert_eq!(names, tree.ids().collect::<Vec<_>>());
-            let edge = |[a, b]: [PeId; 2]| [a.min(b), a.max(b)];
-            let before = tree
-                .pes()
-                .filter_map(|pe| Some(edge([tree.parent(pe)?, pe])));
-            let mut before: Vec<_> = before.collect();
-            let now = other.tree.pes().filter_map(|pe| {
-                let parent = other.tree.parent(pe)?;
-                Some(edge([parent, pe].map(|pe| other.before(pe))))
-            });
-            let mut now: Vec<_> = now.collect();
-            before.sort_unstable();
-            now.sort_unstable();
-            assert_eq!(now, before, "from {root}");
+            assert_eq!((other.root(), other.parent(root)), (root, None));
+            assert_eq!(other.count(), tree.count());
+            assert_eq!(edges(&other), edges(&tree), "from {root}");
+            assert_eq!(other.rerooted(PeId::ROOT), tree, "and back from {root}");
         }
+        let deepest = tree.rerooted(PeId(4));
+        assert_eq!(deepest.depth(PeId(2)), 3);
+        assert_eq!(deepest.children(PeId(1)), [PeId(0), PeId(3)]);
     }
 }

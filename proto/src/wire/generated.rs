@@ -443,11 +443,13 @@ pub struct Assignment {
     /// The version chosen from the Register's range.
     #[prost(uint32, tag = "1")]
     pub version: u32,
-    /// Parents of P1..Pn. Who is named as his own parent is absent: ids stay what they are
-    /// when a tree is repaired around the dead.
+    /// The tree's root, and the parents of all others in the order of their numbers. Who is named as
+    /// his own parent is absent: ids stay what they are when a tree is repaired around the dead.
     #[prost(uint32, repeated, tag = "2")]
     pub parents: ::prost::alloc::vec::Vec<u32>,
-    /// Where the PE's parent listens; empty for P0.
+    #[prost(uint32, tag = "18")]
+    pub root: u32,
+    /// Where the PE's parent listens; empty for the root.
     #[prost(string, tag = "3")]
     pub parent_listen: ::prost::alloc::string::String,
     #[prost(enumeration = "Operation", tag = "4")]

@@ -55,6 +55,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
             other => return Err(channel.unexpected(&other, "before the rounds")),
         }
     };
+    let is_root = pe == process.scenario.tree.root();
     let mut io = StormIo {
         process,
         round: RoundId(0),
@@ -68,7 +69,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         started: Time(0),
         idle_turns: 0,
     };
-    play_rounds(pe, rounds, &mut io, &mut channel, &mut RoundId(0)).await
+    play_rounds(is_root, rounds, &mut io, &mut channel, &mut RoundId(0)).await
 }
 
 impl Process {

@@ -154,7 +154,10 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         }
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             if !arrival.delivered {
-                let pe = arrival.other_end();
+                let delivery = scenario
+                    .operation
+                    .delivery(arrival.message, arrival.destination);
+                let pe = PeId(delivery as u32);
                 findings.push(Finding::Unlisted(pe));
             }
         }
@@ -177,7 +180,7 @@ fn told(world: &World, delivered: &[PeId], lacking: &[Lacking], findings: &mut V
 fn destination(world: &World, pe: PeId) -> PeId {
     match world.scenario.operation.direction() {
         Direction::Down => pe,
-        Direction::Up => PeId::ROOT,
+        Direction::Up => world.scenario.tree.root(),
     }
 }
 

@@ -298,6 +298,7 @@ fn base(
     let (request, spanning) = match direction {
         Direction::Down => {
             let scatter = ScatterArgs {
+                from: None,
                 round,
                 algorithm: ScatterAlgorithm::Fdf,
                 spread: false,
@@ -306,6 +307,7 @@ fn base(
         }
         Direction::Up => {
             let gather = GatherArgs {
+                to: None,
                 pacing: None,
                 round,
                 algorithm: Some(GatherAlgorithm::Certification),

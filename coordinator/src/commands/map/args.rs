@@ -149,6 +149,7 @@ impl Map {
             let spread = args.spread;
             let round = args.round(args.input.clone(), work.join("in"), false);
             let scatter = ScatterArgs {
+                from: None,
                 round,
                 algorithm: ScatterAlgorithm::Fdf,
                 spread,
@@ -188,6 +189,7 @@ impl Map {
         let args = &self.args;
         let round = args.round(self.work.join("out"), args.output.clone(), args.force);
         let gather = Request::gather(GatherArgs {
+            to: None,
             round,
             algorithm: None,
             sync: None,

@@ -43,7 +43,7 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
         header.insert(2, "runs");
     }
     let mut table = figures::table(header);
-    for pe in map.scatter.site.tree.pes().skip(1) {
+    for pe in map.scatter.site.tree.below_root() {
         let task = mapped.tasks.iter().find(|task| task.pe == pe);
         let mut row = vec![pe.to_string()];
         row.extend(cells(task));
@@ -153,7 +153,7 @@ fn moved(outcome: Option<&Outcome>) -> String {
 pub fn json(map: &Map, mapped: &Mapped) -> String {
     let words = map.command().iter().map(|word| word.display().to_string());
     let words: Vec<String> = words.collect();
-    let pes = map.scatter.site.tree.pes().skip(1).map(|pe| {
+    let pes = map.scatter.site.tree.below_root().map(|pe| {
         let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
             return json!({ "pe": pe.0, "shard_bytes": null });
         };

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
 use super::broadcast::Algorithm;
-use super::static_plan::parse_pe;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::format::{Format, Formats, TABLE_OR_JSON};
+use crate::options::pes::parse_pe;
 use crate::options::tree::TreeArgs;
 
 /// Arguments of `flitcast plan`.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use flitcast_proto::items::Leg;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
-use flitcast_proto::tree::{Rerooted, TreeSpec};
+use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{PlanBroadcastArgs, Ports};
@@ -106,8 +106,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     if let Some(one) = others {
         return among_all(args, one, from, tree.len());
     }
-    let rerooted = tree.rerooted(from);
-    let (tree, flits) = (&rerooted.tree, args.size);
+    let (tree, flits) = (&tree.rerooted(from), args.size);
     let (algorithm, plan) = match (args.ports, args.algorithm) {
         (Ports::Multi, Algorithm::Auto | Algorithm::Rounds) => {
             (Algorithm::Rounds, broadcast::all_ports(tree, flits))
@@ -123,7 +122,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
         Ports::Single => broadcast::least_steps(tree, flits),
         Ports::Multi => broadcast::least_steps_of_all_ports(tree, flits),
     };
-    let legs = renamed(plan.legs, |pe| rerooted.before(pe));
+    let pes = tree.len();
     Ok(StaticPlan {
         algorithm: algorithm.name(),
         ports: args.ports.name(),
@@ -132,7 +131,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
         time_steps: plan.time_steps,
         bound_steps,
         kept_flits: plan.kept_flits,
-        ..one_for_all(from, tree.len(), flits, legs)
+        ..one_for_all(from, pes, flits, in_order(plan.legs))
     })
 }
 
@@ -214,8 +213,13 @@ fn among_all(
         .map_err(|fault| unfit(fault.to_string()))?;
     let tree = tree.build().map_err(|fault| unfit(fault.to_string()))?;
     let plan = broadcast::rounds(&tree, args.size);
-    let before = |pe| Rerooted::behind(from, pe);
-    Ok(shared(args, algorithm, from, pes, plan, before))
+    // The source is first, and the others keep their order.
+    let behind = |pe: PeId| match pe {
+        PeId::ROOT => from,
+        _ if pe <= from => PeId(pe.0 - 1),
+        _ => pe,
+    };
+    Ok(shared(args, algorithm, from, pes, plan, behind))
 }
 
 fn hypercube(
@@ -262,6 +266,10 @@ fn renamed(mut legs: Vec<Leg>, before: impl Fn(PeId) -> PeId) -> Vec<Leg> {
     for leg in &mut legs {
         (leg.from, leg.to) = (before(leg.from), before(leg.to));
     }
+    in_order(legs)
+}
+
+fn in_order(mut legs: Vec<Leg>) -> Vec<Leg> {
     legs.sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
     legs
 }

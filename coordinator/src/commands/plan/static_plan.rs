@@ -9,7 +9,6 @@ use comfy_table::{Table, presets};
 use flitcast_proto::items::Leg;
 use flitcast_proto::ops::plan::{MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch};
 use flitcast_proto::schedule::scatter::farthest_first;
-use flitcast_proto::tree::Rerooted;
 use flitcast_proto::{PeId, Tree};
 use serde::{Serialize, Serializer};
 
@@ -68,7 +67,7 @@ pub enum Crossings {
     Listed(Vec<Leg>),
     /// Messages from the root of a tree, each without a stop: of a million PEs, their crossings are
     /// more than should be kept.
-    Ways(Box<Rerooted>, Vec<MessagePlan>),
+    Ways(Arc<Tree>, Vec<MessagePlan>),
 }
 
 impl Default for Crossings {
@@ -81,24 +80,11 @@ impl Crossings {
     fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
         match self {
             Crossings::Listed(legs) => Box::new(legs.iter().copied()),
-            Crossings::Ways(rerooted, messages) => Box::new(messages.iter().flat_map(|message| {
-                let before = |pe| rerooted.before(pe);
-                legs_of(&rerooted.tree, message).map(move |leg| Leg {
-                    message: before(leg.message.pe()).into(),
-                    from: before(leg.from),
-                    to: before(leg.to),
-                    ..leg
-                })
-            })),
+            Crossings::Ways(tree, messages) => {
+                Box::new(messages.iter().flat_map(|message| legs_of(tree, message)))
+            }
         }
     }
-}
-
-/// A PE, typed as 3 or P3.
-pub fn parse_pe(text: &str) -> Result<PeId, String> {
-    let number = text.strip_prefix('P').unwrap_or(text).parse();
-    let told = |_| format!("`{text}` is no PE: 3 or P3, say");
-    number.map(PeId).map_err(told)
 }
 
 /// The source that was asked for, or P0.
@@ -132,24 +118,17 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         }
     };
     let from = source(args.from, &topology.tree).map_err(|fault| vec![fault])?;
-    let rerooted = topology.tree.rerooted(from);
-    let flits = deal_flits(&lengths, &rerooted.tree).map_err(|fault| vec![fault.into()])?;
-    let tree = &rerooted.tree;
+    let tree = Arc::new(topology.tree.rerooted(from));
+    let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
     let plans = match args.ports {
-        Ports::Multi => plan_scatter_by_branch(tree, &flits),
-        Ports::Single => {
-            let tree = Arc::new(tree.clone());
-            plan_scatter(&tree, &flits, &farthest_first(&tree, &flits)).messages
-        }
+        Ports::Multi => plan_scatter_by_branch(&tree, &flits),
+        Ports::Single => plan_scatter(&tree, &flits, &farthest_first(&tree, &flits)).messages,
     };
-    let message = |plan: &MessagePlan| {
-        let pe = rerooted.before(plan.pe);
-        PlannedMessage {
-            id: pe.0.into(),
-            source: from,
-            destinations: vec![pe],
-            flits: plan.flits,
-        }
+    let message = |plan: &MessagePlan| PlannedMessage {
+        id: plan.pe.0.into(),
+        source: from,
+        destinations: vec![plan.pe],
+        flits: plan.flits,
     };
     let time_steps = plans.iter().map(|plan| plan.arrival_step).max();
     let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
@@ -165,7 +144,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         // Farthest first is optimal, in each branch as well.
         bound_steps: time_steps.unwrap_or(0),
         kept_flits: u64::from(has_relay),
-        crossings: Crossings::Ways(Box::new(rerooted), plans),
+        crossings: Crossings::Ways(tree, plans),
     })
 }
 

@@ -54,6 +54,9 @@ pub(super) fn as_in_file(fault: TreeFault, ids: &[u32], parent: PeId) -> TreeFau
             pes: names(pes),
             below: names(below),
         },
-        TreeFault::NoPes | TreeFault::TooManyPes { .. } | TreeFault::InFile { .. } => fault,
+        TreeFault::NoPes
+        | TreeFault::UnknownRoot { .. }
+        | TreeFault::TooManyPes { .. }
+        | TreeFault::InFile { .. } => fault,
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use flitcast_node::payload::PayloadError;
 use flitcast_node::security::SecurityError;
+use flitcast_proto::PeId;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
@@ -29,6 +30,16 @@ pub enum RequestError {
     /// There is no tree.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// Nobody has this number.
+    #[error("{option}: there is no {root} among {pes} PEs, P0 to P{}", pes - 1)]
+    NoSuchPe {
+        /// `--from` or `--to`.
+        option: &'static str,
+        /// Who was asked for.
+        root: PeId,
+        /// How many there are.
+        pes: usize,
+    },
     /// More processes than a machine is good for.
     #[error(
         "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
@@ -52,6 +63,16 @@ pub enum RequestError {
         needed: u64,
         /// How many there may be.
         have: u64,
+    },
+    /// A root where there is none to choose.
+    #[error(
+        "{option} is not for --algorithm {algorithm}: what is there to measure against has P0 as its root"
+    )]
+    RootOfBaseline {
+        /// `--from` or `--to`.
+        option: &'static str,
+        /// Which algorithm.
+        algorithm: &'static str,
     },
     /// An algorithm that is not for the tree.
     #[error("--algorithm {algorithm} is {why}: use {}", why.instead())]

@@ -7,6 +7,8 @@ use crate::site::cluster_file::across_hosts;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 
+use flitcast_proto::PeId;
+
 /// What all links are to be like that nobody says anything of: as typed, or else as the
 /// cluster file says.
 pub fn link_over(
@@ -26,23 +28,23 @@ pub fn link_over(
 /// What the links to their parents are to be like, by PE index.
 pub fn links(topology: &Topology, everywhere: Option<LinkSpec>) -> Vec<Option<EdgeSpec>> {
     let everywhere = everywhere.map(EdgeSpec::alike);
-    let links = topology.tree.pes().skip(1).map(|pe| {
-        let named = topology.links.get(&pe).copied();
-        named.or(everywhere)
-    });
-    std::iter::once(None).chain(links).collect()
+    let root = topology.tree.root();
+    let link = |pe: PeId| topology.links.get(&pe).copied().or(everywhere);
+    let links = topology.tree.pes();
+    links.map(|pe| link(pe).filter(|_| pe != root)).collect()
 }
 
 /// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
 pub fn links_name(links: &[Option<EdgeSpec>]) -> Option<String> {
-    let edges = &links[1..];
-    let shaped: Vec<EdgeSpec> = edges.iter().flatten().copied().collect();
+    // The root has none.
+    let edges = links.len() - 1;
+    let shaped: Vec<EdgeSpec> = links.iter().flatten().copied().collect();
     let first = shaped.first()?;
     let alike = shaped.iter().all(|link| link == first);
-    Some(match (alike, shaped.len() == edges.len()) {
+    Some(match (alike, shaped.len() == edges) {
         (true, true) => format!("links of {first}"),
-        (true, false) => format!("{} of {} links shaped: {first}", shaped.len(), edges.len()),
+        (true, false) => format!("{} of {edges} links shaped: {first}", shaped.len()),
         (false, true) => "links of several kinds".to_owned(),
-        (false, false) => format!("{} of {} links shaped", shaped.len(), edges.len()),
+        (false, false) => format!("{} of {edges} links shaped", shaped.len()),
     })
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flitcast_node::payload::{self, PayloadError};
+use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
@@ -176,7 +176,8 @@ impl AskedMessages {
                     Err(vec![RequestError::SeveralLengths])
                 }
                 Ok(lengths) => {
-                    let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
+                    let mut bytes = lengths.clone();
+                    bytes.insert(tree.root().index(), 0);
                     Ok((Payload::Synthetic { lengths }, bytes))
                 }
                 Err(source) => Err(vec![RequestError::Lengths { option, source }]),
@@ -206,7 +207,7 @@ pub fn measure_input(
     };
     let mut contents = match layout {
         Layout::ByDestination | Layout::BySource => {
-            payload::scatter_input(input, spread, tree.len()).map_err(all)?
+            payload::scatter_input(input, spread, Others::of(tree)).map_err(all)?
         }
         Layout::Whole => {
             let whole = payload::whole_input(input.to_owned());
@@ -223,7 +224,7 @@ pub fn measure_input(
     let total = sizes
         .iter()
         .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
-    let owed = |pe: PeId| pe != PeId::ROOT && tree.contains(pe) && !left_out(pe);
+    let owed = |pe: PeId| pe != tree.root() && tree.contains(pe) && !left_out(pe);
     match total {
         Some(total) if total > MAX_TOTAL_BYTES => {
             Err(vec![RequestError::InputTooLong(input.to_owned())])

@@ -298,7 +298,7 @@ impl LiveCluster {
             is_done,
             heard_ms: heard.map(|heard| heard.as_millis() as u64),
             bytes: match pe {
-                PeId::ROOT => self.operation.total(&self.tree, &self.bytes),
+                root if root == self.tree.root() => self.operation.total(&self.tree, &self.bytes),
                 _ => self.bytes.get(pe.index()).copied().unwrap_or(0),
             },
             moved_bytes: match is_of_round {

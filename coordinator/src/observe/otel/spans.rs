@@ -263,20 +263,30 @@ impl Traced {
         run.rounds += 1 + arrivals.len();
         let (began, ended) = (step.began, step.ended.unwrap_or(now));
         let mut round = step.begin(&self.export, run);
+        // The root's report alone says when the round began.
+        let root = reports.iter().max_by_key(|report| report.started_ns);
+        let started_ns = root.map_or(0, |report| report.started_ns);
+        let is_root = |pe: PeId| {
+            let report = reports.get(pe.index());
+            report.is_some_and(|report| report.started_ns > 0)
+        };
         for (arrival, clock) in arrivals {
-            let started_ns = reports[0].started_ns;
             let after = |at_ns, clock| Duration::from_nanos(since(started_ns, at_ns, clock));
             // Where no schedule says when a message is to start, nobody has noted when it did.
             let source = arrival.source.index();
             let start = reports.get(source).and_then(|report| report.own_start);
             let start = start.zip(clocks.get(source));
             let start = start.map(|(start, clock)| after(start.began_ns, *clock));
+            let other_end = match is_root(arrival.destination) {
+                true => arrival.source,
+                false => arrival.destination,
+            };
             let mut message = self.export.begin(
                 "message".to_owned(),
                 Some(round.span_context()),
                 began + start.unwrap_or_default(),
                 vec![
-                    number("flitcast.pe", u64::from(arrival.other_end().0)),
+                    number("flitcast.pe", u64::from(other_end.0)),
                     number("flitcast.bytes", arrival.bytes_total),
                 ],
             );

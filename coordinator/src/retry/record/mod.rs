@@ -23,6 +23,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use flitcast_node::limits::Timeouts;
+use flitcast_node::payload::Others;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
@@ -189,13 +190,20 @@ impl Record {
             writeln!(out, "pacing = {}", quoted(pacing))?;
         }
         writeln!(out, "tree = {}", quoted(&self.tree_name))?;
+        let root = self.tree.root();
+        if root != PeId::ROOT {
+            writeln!(out, "root = {}", root.0)?;
+        }
         let parents: Vec<u32> = self
             .tree
             .pes()
             .filter_map(|pe| self.tree.parent(pe))
             .map(|parent| parent.0)
             .collect();
-        writeln!(out, "parents = {parents:?} # of P1, P2, .., the dead too")?;
+        writeln!(
+            out,
+            "parents = {parents:?} # of all but {root}, the dead too"
+        )?;
         if let Some((spec, nodes)) = &self.network {
             if let Some(spec) = spec {
                 writeln!(out, "network = {}", quoted(&spec.to_string()))?;
@@ -218,8 +226,9 @@ impl Record {
                 writeln!(out, "{key} = true")?;
             }
         }
-        let bytes = &self.bytes[1..];
-        writeln!(out, "bytes = {bytes:?} # of the messages of P1, P2, ..")?;
+        let others = Others::of(&self.tree).iter();
+        let bytes: Vec<u64> = others.map(|pe| self.bytes[pe]).collect();
+        writeln!(out, "bytes = {bytes:?} # of the messages of all but {root}")?;
         let delivered: Vec<u32> = self.delivered.iter().map(|pe| pe.0).collect();
         writeln!(out, "delivered = {delivered:?}")?;
         for (pe, link) in self.links.iter().enumerate() {

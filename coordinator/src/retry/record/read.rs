@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use flitcast_node::payload::Others;
 use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
@@ -41,11 +42,23 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         field.parse(|text| pacing_named(text).ok_or_else(|| unknown(text)))
     });
     let tree_name = top.text("tree");
-    let tree = top.required("parents").and_then(|field| read_tree(&field));
-    let last = tree.as_ref().map_or(0, |tree| tree.len() - 1);
+    let root = top.optional("root");
+    let root = root.map_or(Some(PeId::ROOT), |field| {
+        let root = field.count()?;
+        Some(PeId(u32::try_from(root).unwrap_or(u32::MAX)))
+    });
+    let tree = top.required("parents");
+    let tree = root
+        .zip(tree)
+        .and_then(|(root, field)| read_tree(root, &field));
+    let alone = Others {
+        root: PeId::ROOT,
+        pes: 1,
+    };
+    let others = tree.as_ref().map_or(alone, Others::of);
     let (network, nodes) = (top.optional("network"), top.optional("nodes"));
     let cluster = top.optional("cluster");
-    let network = read_network(network, nodes, cluster.is_some(), last + 1);
+    let network = read_network(network, nodes, cluster.is_some(), others.pes);
     let cluster = cluster.and_then(|field| {
         // A file, or the job of Slurm that the command runs in.
         let job = field.value().as_str();
@@ -70,15 +83,17 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         let bytes = field.each(|one| one.count())?;
         // Without a tree, nobody knows how many there are to be.
         if tree.is_some() {
-            check_count(&field, "bytes", bytes.len(), last);
+            check_count(&field, "bytes", bytes.len(), others.count());
         }
         Some(bytes)
     });
     let delivered = top.required("delivered");
-    let delivered = delivered.and_then(|field| read_delivered(&field, last));
-    let links = read_links(top, last);
-    let dead = by_pe(top, "dead", last, |table| table.text("why"));
+    let delivered = delivered.and_then(|field| read_delivered(&field, others));
+    let links = read_links(top, others);
+    let dead = by_pe(top, "dead", others, |table| table.text("why"));
     top.refuse_others();
+    let (tree, mut bytes) = (tree?, bytes?);
+    bytes.insert(tree.root().index().min(bytes.len()), 0);
     Some(Record {
         undertaking: undertaking?,
         way: Way {
@@ -87,7 +102,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             ..way?
         },
         tree_name: tree_name?,
-        tree: tree?,
+        tree,
         network,
         cluster,
         credentials,
@@ -96,7 +111,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         spread,
         output: output?,
         replace,
-        bytes: std::iter::once(0).chain(bytes?).collect(),
+        bytes,
         delivered: delivered?,
         links,
         dead,
@@ -150,12 +165,18 @@ fn check_count(field: &Field<'_, '_>, key: &'static str, found: usize, expected:
     }
 }
 
-fn read_tree(field: &Field<'_, '_>) -> Option<Tree> {
+fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
     let parents = field.each(|one| one.count())?;
     let parents = parents
         .into_iter()
         .map(|parent| Some(PeId(u32::try_from(parent).unwrap_or(u32::MAX))));
-    let tree = Tree::from_parents(std::iter::once(None).chain(parents).collect());
+    let mut parents: Vec<Option<PeId>> = parents.collect();
+    parents.insert(root.index().min(parents.len()), None);
+    let tree = match root {
+        PeId::ROOT => Tree::from_parents(parents),
+        // Nobody is absent: each parent was written.
+        root => Tree::with_absent(root, parents),
+    };
     let tree = tree.map_err(|faults| {
         let faults = faults.0.into_iter();
         faults.for_each(|fault| field.fault(format!("parents: {fault}")));
@@ -237,23 +258,23 @@ fn alone(key: &str, other: &str) -> String {
 }
 
 /// Somebody with a message, by the index that stands there.
-fn read_pe(field: &Field<'_, '_>, what: &'static str, last: usize) -> Option<PeId> {
+fn read_pe(field: &Field<'_, '_>, what: &'static str, others: Others) -> Option<PeId> {
     let pe = field.count()?;
     let index = u32::try_from(pe).ok();
-    let index = index.filter(|index| (1..=last).contains(&(*index as usize)));
+    let index = index.filter(|index| others.iter().any(|pe| pe == *index as usize));
     if index.is_none() {
         field.fault(format!(
-            "{what}: there is no P{pe} with a message; by `parents` there are P1..P{last}"
+            "{what}: there is no P{pe} with a message; by `parents`, {others}"
         ));
     }
     index.map(PeId)
 }
 
-fn read_delivered(field: &Field<'_, '_>, last: usize) -> Option<BTreeSet<PeId>> {
+fn read_delivered(field: &Field<'_, '_>, others: Others) -> Option<BTreeSet<PeId>> {
     let what = "delivered";
     let mut delivered = BTreeSet::new();
     for one in field.list_of("a list of indices")? {
-        if let Some(pe) = read_pe(&one, what, last)
+        if let Some(pe) = read_pe(&one, what, others)
             && !delivered.insert(pe)
         {
             one.fault(format!("{what}: {pe} is named twice"));
@@ -266,14 +287,14 @@ fn read_delivered(field: &Field<'_, '_>, last: usize) -> Option<BTreeSet<PeId>> 
 fn by_pe<T>(
     top: &Table<'_, '_>,
     what: &'static str,
-    last: usize,
+    others: Others,
     read: impl Fn(&Table<'_, '_>) -> Option<T>,
 ) -> BTreeMap<PeId, T> {
     let (mut named, mut all) = (BTreeSet::new(), BTreeMap::new());
     for table in top.tables(what) {
         let pe = table.required("pe").and_then(|field| {
             let field = field.called(what);
-            let pe = read_pe(&field, what, last)?;
+            let pe = read_pe(&field, what, others)?;
             if !named.insert(pe) {
                 field.fault(format!("{what}: {pe} is named twice"));
             }
@@ -286,14 +307,14 @@ fn by_pe<T>(
 }
 
 /// The links to their parents, by PE index.
-fn read_links(top: &Table<'_, '_>, last: usize) -> Vec<Option<EdgeSpec>> {
+fn read_links(top: &Table<'_, '_>, others: Others) -> Vec<Option<EdgeSpec>> {
     let direction = |table: &Table<'_, '_>, direction| {
         let fault = |fault: LinkFault| format!("{direction}: {fault}");
         let faults = |all: Vec<_>| all.into_iter().map(fault);
         let link = table.required(direction)?;
         link.parse(|text| LinkSpec::parse(text).map_err(faults))
     };
-    let said = by_pe(top, "link", last, |table| {
+    let said = by_pe(top, "link", others, |table| {
         let (down, up) = (direction(table, "down"), direction(table, "up"));
         Some(EdgeSpec {
             down: down?,
@@ -301,5 +322,5 @@ fn read_links(top: &Table<'_, '_>, last: usize) -> Vec<Option<EdgeSpec>> {
         })
     });
     let link = |pe| said.get(&PeId(pe as u32)).copied();
-    (0..=last).map(link).collect()
+    (0..others.pes).map(link).collect()
 }

@@ -65,10 +65,13 @@ impl Driver<'_> {
     /// Each entry that stands where a message was to arrive, and at whom.
     fn output_stands(&self, standing: &[(PeId, PeId)]) -> Trouble {
         let direction = self.request.way.operation.direction();
+        let root = self.request.site.tree.root();
         let place = |&(of, at): &(PeId, PeId)| {
-            // P0 gets nothing that goes down: what it tells of is the output of the gather.
+            // The root gets nothing that goes down: what it tells of is the output of the gather.
             let output = match (direction, at) {
-                (Direction::Down, PeId::ROOT) => self.request.messages.later_output.as_deref(),
+                (Direction::Down, at) if at == root => {
+                    self.request.messages.later_output.as_deref()
+                }
                 _ => self.request.messages.payload.output(),
             };
             let path = destination(output.unwrap_or(Path::new("")), of);

@@ -92,9 +92,10 @@ impl Driver<'_> {
 
     /// Whether messages become files at a PE.
     fn writes(&self, pe: PeId) -> bool {
+        let root = self.request.site.tree.root();
         match self.request.way.operation.direction() {
-            Direction::Down => pe != PeId::ROOT,
-            Direction::Up => pe == PeId::ROOT,
+            Direction::Down => pe != root,
+            Direction::Up => pe == root,
         }
     }
 

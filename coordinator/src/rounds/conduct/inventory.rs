@@ -70,8 +70,8 @@ impl Inventory {
     ///
     /// What it tells, which cannot be.
     pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Ready> {
-        let pes = self.found.bytes.len();
-        let is_message = |of: &PeId| *of != PeId::ROOT && of.index() < pes;
+        let (pes, root) = (self.found.bytes.len(), self.tree.root());
+        let is_message = |of: &PeId| *of != root && of.index() < pes;
         if !ready
             .delivered
             .iter()
@@ -81,7 +81,7 @@ impl Inventory {
             return Err(ready);
         }
         let lengths = &ready.message_bytes;
-        let sent = self.operation.messages(pes);
+        let sent = self.operation.messages(&self.tree);
         let sent: Vec<Address> = sent.filter(|message| message.source == pe).collect();
         if !lengths.is_empty() && lengths.len() != sent.len() {
             return Err(ready);

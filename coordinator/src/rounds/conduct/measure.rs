@@ -184,7 +184,7 @@ impl Driver<'_> {
         .collect()
     }
 
-    /// All but P0, so that each parent's first edge comes before any one's second: if not all
+    /// All but the root, so that each parent's first edge comes before any one's second: if not all
     /// are measured, it is of edges everywhere in the tree.
     fn first_children_first(&self) -> Vec<PeId> {
         let tree = &self.request.site.tree;
@@ -192,7 +192,7 @@ impl Driver<'_> {
             let parent = tree.parent(*pe);
             parent.and_then(|parent| tree.children(parent).iter().position(|child| child == pe))
         };
-        let mut all: Vec<PeId> = self.cluster.pes().skip(1).collect();
+        let mut all: Vec<PeId> = tree.below_root().collect();
         all.sort_by_cached_key(place);
         all
     }
@@ -218,7 +218,7 @@ impl Driver<'_> {
     /// had the machine just then.
     pub async fn measure_well(&mut self, budget: Duration) -> Result<Measurement, Halt> {
         let mut measured = self.measure(budget, true).await?;
-        for pe in self.cluster.pes().skip(1) {
+        for pe in self.request.site.tree.clone().below_root() {
             let doubt = doubt(&measured.edges[pe.index()]);
             if doubt <= SURE {
                 continue;
@@ -250,13 +250,12 @@ impl Driver<'_> {
         Ok((edge, points))
     }
 
-    /// Compares the clocks of those that do not read P0's.
+    /// Compares the clocks of those that do not read the root's.
     pub async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Halt> {
-        let root = self.clock(PeId::ROOT);
-        let others: Vec<PeId> = self
-            .cluster
-            .pes()
-            .skip(1)
+        let tree = &self.request.site.tree;
+        let root = self.clock(tree.root());
+        let others: Vec<PeId> = tree
+            .below_root()
             .filter(|&pe| root.is_empty() || self.clock(pe) != root)
             .collect();
         let mut exchanges = vec![Vec::new(); self.request.site.tree.len()];

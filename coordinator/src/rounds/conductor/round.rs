@@ -43,7 +43,7 @@ impl Conductor {
         let of = self.bytes_of_round();
         self.enter(Phase::Round { moved: 0, of });
         self.updates.push_back(Update::RoundBegins(round));
-        self.say(PeId::ROOT, ToPe::Trigger { round });
+        self.say(self.setting.tree.root(), ToPe::Trigger { round });
         // A round has no deadline of its own: it takes what its links take. It is watched
         // instead, and given up when nothing moves any more.
         let timeouts = self.setting.timeouts;
@@ -61,20 +61,21 @@ impl Conductor {
         plan.map_or(0, |plan| operation.total(tree, &plan.bytes))
     }
 
-    /// A word while P0 plays a round.
+    /// A word while the root plays a round.
     pub(super) fn hear_in_round(&mut self, now: Time, pe: PeId, word: FromPe) {
         let State::Round(under_way) = &self.state else {
             return;
         };
+        let root = self.setting.tree.root();
         match word {
-            FromPe::Progress { bytes, .. } if pe == PeId::ROOT => {
+            FromPe::Progress { bytes, .. } if pe == root => {
                 let elapsed = between(under_way.began, now);
                 let of = self.bytes_of_round();
                 self.enter(Phase::Round { moved: bytes, of });
                 self.updates.push_back(Update::Progress { bytes, elapsed });
             }
-            FromPe::Report(_) if pe == PeId::ROOT => {
-                if self.last_reports[0].is_some() {
+            FromPe::Report(_) if pe == root => {
+                if self.last_reports[root.index()].is_some() {
                     self.collect_reports(now);
                 }
             }
@@ -87,7 +88,7 @@ impl Conductor {
         self.wants_look = false;
         self.enter(Phase::Report);
         let (round, tree) = (self.round, self.setting.tree.clone());
-        for pe in tree.pes().skip(1) {
+        for pe in tree.below_root() {
             self.say(pe, ToPe::Collect { round });
         }
         let deadline = after(now, ANSWER);

@@ -394,14 +394,6 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// The end that is not P0, or the destination where neither is.
-    pub fn other_end(&self) -> PeId {
-        match self.destination {
-            PeId::ROOT => self.source,
-            other => other,
-        }
-    }
-
     /// Of a message that is to come to a PE.
     pub fn of(message: &Message, at: PeId) -> Arrival {
         Arrival {

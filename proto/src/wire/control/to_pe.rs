@@ -100,9 +100,10 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
     let tree = &assignment.tree;
     pb::Assignment {
         version: assignment.version,
+        root: tree.root().0,
         parents: tree
             .ids()
-            .skip(1)
+            .filter(|pe| *pe != tree.root())
             .map(|pe| tree.parent(pe).unwrap_or(pe).0)
             .collect(),
         left_out: assignment.left_out.iter().map(|pe| pe.0).collect(),
@@ -138,11 +139,13 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
 }
 
 fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError> {
-    let parents = (1..).zip(assignment.parents);
+    let root = assignment.root;
+    let others = (0..).filter(|pe| *pe != root).zip(assignment.parents);
     // Its own index is what an absent PE has for a parent.
-    let parents = parents.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
-    let tree = Tree::with_absent(std::iter::once(None).chain(parents).collect());
-    let tree = tree.map_err(WireError::malformed)?;
+    let parents = others.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
+    let mut parents: Vec<Option<PeId>> = parents.collect();
+    parents.insert(parents.len().min(root as usize), None);
+    let tree = Tree::with_absent(PeId(root), parents).map_err(WireError::malformed)?;
     let payload = match assignment.payload.ok_or_else(|| missing("the payload"))? {
         pb::assignment::Payload::Synthetic(synthetic) => {
             if synthetic.lengths.len() + 1 != tree.len() {
@@ -161,7 +164,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
     };
     let links = parse_links(assignment.links, &tree)?;
     let left_out: Vec<PeId> = assignment.left_out.into_iter().map(PeId).collect();
-    let is_message = |pe: &PeId| *pe != PeId::ROOT && pe.index() < tree.len();
+    let is_message = |pe: &PeId| *pe != tree.root() && pe.index() < tree.len();
     if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_message) {
         return Err(WireError::malformed(
             "messages are left out that there are not, or not in order",
@@ -198,7 +201,7 @@ fn put_links(links: &[(PeId, Edge)]) -> Vec<pb::ShapedEdge> {
 fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edge)>, WireError> {
     let parse = |link: pb::ShapedEdge| {
         let child = PeId(link.child);
-        if child == PeId::ROOT || !tree.contains(child) {
+        if child == tree.root() || !tree.contains(child) {
             return Err(WireError::malformed(format!("no edge leads to {child}")));
         }
         let (down, up) = (parse_link(link.down)?, parse_link(link.up)?);

@@ -34,7 +34,7 @@ impl RoundsIo for StormIo {
         let brief = scenario.briefs[pe.index()].clone();
         let tree = scenario.tree.clone();
         let mut round = Round::observed(id, tree, *pe, brief, late);
-        if *pe == PeId::ROOT {
+        if *pe == scenario.tree.root() {
             let now = self.process.now();
             self.started = now;
             self.process.world.borrow_mut().rounds_ns[id.0 as usize] = (now.0, now.0);

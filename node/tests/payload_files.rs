@@ -11,12 +11,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flitcast_node::payload::{Content, Packer, PayloadError, Refusal, Unpacker, deal, remove};
+use flitcast_node::payload::{
+    Content, Others, Packer, PayloadError, Refusal, Unpacker, deal, remove,
+};
 use flitcast_node::pulse::Pulse;
+use flitcast_proto::PeId;
 use proptest::prelude::*;
 use support::{
     Scratch, describe, entry_ends, names, pack, rich_tree, set_mtime, touch, unpack, unpacker,
 };
+
+fn among(pes: usize) -> Others {
+    Others {
+        root: PeId::ROOT,
+        pes,
+    }
+}
 
 #[test]
 fn rich_tree_arrives_as_it_was() -> io::Result<()> {
@@ -59,7 +69,11 @@ fn dealt_files_arrive_with_their_directories() -> io::Result<()> {
     rich_tree(&source)?;
     let sent = describe(&source)?;
     let mut arrived = Vec::new();
-    for (pe, content) in deal(&source, 4).expect("it is readable").iter().enumerate() {
+    for (pe, content) in deal(&source, among(4))
+        .expect("it is readable")
+        .iter()
+        .enumerate()
+    {
         let Some(content) = content else { continue };
         let destination = dir.path().join(format!("p{pe}"));
         unpack(&pack(content, &[100]), &[77], &destination, false).expect("it is good");
@@ -98,7 +112,7 @@ proptest! {
         }
         // `pack` asserts that the message is as long as was measured.
         let whole = Content::Entry(source.clone());
-        let dealt = deal(&source, pes).expect("it is readable");
+        let dealt = deal(&source, among(pes)).expect("it is readable");
         for (pe, content) in dealt.iter().flatten().chain([&whole]).enumerate() {
             let message = pack(content, &sent_in);
             let destination = dir.path().join(format!("p{pe}"));

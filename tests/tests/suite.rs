@@ -44,6 +44,7 @@ mod plans;
 mod promtool;
 mod refusals;
 mod retry;
+mod roots;
 mod roundtrip;
 mod schedules;
 mod schema;

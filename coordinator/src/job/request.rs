@@ -203,7 +203,7 @@ impl Request {
             Some(topology) => operation(topology).map_err(|fault| faults.push(fault)).ok(),
             None => None,
         };
-        if let (Some(baseline), Some(topology)) = (baseline, &topology) {
+        if let (Some(baseline), Some(topology), None) = (baseline, &topology, root) {
             let algorithm = baseline.name();
             let unfit = baseline.check(topology).err();
             faults.extend(unfit.map(|why| RequestError::Unfit { algorithm, why }));

@@ -74,9 +74,9 @@ impl Scenario {
         let operation = dice.operation();
         let tree = dice.tree(operation);
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
-        let mut bytes = dice.lengths(tree.len(), flit_bytes);
+        let mut bytes = dice.lengths(&tree, flit_bytes);
         // A message has one length, wherever it ends.
-        for message in operation.messages(tree.len()) {
+        for message in operation.messages(&tree) {
             let length = operation.length(&tree, message, &bytes);
             for at in message.ends(&tree) {
                 let bytes = &mut bytes[operation.delivery(message.id, at)];
@@ -220,19 +220,27 @@ impl Dice {
             Some(PeId(parent as u32))
         });
         let parents = std::iter::once(None).chain(parents).collect();
-        Arc::new(Tree::from_parents(parents).expect("parents stand before their children"))
+        let tree = Tree::from_parents(parents).expect("parents stand before their children");
+        let root = match (operation, self.below(3)) {
+            (Operation::LinearGather { .. }, _) | (_, 1..) => PeId::ROOT,
+            // A path is one from its ends alone.
+            (Operation::ShoulderTap, _) => PeId(pes as u32 - 1),
+            _ => self.pe(&tree),
+        };
+        Arc::new(tree.rerooted(root))
     }
 
-    fn lengths(&mut self, pes: usize, flit_bytes: u32) -> Vec<u64> {
+    fn lengths(&mut self, tree: &Tree, flit_bytes: u32) -> Vec<u64> {
         let most = u64::from(flit_bytes) * 30;
         let one = |dice: &mut Dice| match dice.below(4) {
             0 => 0,
             _ => dice.scale(most),
         };
-        let lengths = (1..pes).map(|_| one(self));
-        std::iter::once(0)
-            .chain(lengths.collect::<Vec<_>>())
-            .collect()
+        let lengths = tree.ids().map(|pe| match pe == tree.root() {
+            true => 0,
+            false => one(self),
+        });
+        lengths.collect()
     }
 
     fn model(&mut self, pes: usize, flit_bytes: u32) -> Model {
@@ -294,9 +302,9 @@ impl Dice {
     }
 
     fn way(&mut self, tree: &Tree) -> Way {
-        let children: Vec<PeId> = tree.pes().skip(1).collect();
+        let children: Vec<PeId> = tree.below_root().collect();
         let child = self.pick(&children);
-        let parent = tree.parent(child).expect("only P0 has none");
+        let parent = tree.parent(child).expect("only the root has none");
         let (from, to) = match self.below(2) {
             0 => (parent, child),
             _ => (child, parent),

@@ -440,9 +440,31 @@ fn a_word_cut_anywhere_is_never_taken_for_the_whole() {
 }
 
 #[test]
+fn any_pe_may_be_the_root() {
+    let payload = Payload::Synthetic {
+        lengths: vec![1, 2, 3],
+    };
+    let ToPe::Assignment(whole) = assignment(Operation::Scatter, payload) else {
+        panic!("it is one");
+    };
+    for root in [1, 2, 3].map(PeId) {
+        let seen = Assignment {
+            tree: Arc::new(whole.tree.rerooted(root)),
+            links: Vec::new(),
+            left_out: vec![PeId::ROOT],
+            ..whole.clone()
+        };
+        let word = ToPe::Assignment(seen);
+        let mut frame = Vec::new();
+        word.put(&mut frame);
+        assert_eq!(ToPe::parse(body(&frame)), Ok(word));
+    }
+}
+
+#[test]
 fn a_tree_may_lack_pes() {
     let parents = [None, Some(PeId(0)), None, Some(PeId(1))];
-    let tree = Arc::new(Tree::with_absent(parents.to_vec()).expect("P2 is absent"));
+    let tree = Arc::new(Tree::with_absent(PeId::ROOT, parents.to_vec()).expect("P2 is absent"));
     let payload = Payload::Synthetic {
         lengths: vec![1, 2, 3],
     };

@@ -132,6 +132,59 @@ fn messages_that_are_no_files_arrive_in_every_round() {
     assert_eq!(nothing.report().number("/round/messages"), 0);
 }
 
+/// Where all reach each other, a path or a tree of K children each is laid, whoever the source is.
+#[test]
+fn where_all_reach_each_other_a_tree_is_laid() {
+    for (algorithm, root, parents) in [
+        ("path", "P2", vec![Some(2), Some(0), None, Some(1), Some(3)]),
+        ("kary:3", "P0", vec![None, Some(0), Some(0), Some(0), Some(1)]),
+    ] {
+        let files = Files::new();
+        fill(&files.weights(), 100_000);
+        let line = format!(
+            "--network complete:5 --algorithm {algorithm} --from {root} --format json"
+        );
+        let more: Vec<&str> = line.split(' ').collect();
+        let report = files.broadcast(&more).ok().report();
+        let all = report.list("/pes").iter();
+        let found: Vec<Option<u64>> = all.map(|pe| pe["parent"].as_u64()).collect();
+        assert_eq!(found, parents, "{algorithm}");
+        let source: u32 = root[1..].parse().expect("a number");
+        files.assert_copies(&(0..5).filter(|pe| *pe != source).collect::<Vec<_>>());
+    }
+}
+
+/// A long message takes a path, and a short one no tree as deep.
+#[test]
+fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
+    let chosen = |size: &str| {
+        let line = format!(
+            "broadcast --network complete:8 --algorithm auto --size {size} --format json --link"
+        );
+        let link = ["rate=100mbit,latency=1ms"];
+        let report = run(line.split(' ').chain(link)).ok().report();
+        assert!(report.number("/choice/ways") > 10);
+        assert_eq!(report.value("/tree"), report.value("/choice/chosen/tree"));
+        let depths = report.list("/pes").iter().map(|pe| pe["depth"].as_u64());
+        depths.max().flatten().expect("there are PEs")
+    };
+    assert_eq!(chosen("8MiB"), 7);
+    assert!(chosen("1KiB") < 4);
+}
+
+#[test]
+fn copies_arrive_over_tls() {
+    let files = Files::new();
+    fill(&files.weights().join("a"), 300_000);
+    let keys = files.dir.path().join("ca");
+    let keys = keys.to_str().expect("it is UTF-8");
+    run(["ca", "init", keys, "--pes", "5"]).ok();
+    let line = format!("--tree kary:2:5 --from P4 --credentials {keys}");
+    let finished = files.broadcast(&line.split(' ').collect::<Vec<_>>()).ok();
+    assert!(finished.stdout.contains("TLS 1.3 both ways"));
+    files.assert_copies(&[0, 1, 2, 3]);
+}
+
 /// What a relay holds of a message is one flit, however many children it has.
 #[test]
 fn a_relay_holds_a_flit() {
@@ -149,11 +202,44 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
     assert!(finished.stderr.contains("weights"), "{}", finished.stderr);
     assert!(!files.output().exists());
-    let line = "broadcast --tree path:3 --lengths 5,6";
-    refused(
-        &line.split(' ').collect::<Vec<_>>(),
-        "a broadcast has one message",
-    );
+    for (line, what) in [
+        (
+            "broadcast --tree path:3 --lengths 5,6",
+            "a broadcast has one message",
+        ),
+        (
+            "broadcast --tree path:3 --algorithm path --size 5",
+            "--algorithm path: it is for PEs that all reach each other: use --network complete:N",
+        ),
+        (
+            "broadcast --network ring:5 --algorithm kary:2 --size 5",
+            "--algorithm kary:2: it is for PEs that all reach each other",
+        ),
+        (
+            "broadcast --network complete:4 --algorithm hypercube --size 5",
+            "--algorithm hypercube: it can be planned and not be run",
+        ),
+        (
+            "broadcast --tree path:3 --from P3 --size 5",
+            "--from: there is no P3 among 3 PEs",
+        ),
+    ] {
+        refused(&line.split(' ').collect::<Vec<_>>(), what);
+    }
+}
+
+/// A leaf takes nobody else down with it.
+#[test]
+fn a_leaf_that_dies_is_left_out() {
+    let files = Files::new();
+    fill(&files.weights(), 6 << 20);
+    let line = "--tree kary:2:5 --link rate=20mbit --retry 1";
+    let running = files.start(&line.split(' ').collect::<Vec<_>>());
+    wait_for_arrival(&files.output());
+    running.pe(4).signal(Signal::KILL);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    files.assert_copies(&[1, 2, 3]);
 }
 
 /// Those below it are fed by its parent, and who has a copy keeps it.

@@ -25,6 +25,7 @@ use crate::options::args::{
     BroadcastArgs, GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm,
     ScatterArgs, SyncArg,
 };
+use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
 use crate::options::names::typed;
@@ -106,6 +107,7 @@ impl Request {
             root,
             spread,
             spanning: SpanningArg::Bfs,
+            lays: None,
             baseline,
             ways,
         };
@@ -145,6 +147,7 @@ impl Request {
             root: to.map(|pe| ("--to", pe)),
             spread: false,
             spanning,
+            lays: None,
             baseline,
             ways,
         };
@@ -160,18 +163,22 @@ impl Request {
 
     /// Understands `flitcast broadcast`.
     pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
-        let name = Operation::Broadcast.name();
-        let asked = operation_by(name, &typed(&args.algorithm));
-        let operation = |_: &Topology| Ok(asked.unwrap_or(Operation::Broadcast));
+        let auto = args.algorithm == BroadcastAlgorithm::Auto;
+        let ways = choosing(&args.round, auto).then(|| Ways {
+            candidates: ours(candidates::all(Operation::Broadcast.name())),
+            any_pacing: false,
+            any_flit: auto,
+        });
         let asked = Asked {
             round: args.round,
             root: args.from.map(|pe| ("--from", pe)),
             spread: false,
             spanning: SpanningArg::Broadcast,
+            lays: Some(args.algorithm),
             baseline: None,
-            ways: None,
+            ways,
         };
-        Request::new(asked, operation)
+        Request::new(asked, |_| Ok(Operation::Broadcast))
     }
 
     fn new(
@@ -183,6 +190,7 @@ impl Request {
             root,
             spread,
             spanning,
+            lays,
             baseline,
             ways,
         } = asked;
@@ -195,7 +203,10 @@ impl Request {
             faults.push(RequestError::RootOfBaseline { option, algorithm });
         }
         let described_tree = described.as_ref().map(|offered| offered[0].tree.clone());
-        let offered = described.map(|offered| seen_from(root, offered));
+        let offered = described.map(|offered| match lays {
+            Some(algorithm) => laid(algorithm, root, offered),
+            None => seen_from(root, offered),
+        });
         let offered = offered.and_then(|offered| offered.map_err(|fault| faults.push(fault)).ok());
         let topology = offered.as_ref().map(|offered| offered[0].clone());
         // Without a tree there is still an operation to check the rest with.
@@ -417,8 +428,50 @@ struct Asked {
     root: Option<(&'static str, PeId)>,
     spread: bool,
     spanning: SpanningArg,
+    /// The algorithm, where it may lay a tree of its own.
+    lays: Option<BroadcastAlgorithm>,
     baseline: Option<Baseline>,
     ways: Option<Ways>,
+}
+
+/// The trees that a broadcast by this algorithm may go over, from the PE that an option says.
+fn laid(
+    algorithm: BroadcastAlgorithm,
+    root: Option<(&'static str, PeId)>,
+    offered: Vec<Topology>,
+) -> Result<Vec<Topology>, RequestError> {
+    let given = offered[0].clone();
+    let unfit = |why: String| RequestError::UnfitBroadcast {
+        algorithm: algorithm.name(),
+        why,
+    };
+    let mut trees = seen_from(root, offered)?;
+    let from = root.map_or(PeId::ROOT, |(_, pe)| pe);
+    let shape = |one: BroadcastAlgorithm| {
+        let shape = one.tree(given.tree.len()).unwrap_or_default();
+        given.with_shape(&shape, from).map_err(unfit)
+    };
+    match algorithm {
+        BroadcastAlgorithm::Rounds => {}
+        BroadcastAlgorithm::Auto if given.reaches_all() => {
+            let all = [BroadcastAlgorithm::Path].into_iter();
+            let all = all.chain((2..=4).map(BroadcastAlgorithm::Kary));
+            trees.extend(all.map(shape).collect::<Result<Vec<_>, _>>()?);
+        }
+        BroadcastAlgorithm::Auto => {}
+        BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) if given.reaches_all() => {
+            trees = vec![shape(algorithm)?];
+        }
+        BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) => {
+            let why = "it is for PEs that all reach each other: use --network complete:N";
+            return Err(unfit(why.to_owned()));
+        }
+        _ => {
+            let why = "it can be planned and not be run: use auto, rounds, path or kary:K";
+            return Err(unfit(why.to_owned()));
+        }
+    }
+    Ok(trees)
 }
 
 /// The same trees, seen from the PE that an option says.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use flitcast_proto::PeId;
 
+use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pes::parse_pe;
@@ -65,19 +66,14 @@ pub struct BroadcastArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to broadcast.
-    #[arg(long, value_enum, default_value_t = BroadcastAlgorithm::Rounds)]
+    /// How to broadcast: rounds (flit after flit, over the given tree); path or kary:K, over a
+    /// tree of its own where all PEs reach each other; or auto, what is predicted to take the
+    /// least time, flit size included.
+    #[arg(long, default_value = "rounds")]
     pub algorithm: BroadcastAlgorithm,
     /// The PE that has the message, 3 or P3 [default: P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
-}
-
-/// How to broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BroadcastAlgorithm {
-    /// Flit after flit, each to one child after the other, those with the most below them first.
-    Rounds,
 }
 
 /// How to scatter.

@@ -1,6 +1,7 @@
 //! What is typed, as it is typed, and the values in it that files share with the command line.
 
 pub mod args;
+pub mod broadcast;
 pub mod flits;
 pub mod format;
 pub mod guard;

@@ -173,11 +173,7 @@ impl TreeArgs {
         };
         let mut trees = given.topologies(&[SpanningArg::Bfs, SpanningArg::Broadcast])?;
         let first = trees[0].clone();
-        let any_edge = match (&first.network, &first.placement) {
-            (Some(spanned), _) => spanned.network.is_complete(),
-            (None, placement) => placement.as_ref().is_some_and(Placement::has_any_edge),
-        };
-        if any_edge {
+        if first.reaches_all() {
             let n = first.tree.len();
             for shape in ["star:", "path:", "kary:2:", "kary:4:", "binomial:"] {
                 let name = format!("{shape}{n}");
@@ -282,6 +278,41 @@ impl Topology {
         Some(nodes[pe.index()])
     }
 
+    /// Whether all PEs are known to reach each other.
+    pub fn reaches_all(&self) -> bool {
+        match (&self.network, &self.placement) {
+            (Some(spanned), _) => spanned.network.is_complete(),
+            (None, placement) => placement.as_ref().is_some_and(Placement::has_any_edge),
+        }
+    }
+
+    /// A tree of this shape over the same PEs, which all reach each other: `root` is its root,
+    /// and the others stand in it by their numbers.
+    ///
+    /// # Errors
+    ///
+    /// That there is no such tree.
+    pub fn with_shape(&self, shape: &str, root: PeId) -> Result<Topology, String> {
+        let spec = shape
+            .parse::<TreeSpec>()
+            .map_err(|fault| fault.to_string())?;
+        let tree = spec.build().map_err(|faults| faults.to_string())?;
+        let mut parents = vec![None; tree.len()];
+        for pe in tree.pes() {
+            let parent = tree.parent(pe).map(|parent| behind(root, parent));
+            parents[behind(root, pe).index()] = parent;
+        }
+        let tree = Tree::with_absent(root, parents).map_err(|faults| faults.to_string())?;
+        Ok(Topology {
+            name: match root {
+                PeId::ROOT => shape.to_owned(),
+                root => format!("{shape} from {root}"),
+            },
+            tree,
+            ..self.clone()
+        })
+    }
+
     /// The same, seen from another PE: the edges between the two roots lead the other way.
     pub fn rerooted(self, root: PeId) -> Topology {
         let mut links = self.links.clone();
@@ -309,6 +340,15 @@ impl Topology {
             (None, Some(_)) => "--network",
             (None, None) => "--tree",
         }
+    }
+}
+
+/// The PE that has this number when `root` is P0 and the others keep their order.
+pub fn behind(root: PeId, pe: PeId) -> PeId {
+    match pe {
+        PeId::ROOT => root,
+        _ if pe <= root => PeId(pe.0 - 1),
+        _ => pe,
     }
 }
 

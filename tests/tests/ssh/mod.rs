@@ -100,6 +100,26 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
 }
 
 /// Another build stands beside, and one that is no program any more is none.
+/// From a host that is not the first, over TLS.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn every_host_gets_a_copy_of_what_another_one_has() {
+    let hosts = Hosts::up(4);
+    let launch = format!("environment = ['{MARK_VARIABLE}']");
+    let cluster = hosts.cluster(&[0, 1, 2, 3], &launch);
+    let weights = hosts.home(2).join("weights");
+    fill(&weights.join("some"), 300_000);
+    let line = "broadcast --from P2 --input /root/weights --output /root/copies";
+    run(arguments(&cluster, line)).ok();
+    for host in [0, 1, 3] {
+        let copies = hosts.home(host).join("copies");
+        assert_eq!(names(&copies), [format!("p{host}")]);
+        assert_same_below(&weights, &copies.join(format!("p{host}")));
+    }
+    assert!(!hosts.home(2).join("copies").exists());
+    hosts.are_quiet();
+}
+
 #[test]
 #[ignore = "needs root, and openssh-server"]
 fn another_program_is_put_beside() {

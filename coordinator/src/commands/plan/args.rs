@@ -5,8 +5,8 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
-use super::broadcast::Algorithm;
 use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats, TABLE_OR_JSON};
 use crate::options::pes::parse_pe;
 use crate::options::tree::TreeArgs;
@@ -45,7 +45,7 @@ pub struct PlanBroadcastArgs {
     /// auto, rounds, urgent or child-by-child on a tree; auto, path, kary:K or hypercube with
     /// --network complete:N.
     #[arg(long, default_value = "auto")]
-    pub algorithm: Algorithm,
+    pub algorithm: BroadcastAlgorithm,
     /// How many ports a PE has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,

@@ -1,7 +1,5 @@
 //! `flitcast plan broadcast`: which flit crosses which edge when.
 
-use std::str::FromStr;
-
 use flitcast_proto::items::Leg;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
@@ -11,71 +9,12 @@ use flitcast_proto::{PeId, Tree};
 use super::args::{PlanBroadcastArgs, Ports};
 use super::command::PlanError;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of, source};
+use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
 use crate::options::tree::SpanningArg;
+use crate::site::topology::behind;
 
 /// Crossings that a plan may have which are worked out flit by flit.
 const MOST_CROSSINGS: u64 = 20_000_000;
-
-/// How to broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// Whichever takes the fewest steps.
-    Auto,
-    /// Flit after flit as the token goes, on the given tree.
-    Rounds,
-    /// The most urgent child first, on the given tree.
-    Urgent,
-    /// The whole message to one child after the other, on the given tree.
-    ChildByChild,
-    /// Along all PEs, where all reach each other.
-    Path,
-    /// Over a tree of so many children for each PE, where all reach each other.
-    Kary(u32),
-    /// Over the trees of a hypercube, where all reach each other.
-    Hypercube,
-}
-
-impl FromStr for Algorithm {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Algorithm, String> {
-        let arity = text.strip_prefix("kary:").map(str::parse);
-        Ok(match (text, arity) {
-            ("auto", _) => Algorithm::Auto,
-            ("rounds", _) => Algorithm::Rounds,
-            ("urgent", _) => Algorithm::Urgent,
-            ("child-by-child", _) => Algorithm::ChildByChild,
-            ("path", _) => Algorithm::Path,
-            ("hypercube", _) => Algorithm::Hypercube,
-            (_, Some(Ok(arity))) if arity > 0 => Algorithm::Kary(arity),
-            _ => {
-                return Err(format!(
-                    "`{text}` is no way to broadcast: auto, rounds, urgent or child-by-child on a \
-                     tree; auto, path, kary:K (K at least 1) or hypercube with --network complete:N"
-                ));
-            }
-        })
-    }
-}
-
-impl Algorithm {
-    fn name(self) -> String {
-        match self {
-            Algorithm::Auto => "auto".to_owned(),
-            Algorithm::Rounds => "rounds".to_owned(),
-            Algorithm::Urgent => "urgent".to_owned(),
-            Algorithm::ChildByChild => "child-by-child".to_owned(),
-            Algorithm::Path => "path".to_owned(),
-            Algorithm::Kary(arity) => format!("kary:{arity}"),
-            Algorithm::Hypercube => "hypercube".to_owned(),
-        }
-    }
-
-    fn is_for_trees(self) -> bool {
-        use Algorithm::{ChildByChild, Rounds, Urgent};
-        matches!(self, Rounds | Urgent | ChildByChild)
-    }
-}
 
 /// The plan that is asked for; all that is wrong with the command line, if something is.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
@@ -199,10 +138,8 @@ fn among_all(
     from: PeId,
     pes: usize,
 ) -> Result<StaticPlan, Vec<PlanError>> {
-    let spec = match algorithm {
-        Algorithm::Hypercube => return hypercube(args, from, pes),
-        Algorithm::Kary(arity) => format!("kary:{arity}:{pes}"),
-        _ => format!("path:{pes}"),
+    let Some(spec) = algorithm.tree(pes) else {
+        return hypercube(args, from, pes);
     };
     let unfit = |why: String| {
         let algorithm = algorithm.name();
@@ -213,13 +150,9 @@ fn among_all(
         .map_err(|fault| unfit(fault.to_string()))?;
     let tree = tree.build().map_err(|fault| unfit(fault.to_string()))?;
     let plan = broadcast::rounds(&tree, args.size);
-    // The source is first, and the others keep their order.
-    let behind = |pe: PeId| match pe {
-        PeId::ROOT => from,
-        _ if pe <= from => PeId(pe.0 - 1),
-        _ => pe,
-    };
-    Ok(shared(args, algorithm, from, pes, plan, behind))
+    Ok(shared(args, algorithm, from, pes, plan, |pe| {
+        behind(from, pe)
+    }))
 }
 
 fn hypercube(

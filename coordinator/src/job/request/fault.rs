@@ -74,6 +74,14 @@ pub enum RequestError {
         /// Which algorithm.
         algorithm: &'static str,
     },
+    /// A broadcast that cannot be done so here.
+    #[error("--algorithm {algorithm}: {why}")]
+    UnfitBroadcast {
+        /// Which algorithm.
+        algorithm: String,
+        /// Why not.
+        why: String,
+    },
     /// An algorithm that is not for the tree.
     #[error("--algorithm {algorithm} is {why}: use {}", why.instead())]
     Unfit {

@@ -1,0 +1,189 @@
+//! Any PE is the source of a scatter or a broadcast, or the destination of a gather.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{Finished, run, scratch, start};
+use rustix::process::Signal;
+
+/// An entry for each of these PEs, a file or a folder.
+fn put_entries(input: &Path, pes: &[u32]) {
+    for pe in pes {
+        let entry = input.join(format!("p{pe}"));
+        let entry = match pe % 2 {
+            0 => entry,
+            _ => entry.join("below"),
+        };
+        fill(&entry, 1000 + 30_000 * *pe as usize);
+    }
+}
+
+#[track_caller]
+fn done(words: &[&str], input: &Path, output: &Path) -> Finished {
+    let paths = [input, output].map(|path| path.to_str().expect("it is UTF-8"));
+    let files = ["--input", paths[0], "--output", paths[1]];
+    run(words.iter().chain(&files))
+}
+
+/// The names of what was delivered.
+fn delivered(output: &Path) -> Vec<String> {
+    let mut names = names(output);
+    names.retain(|name| !name.starts_with('.'));
+    names
+}
+
+#[test]
+fn what_p3_scatters_it_can_gather() {
+    let dir = scratch();
+    let [input, output, back] = ["in", "out", "back"].map(|name| dir.path().join(name));
+    put_entries(&input, &[0, 1, 2, 4, 5, 6]);
+    for (scatter, gather) in [
+        (
+            "scatter --tree kary:2:7 --from P3",
+            "gather --tree kary:2:7 --to 3",
+        ),
+        (
+            "scatter --network ring:7 --from 3 --algorithm auto",
+            "gather --network mesh:7 --to P3 --algorithm auto",
+        ),
+        (
+            "scatter --tree path:7 --from 3 --algorithm listed",
+            "gather --tree path:7 --to 3 --sync serial",
+        ),
+    ] {
+        let scatter: Vec<&str> = scatter.split(' ').collect();
+        done(&scatter, &input, &output).ok();
+        assert_same_below(&input, &output);
+        let gather: Vec<&str> = gather.split(' ').collect();
+        let report = gather.iter().chain(&["--format", "json"]).copied();
+        let report = done(&report.collect::<Vec<_>>(), &output, &back)
+            .ok()
+            .report();
+        assert_same_below(&input, &back);
+        assert_eq!(report.value("/pes/3/parent"), &serde_json::Value::Null);
+        assert!(report.number("/pes/0/bytes") >= 1000);
+        assert!(report.float("/pes/0/measured_us/median") > 0.0);
+        for folder in [&output, &back] {
+            fs::remove_dir_all(folder).expect("it is there");
+        }
+    }
+}
+
+/// From its other end a path is one, and from its middle it is none.
+#[test]
+fn a_path_is_one_from_either_end() {
+    let algorithm = |to: &str| {
+        let line = format!("gather --tree path:5 --to {to} --size 10KiB --format json");
+        let report = run(line.split(' ')).ok().report();
+        assert_eq!(report.number("/round/messages"), 4);
+        report.value("/algorithm").clone()
+    };
+    assert_eq!(algorithm("P4"), "shoulder-tap");
+    assert_eq!(algorithm("P2"), "certification");
+}
+
+#[test]
+fn a_broadcast_from_p2_reaches_p0() {
+    let dir = scratch();
+    let [input, output] = ["in", "out"].map(|name| dir.path().join(name));
+    fill(&input.join("weights"), 200_000);
+    done(
+        &["broadcast", "--tree", "kary:2:6", "--from", "P2"],
+        &input,
+        &output,
+    )
+    .ok();
+    assert_eq!(delivered(&output), ["p0", "p1", "p3", "p4", "p5"]);
+    for copy in delivered(&output) {
+        assert_same_below(&input, &output.join(copy));
+    }
+}
+
+/// Files are dealt to all others, and each edge keeps the two directions that its file gives it.
+#[test]
+fn dealt_files_and_unlike_links_go_from_p1() {
+    let dir = scratch();
+    let [input, output] = ["in", "out"].map(|name| dir.path().join(name));
+    for file in ["a", "b", "c"] {
+        fill(&input.join(file), 50_000);
+    }
+    let tree = dir.path().join("tree.toml");
+    let text = "parents = [0, 1]\n[[edges]]\nchild = 1\nrate = \"400mbit\"\n\
+                up = { rate = \"100mbit\" }\n";
+    fs::write(&tree, text).expect("the scratch folder is ours");
+    let tree = format!("file:{}", tree.display());
+    let words = ["scatter", "--tree", &tree, "--from", "P1", "--spread"];
+    let words: Vec<&str> = words.into_iter().chain(["--format", "json"]).collect();
+    let report = done(&words, &input, &output).ok().report();
+    assert_eq!(delivered(&output), ["p0", "p2"]);
+    // What went up goes down now.
+    let edge = report.list("/edges")[0].clone();
+    assert_eq!((&edge["parent"], &edge["child"]), (&1.into(), &0.into()));
+    let rate = |way: &str| edge["shaped"][way]["ns_per_byte"].as_f64();
+    assert_eq!((rate("down"), rate("up")), (Some(80.0), Some(20.0)));
+}
+
+/// P0 dies: it is a relay like any other, and what it cut off is sent around it; later it gets its
+/// own.
+#[test]
+fn p0_dies_and_is_gone_around() {
+    let dir = scratch();
+    let [input, output] = ["in", "out"].map(|name| dir.path().join(name));
+    for pe in [0, 1, 2] {
+        fill(&input.join(format!("p{pe}")), 3 << 20);
+    }
+    let paths = [&input, &output].map(|path| path.to_str().expect("it is UTF-8"));
+    // P3, P0, P2, P1: one below the other.
+    let line = "scatter --tree parents:2,0,0 --from P3 --link rate=20mbit --retry 1";
+    let files = ["--input", paths[0], "--output", paths[1]];
+    let running = start(line.split(' ').chain(files));
+    eventually("a message arrives", || {
+        let mut entries = fs::read_dir(&output).ok()?;
+        let is_partial = |name: String| name.ends_with(".partial");
+        let arrives = entries.any(|entry| {
+            let name = entry.ok().and_then(|it| it.file_name().into_string().ok());
+            name.is_some_and(is_partial)
+        });
+        arrives.then_some(())
+    });
+    running.pe(0).signal(Signal::KILL);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_eq!(delivered(&output), ["p1", "p2"]);
+    let mut record = names(&output);
+    record.retain(|name| name.starts_with(".flitcast-round-"));
+    let record = output.join(&record[0]);
+    run(["resume", record.to_str().expect("it is UTF-8"), "--revive"]).ok();
+    assert_same_below(&input, &output);
+}
+
+#[test]
+fn nobody_starts_from_a_pe_that_there_is_not() {
+    let refused = |line: &str, what: &str| {
+        let finished = run(line.split(' '));
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        assert!(finished.stderr.contains(what), "{}", finished.stderr);
+    };
+    refused(
+        "scatter --tree kary:2:8 --from P8 --size 1",
+        "--from: there is no P8 among 8 PEs, P0 to P7",
+    );
+    refused(
+        "gather --tree kary:2:8 --to 9 --size 1",
+        "--to: there is no P9",
+    );
+    refused(
+        "scatter --network complete:4 --algorithm linear --from 2 --size 1",
+        "--from is not for --algorithm linear",
+    );
+    let dir = scratch();
+    let input = dir.path().join("in");
+    put_entries(&input, &[0, 2]);
+    let words = ["scatter", "--tree", "path:3", "--from", "P2"];
+    let finished = done(&words, &input, &dir.path().join("out"));
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let told = "`p2` is the root of the tree and has no message of its own; this tree has p0..p1";
+    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+}

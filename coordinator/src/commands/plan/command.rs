@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
-use super::{broadcast, json, static_plan, svg};
+use super::{broadcast, exchange, gossip, json, static_plan, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
@@ -146,6 +146,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
             let plan = broadcast::plan(&args)?;
             return Ok(plan.write(args.format, args.summary, out));
         }
+        PlanOperation::Gossip(args) => return gossip::run(&args, out),
+        PlanOperation::Exchange(args) => return exchange::run(&args, out),
     };
     let simulated = match args.simulate {
         true => {

@@ -4,6 +4,10 @@
 mod args;
 mod broadcast;
 mod command;
+mod exchange;
+mod gossip;
+mod gossip_on_network;
+mod gossip_on_tree;
 mod json;
 mod static_plan;
 mod svg;

@@ -9,6 +9,8 @@ use crate::{PeId, Tree};
 
 /// Nodes of a search that are few enough for a fraction of a second.
 pub const DEFAULT_NODES: u64 = 200_000;
+/// Nodes that take a minute, or several.
+pub const MOST_NODES: u64 = 100_000_000;
 
 /// Grains that all messages are cut into together, about: single flits if they are fewer.
 const GRAINS: u64 = 64;

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
 use super::broadcast::Algorithm;
+use super::packets::PacketArgs;
 use super::static_plan::parse_pe;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::format::{Format, Formats, TABLE_OR_JSON};
@@ -132,6 +133,9 @@ pub struct PlanScatterArgs {
     /// How many ports a PE has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Arguments of what is sent in packets.
+    #[command(flatten)]
+    pub packets: PacketArgs,
 }
 
 /// Arguments of `flitcast plan gather`.
@@ -149,6 +153,9 @@ pub struct PlanGatherArgs {
     /// How many ports a PE has; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Arguments of what is sent in packets.
+    #[command(flatten)]
+    pub packets: PacketArgs,
 }
 
 /// How many ports a PE has.

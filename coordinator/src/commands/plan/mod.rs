@@ -9,6 +9,9 @@ mod gossip;
 mod gossip_on_network;
 mod gossip_on_tree;
 mod json;
+mod packets;
+mod packets_certified;
+mod packets_report;
 mod static_plan;
 mod svg;
 

@@ -8,10 +8,10 @@ use super::count::{best_alone, time_alone};
 use super::model::{LinkCost, Message, Ticks};
 use super::tree::Scatter;
 
-/// Caps that are tried for the messages below a PE, and messages times caps that are looked at in
-/// all: what a quarter of a second is enough for.
-const CAPS_BELOW: usize = 64;
+/// Messages below a relay, with caps, that are looked at: what a quarter of a second is enough for.
 const MOST_LOOKS: u64 = 10_000_000;
+/// Caps of each relay at most.
+const MOST_CAPS: u64 = 3000;
 
 /// What doubles may have lost, and many times that.
 const SAFETY: f64 = 1.0 - 1e-9;
@@ -88,40 +88,41 @@ pub fn from_the_beginning(scatter: &Scatter) -> Ticks {
         let packets = best_alone(cost, message);
         time_alone(cost, message, packets)
     });
-    alone.fold(rest, Ticks::max).max(below(scatter))
+    alone.fold(rest, Ticks::max).max(below_relays(scatter))
 }
 
-/// For each PE v at depth h, and each depth D, the messages for PEs below v (or v) at D or deeper:
-/// if b is the largest of their packets, the link to v has them all when they and h - 1 times that
-/// packet have crossed, and the last one still has D - h links to go. 0 if these are too many to
-/// look at.
-fn below(scatter: &Scatter) -> Ticks {
+/// For each relay at depth h, and each depth D, the messages for PEs below it at D or deeper: if b
+/// is the largest of their packets, the relay's send port has sent them all when all have crossed a
+/// link one by one, and b another h; and the last one still has `D - h - 1` links to go. 0 if these
+/// are too many to look at.
+fn below_relays(scatter: &Scatter) -> Ticks {
     let (cost, messages) = (scatter.cost, &scatter.messages);
-    if scatter.hops().saturating_mul(CAPS_BELOW as u64) > MOST_LOOKS {
+    let at_most = (MOST_LOOKS / scatter.hops().max(1)).min(MOST_CAPS) as usize;
+    if at_most < 2 {
         return 0;
     }
     let mut of_relay: Vec<Vec<&Message>> = vec![Vec::new(); scatter.relays()];
     for (place, message) in messages.iter().enumerate() {
-        let own = scatter.relay(message.pe);
-        for relay in scatter.way(place)[1..].iter().copied().chain(own) {
+        for &relay in scatter.way(place) {
             of_relay[relay as usize].push(message);
         }
     }
     let all = of_relay.iter().zip(scatter.relay_depths());
-    let bounds = all.map(|(messages, &depth)| at_relay(cost, messages, depth));
+    let bounds = all.map(|(messages, &depth)| below(cost, messages, depth, at_most));
     bounds.max().unwrap_or(0)
 }
 
 /// The same of one relay; its messages farthest first.
-fn at_relay(cost: LinkCost, messages: &[&Message], depth: u64) -> Ticks {
-    let Caps { tried, .. } = caps(messages.iter().map(|message| message.flits), CAPS_BELOW);
+fn below(cost: LinkCost, messages: &[&Message], depth: u64, at_most: usize) -> Ticks {
+    let lengths = messages.iter().map(|message| message.flits);
+    let Caps { tried, .. } = caps(lengths, at_most);
     let mut streams = vec![0; tried.len()];
     let mut bound = 0;
     for message in messages {
-        let onward = cost.packet(1) * Ticks::from(message.hops - depth);
+        let onward = cost.packet(1) * Ticks::from(message.hops - depth - 1);
         let times = streams.iter_mut().zip(&tried).map(|(stream, cap)| {
             *stream += cost.capped(message.flits, cap.most);
-            *stream + cost.packet(cap.least) * Ticks::from(depth.saturating_sub(1))
+            *stream + cost.packet(cap.least) * Ticks::from(depth)
         });
         bound = bound.max(times.min().unwrap_or(0) + onward);
     }

@@ -5,7 +5,6 @@
 //! when it is whole. Control packets have one flit. The token carries a cap on packet sizes, the
 //! same for all PEs, since P0's port pays for every packet.
 
-use super::MAX_FLITS;
 use super::caps::caps;
 use super::fault::PacketsFault;
 use super::model::{LinkCost, Ticks};
@@ -238,5 +237,5 @@ pub fn plan_best_cap(
         .rev()
         .map(|cap| with_cap(tree, flits, cost, cap.least));
     let best = tried.min_by_key(|certified| certified.time);
-    Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, MAX_FLITS)))
+    Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, 1)))
 }

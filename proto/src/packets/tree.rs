@@ -27,8 +27,6 @@ pub struct Scatter {
     /// Those who send messages on, all ways one behind the other; P0 is 0.
     ways: Vec<u32>,
     first_of_way: Vec<usize>,
-    /// By PE: its number among those who send.
-    relay_of: Vec<Option<u32>>,
     relay_depths: Vec<u64>,
 }
 
@@ -70,13 +68,14 @@ impl Scatter {
             messages,
             ways: Vec::with_capacity(hops as usize),
             first_of_way: vec![0],
-            relay_of: vec![None; tree.len()],
             relay_depths: Vec::new(),
         };
+        // By PE: its number among those who send.
+        let mut relay_of = vec![None; tree.len()];
         for place in 0..scatter.messages.len() {
             for sender in way(tree, scatter.messages[place].pe) {
                 let new = scatter.relay_depths.len() as u32;
-                let relay = *scatter.relay_of[sender as usize].get_or_insert(new);
+                let relay = *relay_of[sender as usize].get_or_insert(new);
                 if relay == new {
                     scatter.relay_depths.push(tree.depth(PeId(sender)).into());
                 }
@@ -105,11 +104,6 @@ impl Scatter {
     /// How deep each of them stands.
     pub fn relay_depths(&self) -> &[u64] {
         &self.relay_depths
-    }
-
-    /// The number of a PE among those who send.
-    pub fn relay(&self, pe: PeId) -> Option<u32> {
-        self.relay_of[pe.index()]
     }
 
     /// When the last of these packets is whole at its destination.

@@ -74,7 +74,7 @@ pub enum PlanError {
         most: u64,
     },
     /// Something that a plan in steps has only.
-    #[error("--setup plans in packets, which has no {0}: leave it out")]
+    #[error("--setup plans in packets: leave out {0}")]
     NotInPackets(String),
     /// Messages that cannot be cut so.
     #[error("--packets: {0}")]

@@ -10,13 +10,10 @@ use serde_json::{Value, json};
 
 use super::args::PlanRoundArgs;
 use super::command::AskedPlan;
-use super::packets_report::{exact, parents};
+use super::packets_report::{MOST_ROWS, exact, parents};
 use crate::options::format::Format;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
-
-/// Rows of a table that somebody reads.
-const MOST_ROWS: usize = 100;
 
 /// Such a gather, and how to speak of it.
 pub struct CertifiedReport<'a> {
@@ -50,44 +47,35 @@ impl CertifiedReport<'_> {
             "algorithm": "certification",
             "setup": exact(self.cost.setup),
             "pes": self.asked.tree.len(),
-        });
-        let whole = json!({
             "cap": self.certified.cap,
             "certified": exact(self.certified.certified),
             "time": exact(self.certified.time),
             "bound": self.bound.map(exact),
         });
-        let all = json!({
-            "parents": parents(self.asked),
-            "lengths": self.asked.flits,
-            "certificates": self.each_pe().map(|pe| {
-                let certificate = &self.certified.certificates[pe.index()];
-                json!({
-                    "pe": pe.0,
-                    "lag": exact(certificate.lag),
-                    "packets": certificate.packets,
-                    "flits": certificate.flits,
-                    "largest": certificate.largest,
-                })
-            }).collect::<Vec<_>>(),
-            "orders": self.certified.streams.iter().map(|stream| {
-                json!({ "pe": stream.pe.0, "after": exact(stream.after) })
-            }).collect::<Vec<_>>(),
-            "streams": self.certified.streams.iter().map(|stream| {
-                let (start, end) = (exact(stream.start), exact(stream.end));
-                json!({ "pe": stream.pe.0, "start": start, "end": end })
-            }).collect::<Vec<_>>(),
-        });
-        let parts = if summary {
-            vec![whole]
-        } else {
-            vec![all, whole]
-        };
-        if let Value::Object(report) = &mut report {
-            for part in parts {
-                report.extend(part.as_object().cloned().unwrap_or_default());
-            }
+        if summary {
+            return report;
         }
+        let certificate = |pe: PeId| {
+            let certificate = &self.certified.certificates[pe.index()];
+            json!({
+                "pe": pe.0,
+                "lag": exact(certificate.lag),
+                "packets": certificate.packets,
+                "flits": certificate.flits,
+                "largest": certificate.largest,
+            })
+        };
+        let order = |one: &Stream| json!({ "pe": one.pe.0, "after": exact(one.after) });
+        let stream = |one: &Stream| {
+            let (start, end) = (exact(one.start), exact(one.end));
+            json!({ "pe": one.pe.0, "start": start, "end": end })
+        };
+        let streams = self.certified.streams.iter();
+        report["parents"] = json!(parents(self.asked));
+        report["lengths"] = json!(self.asked.flits);
+        report["certificates"] = self.each_pe().map(certificate).collect();
+        report["orders"] = streams.clone().map(order).collect();
+        report["streams"] = streams.map(stream).collect();
         report
     }
 

@@ -15,7 +15,7 @@ use crate::text::figures::{lines, table};
 use crate::text::words::counted;
 
 /// Rows of a table that somebody reads.
-const MOST_ROWS: usize = 100;
+pub const MOST_ROWS: usize = 50;
 /// Packets that are listed, and links that they cross: a few seconds.
 const MOST_PACKETS: u64 = 1_000_000;
 const MOST_LINKS: u64 = 1_000_000_000;

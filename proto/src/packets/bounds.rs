@@ -84,11 +84,14 @@ pub fn from_the_beginning(scatter: &Scatter) -> Ticks {
     let (cost, messages) = (scatter.cost, &scatter.messages);
     let left: Vec<u64> = messages.iter().map(|message| message.flits).collect();
     let rest = of_rest(cost, messages, &left, 0);
-    let alone = messages.iter().map(|message| {
-        let packets = best_alone(cost, message);
-        time_alone(cost, message, packets)
+    let alone = messages.iter().fold(rest, |bound, message| {
+        // Its best count cannot be worse than no split.
+        match time_alone(cost, message, 1) <= bound {
+            true => bound,
+            false => bound.max(time_alone(cost, message, best_alone(cost, message))),
+        }
     });
-    alone.fold(rest, Ticks::max).max(below_relays(scatter))
+    alone.max(below_relays(scatter))
 }
 
 /// For each relay at depth h, and each depth D, the messages for PEs below it at D or deeper: if b

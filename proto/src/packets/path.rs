@@ -8,8 +8,8 @@ use super::caps::{Cap, Caps, caps};
 use super::model::{LinkCost, Message, Run, Ticks, even};
 use crate::Tree;
 
-/// Times that are worked out, of a message with a cap: what half a second is enough for.
-const MOST_TIMES: usize = 30_000_000;
+/// Times that are worked out, of a message with a cap: what a second is enough for.
+const MOST_TIMES: usize = 100_000_000;
 
 /// A schedule, and what none takes less than.
 #[derive(Clone, Debug)]
@@ -46,16 +46,16 @@ pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
         tried: caps,
         are_all,
     } = caps(messages.iter().map(|message| message.flits), at_most);
-    let (time, is_best) = least_time(cost, messages, &caps, |cap| cap.least);
+    let (time, better) = least_time(cost, messages, &caps, |cap| cap.least);
     let bound = match are_all {
         true => time,
         false => least_time(cost, messages, &caps, |cap| cap.most).0,
     };
     let mut sequence = Vec::new();
     let mut chosen = 0;
-    for (message, is_best) in messages.iter().zip(is_best.chunks(caps.len().max(1)).rev()) {
+    for (message, better) in messages.iter().zip(better.iter().rev()) {
         // A nearer message has a cap no smaller, and this is the best of those.
-        chosen += is_best[chosen..].iter().take_while(|best| !**best).count();
+        chosen = better.first_from(chosen);
         let packets = message.flits.div_ceil(caps[chosen].least);
         sequence.extend(even(message.pe, message.flits, packets));
     }
@@ -66,31 +66,48 @@ pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
     }
 }
 
-/// The least time, the packets of a message counted with the cap that `counted` takes; and, message
-/// by message from the nearest, whether a cap is better than all larger ones.
+/// Of one message: the caps that are better than all larger ones, a bit for each.
+struct Better(Vec<u64>);
+
+impl Better {
+    fn insert(&mut self, cap: usize) {
+        self.0[cap / 64] |= 1 << (cap % 64);
+    }
+
+    /// The first of them from this one on; the largest cap is always one.
+    fn first_from(&self, cap: usize) -> usize {
+        let is_in = |cap: &usize| self.0[cap / 64] & (1 << (cap % 64)) != 0;
+        (cap..self.0.len() * 64).find(is_in).unwrap_or(cap)
+    }
+}
+
+/// The least time, the packets of a message counted with the cap that `counted` takes; and the caps
+/// that are worth having, message by message from the nearest.
 fn least_time(
     cost: LinkCost,
     messages: &[Message],
     caps: &[Cap],
     counted: impl Fn(&Cap) -> u64,
-) -> (Ticks, Vec<bool>) {
-    let mut is_best = vec![false; messages.len() * caps.len()];
+) -> (Ticks, Vec<Better>) {
     // By cap: what the messages nearer than this one take, their caps no smaller.
     let mut nearer = vec![0; caps.len()];
-    let places = is_best.chunks_mut(caps.len().max(1));
-    for (message, is_best) in messages.iter().rev().zip(places) {
+    let of_message = |message: &Message| {
+        let mut better = Better(vec![0; caps.len().div_ceil(64)]);
         let mut least = Ticks::MAX;
         for (place, cap) in caps.iter().enumerate().rev() {
             let behind = cost.packet(cap.least) * Ticks::from(message.hops - 1);
             let dispatch = cost.capped(message.flits, counted(cap));
             let time = dispatch + behind.max(nearer[place]);
             if time < least {
-                (least, is_best[place]) = (time, true);
+                least = time;
+                better.insert(place);
             }
             nearer[place] = least;
         }
-    }
-    (nearer.first().copied().unwrap_or(0), is_best)
+        better
+    };
+    let better = messages.iter().rev().map(of_message).collect();
+    (nearer.first().copied().unwrap_or(0), better)
 }
 
 /// When the last packet is whole if no packet is larger than `cap`: as [`plan`] counts, for one

@@ -163,7 +163,7 @@ fn long_messages_and_many_pes_are_planned() {
     assert_eq!(planned(&format!("scatter {rest}"))["proof"], "optimal");
     let rest = "--tree path:10000 --lengths uniform:0..99:1 --setup 50 --summary";
     assert_eq!(planned(&format!("gather {rest}"))["proof"], "optimal");
-    let rest = "--tree kary:2:200000 --lengths equal:3 --setup 5 --summary";
+    let rest = "--tree kary:2:50000 --lengths equal:3 --setup 5 --summary";
     assert_eq!(planned(&format!("scatter {rest}"))["proof"], "optimal");
     let certified = planned(&format!("gather {rest} --algorithm certification"));
     assert!(ticks(&certified, "time") > ticks(&certified, "bound"));

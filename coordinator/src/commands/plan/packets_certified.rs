@@ -99,7 +99,7 @@ impl CertifiedReport<'_> {
         }
         let depth = tree.pes().map(|pe| tree.depth(pe)).max();
         out.push_str(&format!(
-            "gather on {name} in packets by certification\n  \
+            "gather on {name} in packets: certification\n  \
              PEs           {}, depth {}\n  \
              messages      {} nonnull, {} flits together\n  \
              packets       of at most {}\n  \

@@ -221,7 +221,7 @@ impl PacketReport<'_> {
             out.push('\n');
         }
         let by = match self.is_gather() {
-            true => format!("the mirror of a scatter, {}", self.method()),
+            true => format!("mirror of a scatter, {}", self.method()),
             false => self.method().to_owned(),
         };
         let AskedPlan { name, tree, flits } = self.asked;
@@ -229,7 +229,7 @@ impl PacketReport<'_> {
         let depth = tree.pes().map(|pe| tree.depth(pe)).max();
         let [unsplit, single_flits] = self.unplanned;
         out.push_str(&format!(
-            "{} on {name} in packets by {by}\n  \
+            "{} on {name} in packets: {by}\n  \
              PEs           {}, depth {}\n  \
              messages      {} nonnull, {} flits together\n  \
              packets       {count}, the largest has {}\n  \

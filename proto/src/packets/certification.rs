@@ -45,7 +45,7 @@ pub struct Stream {
 pub struct Certified {
     /// The largest packet that a PE may make.
     pub cap: u64,
-    /// By PE; P0's is of no use.
+    /// By PE; P0's is of all messages.
     pub certificates: Vec<Certificate>,
     /// When P0 has the last certificate: the paper's 2B.
     pub certified: Ticks,
@@ -69,8 +69,9 @@ struct Child {
     ordered: Ticks,
     /// Ticks after its parent's order at which its stream can begin.
     ready: Ticks,
-    /// What lies between a packet's coming and its being passed on: its own stream may have
-    /// smaller packets than later ones, which must not come while it is passed on.
+    /// D: its stream begins so much before it is passed on. That is the time of the largest packet
+    /// of its own and of all later streams: with its own alone, a later one with larger packets
+    /// would have to come before this one has. 0 at P0, which passes nothing on.
     delay: Ticks,
 }
 
@@ -113,14 +114,15 @@ impl Planner<'_> {
         let mut children: Vec<Child> = (1..).zip(with_flits).map(child).collect();
         children.sort_by_key(|child| (child.ready, child.pe));
         let mut largest = 0;
-        for child in children.iter_mut().rev() {
+        for child in children.iter_mut().rev().filter(|_| pe != PeId::ROOT) {
             largest = self.certificates[child.pe.index()].largest.max(largest);
             child.delay = self.cost.packet(largest);
         }
         children
     }
 
-    /// The certificate of a PE whose children have theirs.
+    /// The certificate of a PE whose children have theirs: own packets first, and each stream as
+    /// early as `lag` allows. The child at place p is ready at p control packets and its own lag.
     fn certify(&self, pe: PeId) -> Certificate {
         let children = self.children(pe);
         let mut whole = self.own(pe);
@@ -139,34 +141,25 @@ impl Planner<'_> {
         whole
     }
 
-    /// The streams of a PE's children, its own one given; it got its order at `ordered`.
+    /// The streams of a PE's children, and when each child has its order. The PE has its own order
+    /// at `ordered` and begins at `start`; it relays them behind its own packets without a gap.
     fn streams(&self, pe: PeId, ordered: Ticks, start: Ticks) -> Vec<(Ticks, Stream)> {
-        let mut free = match pe {
-            PeId::ROOT => 0,
-            _ => start + self.cost.certified(&self.own(pe)),
-        };
-        let mut streams = Vec::new();
-        for child in self.children(pe) {
-            let length = self.cost.certified(self.certificate(child.pe));
-            // P0 only receives; a relay takes a stream so that it can pass it on without a gap.
-            let start = match pe {
-                PeId::ROOT => free.max(ordered + child.ready),
-                _ => free - child.delay,
-            };
-            free = match pe {
-                PeId::ROOT => start,
-                _ => free,
-            } + length;
-            let child_ordered = ordered + child.ordered;
+        let mut relayed = start + self.cost.certified(&self.own(pe));
+        let stream = |child: Child| {
+            // A relay is never asked for a stream that is not ready: its lag has seen to that.
+            let start = (relayed - child.delay).max(ordered + child.ready);
+            let end = start + self.cost.certified(self.certificate(child.pe));
+            relayed = end + child.delay;
+            let ordered = ordered + child.ordered;
             let stream = Stream {
                 pe: child.pe,
-                after: start - child_ordered,
+                after: start - ordered,
                 start,
-                end: start + length,
+                end,
             };
-            streams.push((child_ordered, stream));
-        }
-        streams
+            (ordered, stream)
+        };
+        self.children(pe).into_iter().map(stream).collect()
     }
 }
 

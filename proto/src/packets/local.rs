@@ -1,18 +1,22 @@
 //! Betters a dispatch sequence by small steps, in single flits, until none helps (ours).
 
+use super::model::Ticks;
 use super::tree::{Packet, Scatter, Schedule};
 
 /// Links that packets are sent over in all trials together: some tenths of a second.
 const MOST_SENDINGS: u64 = 20_000_000;
 
-/// Takes what is better, first come, until nothing is, or there have been enough trials.
-pub fn improve(scatter: &Scatter, best: &mut Schedule) {
+/// Takes what is better, first come, until nothing is, `bound` is met, or there have been enough
+/// trials.
+pub fn improve(scatter: &Scatter, bound: Ticks, best: &mut Schedule) {
     let mut trials = Trials {
         scatter,
         best,
         left: MOST_SENDINGS,
     };
-    while trials.moves() || trials.shifts() || trials.splits_and_joins() {}
+    while trials.best.time > bound
+        && (trials.moves() || trials.shifts() || trials.splits_and_joins())
+    {}
 }
 
 struct Trials<'a> {

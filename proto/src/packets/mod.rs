@@ -160,7 +160,7 @@ fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
         let outcome = search::search(tree, scatter, bound, nodes, &mut best);
         match outcome {
             Outcome::Exhausted => bound = best.time,
-            Outcome::Open => local::improve(scatter, &mut best),
+            Outcome::Open => local::improve(scatter, bound, &mut best),
         }
     }
     PacketPlan {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bounds::of_rest;
-use super::model::{SendPorts, Ticks};
+use super::model::{Message, SendPorts, Ticks};
 use super::tree::{Packet, Scatter, Schedule};
 use crate::{PeId, Tree};
 
@@ -44,17 +44,15 @@ pub fn search(
     }
     let flits: u64 = messages.iter().map(|message| message.flits).sum();
     let grain = flits.div_ceil(GRAINS);
+    let is_below = |below: &Message| {
+        let above = messages.iter();
+        above
+            .map(|above| tree.child_toward(above.pe, below.pe).is_some())
+            .collect()
+    };
     let mut search = Search {
         scatter,
-        is_below: messages
-            .iter()
-            .map(|below| {
-                messages
-                    .iter()
-                    .map(|above| is_below(tree, below.pe, above.pe))
-            })
-            .map(Iterator::collect)
-            .collect(),
+        is_below: messages.iter().map(is_below).collect(),
         grain,
         bound,
         left: messages.iter().map(|message| message.flits).collect(),
@@ -72,11 +70,6 @@ pub fn search(
         true => Outcome::Open,
         false => Outcome::Exhausted,
     }
-}
-
-/// Whether a PE stands below another one.
-fn is_below(tree: &Tree, pe: PeId, above: PeId) -> bool {
-    tree.child_toward(above, pe).is_some()
 }
 
 /// Flits left of each message, and the last destination.
@@ -173,16 +166,17 @@ impl Search<'_> {
             .copied()
             .collect();
         let last = self.sent.last().map(|packet| packet.message);
-        let seen = self.seen.entry((self.left.clone(), last)).or_default();
+        let place = (self.left.clone(), last);
         let is_no_later =
             |seen: &Vec<Ticks>| seen.iter().zip(&state).all(|(seen, now)| seen <= now);
-        if seen.iter().any(is_no_later) {
+        let seen = self.seen.get(&place);
+        if seen.is_some_and(|seen| seen.iter().any(is_no_later)) {
             return true;
         }
         let size = state.len() + self.left.len();
         if self.remembered + size <= MOST_REMEMBERED {
             self.remembered += size;
-            seen.push(state);
+            self.seen.entry(place).or_default().push(state);
         }
         false
     }

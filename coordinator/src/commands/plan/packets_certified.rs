@@ -102,7 +102,7 @@ impl CertifiedReport<'_> {
             "gather on {name} in packets: certification\n  \
              PEs           {}, depth {}\n  \
              messages      {} nonnull, {} flits together\n  \
-             packets       of at most {}\n  \
+             packets       {}, of at most {}\n  \
              set-up cost   {}, in the time of a flit on a link, as all times\n  \
              certified     {}: then P0 has the last certificate\n  \
              time          {}\n",
@@ -110,6 +110,7 @@ impl CertifiedReport<'_> {
             depth.unwrap_or(0),
             flits.iter().filter(|&&flits| flits > 0).count(),
             flits.iter().sum::<u64>(),
+            self.certified.certificates[PeId::ROOT.index()].packets,
             counted(self.certified.cap, "flit", "flits"),
             exact(self.cost.setup),
             exact(self.certified.certified),

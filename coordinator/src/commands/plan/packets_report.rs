@@ -236,7 +236,7 @@ impl PacketReport<'_> {
              set-up cost   {}, in the time of a flit on a link, as all times\n  \
              time          {}\n  \
              bound         {}: {}\n  \
-             unsplit       {}, each message in one packet, farthest first\n  \
+             unsplit       {}, each message in one packet\n  \
              single flits  {}, each flit in a packet of its own\n",
             self.operation,
             tree.len(),

@@ -26,37 +26,31 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    /// Whether this sequence is better, and then is the best; `false` when there have been enough.
-    fn is_better(&mut self, packets: &[Packet]) -> bool {
-        let ways = packets
-            .iter()
-            .map(|packet| self.scatter.way(packet.message).len() as u64);
-        let sendings: u64 = ways.sum();
-        if sendings > self.left {
-            self.left = 0;
-            return false;
-        }
-        self.left -= sendings;
-        let time = self.scatter.time(packets);
+    /// Whether this sequence is better, and then is the best.
+    fn is_better(&mut self, packets: Vec<Packet>) -> bool {
+        let ways = packets.iter().map(|packet| packet.message);
+        let sendings: usize = ways.map(|message| self.scatter.way(message).len()).sum();
+        self.left = self.left.saturating_sub(sendings as u64);
+        let time = self.scatter.time(&packets);
         let is_better = time < self.best.time;
         if is_better {
-            self.best.time = time;
-            self.best.packets = packets.to_vec();
+            *self.best = Schedule { packets, time };
         }
         is_better
     }
 
-    /// Whether the best sequence is better after one of these changes, which are to be tried at
-    /// all pairs of places.
-    fn pairs(&mut self, change: impl Fn(&mut Vec<Packet>, usize, usize) -> bool) -> bool {
+    /// Whether the best sequence is better after this change, which is tried at all pairs of
+    /// places where it is one.
+    fn pairs(&mut self, change: impl Fn(&[Packet], usize, usize) -> Option<Vec<Packet>>) -> bool {
         let count = self.best.packets.len();
         for from in 0..count {
             for to in (0..count).filter(|&to| to != from) {
                 if self.left == 0 {
                     return false;
                 }
-                let mut packets = self.best.packets.clone();
-                if change(&mut packets, from, to) && self.is_better(&packets) {
+                self.left -= 1;
+                let changed = change(&self.best.packets, from, to);
+                if changed.is_some_and(|packets| self.is_better(packets)) {
                     return true;
                 }
             }
@@ -67,57 +61,58 @@ impl Trials<'_> {
     /// A packet to another place.
     fn moves(&mut self) -> bool {
         self.pairs(|packets, from, to| {
+            let mut packets = packets.to_vec();
             let packet = packets.remove(from);
             packets.insert(to, packet);
-            true
+            Some(packets)
         })
     }
 
     /// Flits from one packet of a message to another: one of them, or half.
     fn shifts(&mut self) -> bool {
-        let shift = |half: bool| {
-            move |packets: &mut Vec<Packet>, from: usize, to: usize| {
-                let flits = if half { packets[from].flits / 2 } else { 1 };
-                let is_sound = packets[from].message == packets[to].message
-                    && (1..packets[from].flits).contains(&flits);
-                if is_sound {
-                    packets[from].flits -= flits;
-                    packets[to].flits += flits;
-                }
-                is_sound
+        let shift = |half| {
+            move |packets: &[Packet], from: usize, to: usize| {
+                let is_one_message = packets[from].message == packets[to].message;
+                let flits = part(packets[from], half).filter(|_| is_one_message)?;
+                let mut packets = packets.to_vec();
+                packets[from].flits -= flits;
+                packets[to].flits += flits;
+                Some(packets)
             }
         };
         self.pairs(shift(false)) || self.pairs(shift(true))
     }
 
-    /// Half a packet, or one flit of it, to another place; or one packet of a message into another.
+    /// One flit of a packet, or half of it, to another place; or one packet of a message into
+    /// another.
     fn splits_and_joins(&mut self) -> bool {
-        let split = |half: bool| {
-            move |packets: &mut Vec<Packet>, from: usize, to: usize| {
-                let Packet { message, flits } = packets[from];
-                let off = if half { flits / 2 } else { 1 };
-                let is_sound = (1..flits).contains(&off);
-                if is_sound {
-                    packets[from].flits -= off;
-                    packets.insert(
-                        to,
-                        Packet {
-                            message,
-                            flits: off,
-                        },
-                    );
-                }
-                is_sound
+        let split = |half| {
+            move |packets: &[Packet], from: usize, to: usize| {
+                let message = packets[from].message;
+                let flits = part(packets[from], half)?;
+                let mut packets = packets.to_vec();
+                packets[from].flits -= flits;
+                // Behind a later packet, so that it may be the last as well as the first.
+                let place = if to > from { to + 1 } else { to };
+                packets.insert(place, Packet { message, flits });
+                Some(packets)
             }
         };
-        let join = |packets: &mut Vec<Packet>, from: usize, to: usize| {
-            let is_sound = packets[from].message == packets[to].message;
-            if is_sound {
+        let join = |packets: &[Packet], from: usize, to: usize| {
+            let is_one_message = packets[from].message == packets[to].message;
+            is_one_message.then(|| {
+                let mut packets = packets.to_vec();
                 packets[to].flits += packets[from].flits;
                 packets.remove(from);
-            }
-            is_sound
+                packets
+            })
         };
         self.pairs(split(true)) || self.pairs(split(false)) || self.pairs(join)
     }
+}
+
+/// What can be taken from a packet so that something is left: half, or one flit.
+fn part(packet: Packet, half: bool) -> Option<u64> {
+    let flits = if half { packet.flits / 2 } else { 1 };
+    (1..packet.flits).contains(&flits).then_some(flits)
 }

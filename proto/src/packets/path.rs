@@ -10,6 +10,8 @@ use crate::Tree;
 
 /// Times that are worked out, of a message with a cap: what a second is enough for.
 const MOST_TIMES: usize = 100_000_000;
+/// Caps of a message: of more, those that are left out change next to nothing.
+const MOST_CAPS: usize = 1 << 18;
 
 /// A schedule, and what none takes less than.
 #[derive(Clone, Debug)]
@@ -41,7 +43,7 @@ pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
 
 /// The best schedule of messages on one way, farthest first.
 pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
-    let at_most = MOST_TIMES / messages.len().max(1);
+    let at_most = (MOST_TIMES / messages.len().max(1)).min(MOST_CAPS);
     let Caps {
         tried: caps,
         are_all,

@@ -221,6 +221,24 @@ fn a_message_is_split_around_another() {
     }
 }
 
+/// Ten flits for each of three leaves of two hops, beta = 5: 58 is the best. In grains of two flits a
+/// search of four times that finds better than four times 58, and claims nothing.
+#[test]
+fn a_search_in_grains_proves_nothing() {
+    let tree = tree("parents:0,1,0,3,0,5");
+    let planned = |flits, beta, nodes| {
+        let flits = with_root(&[0, flits, 0, flits, 0, flits]);
+        let plan = plan(&tree, &flits, cost(beta), nodes).expect("it is small");
+        (plan.time, plan.bound)
+    };
+    assert_eq!(planned(10, "5", DEFAULT_NODES), (58, 58));
+    assert_eq!(planned(40, "20", 0).0, 240);
+    for nodes in [1, DEFAULT_NODES] {
+        let (time, bound) = planned(40, "20", nodes);
+        assert!(time <= 4 * 58 && bound < time, "{time} {bound}");
+    }
+}
+
 /// Section 5.4: 55 flits at depth 2, four single flits at depth 3, five branches.
 #[test]
 fn the_largest_tail_goes_first() {

@@ -110,33 +110,54 @@ pub fn gather(
     if args.sync.is_some() {
         unfit.push("--sync");
     }
-    let is_certified = args.algorithm == Some(GatherAlgorithm::Certification);
-    if is_certified && args.packets.search.is_some() {
+    match args.algorithm {
+        Some(GatherAlgorithm::Certification) => certified(args, cost, unfit, out),
+        other => mirrored(args, cost, other, left_out(unfit), out),
+    }
+}
+
+/// A gather whose lengths P0 knows.
+fn mirrored(
+    args: &PlanGatherArgs,
+    cost: LinkCost,
+    unfit: Option<GatherAlgorithm>,
+    mut faults: Vec<PlanError>,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Vec<PlanError>> {
+    faults.extend(unfit.map(|algorithm| {
+        PlanError::Unfit {
+        algorithm: typed(&algorithm),
+        why: "with --setup, a gather is planned by certification or, without --algorithm, as the \
+              mirror of a scatter"
+            .to_owned(),
+    }
+    }));
+    if let Some(Packets::Cap(_)) = args.packets.packets {
+        faults.push(PlanError::Packets(
+            "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it"
+                .to_owned(),
+        ));
+    }
+    let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
+    let report = in_packets("gather", &args.packets, &asked, cost)?;
+    report.write(&args.plan, out)
+}
+
+/// A gather whose lengths P0 does not know.
+fn certified(
+    args: &PlanGatherArgs,
+    cost: LinkCost,
+    mut unfit: Vec<&'static str>,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Vec<PlanError>> {
+    if args.packets.search.is_some() {
         unfit.push("--search");
     }
     let mut faults = left_out(unfit);
-    if let Some(algorithm) = args.algorithm.filter(|_| !is_certified) {
-        faults.push(PlanError::Unfit {
-            algorithm: typed(&algorithm),
-            why: "with --setup, a gather is planned by certification or, without --algorithm, as \
-                  the mirror of a scatter"
-                .to_owned(),
-        });
-    }
-    match (&args.packets.packets, is_certified) {
-        (Some(Packets::Cap(_)), false) => faults.push(PlanError::Packets(
-            "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it"
-                .to_owned(),
-        )),
-        (Some(Packets::Split(_)), true) => faults.push(PlanError::Packets(
+    if let Some(Packets::Split(_)) = args.packets.packets {
+        faults.push(PlanError::Packets(
             "certification has one cap for all messages: auto or cap:C".to_owned(),
-        )),
-        _ => {}
-    }
-    if !is_certified {
-        let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
-        let report = in_packets("gather", &args.packets, &asked, cost)?;
-        return report.write(&args.plan, out);
+        ));
     }
     let asked = asked(&args.plan, SpanningArg::Broadcast, faults)?;
     let (tree, flits) = (&asked.tree, &asked.flits);

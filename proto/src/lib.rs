@@ -38,6 +38,7 @@ mod limits;
 mod names;
 pub mod network;
 pub mod ops;
+pub mod packets;
 pub mod predict;
 pub mod round;
 pub mod schedule;

@@ -137,13 +137,16 @@ fn messages_that_are_no_files_arrive_in_every_round() {
 fn where_all_reach_each_other_a_tree_is_laid() {
     for (algorithm, root, parents) in [
         ("path", "P2", vec![Some(2), Some(0), None, Some(1), Some(3)]),
-        ("kary:3", "P0", vec![None, Some(0), Some(0), Some(0), Some(1)]),
+        (
+            "kary:3",
+            "P0",
+            vec![None, Some(0), Some(0), Some(0), Some(1)],
+        ),
     ] {
         let files = Files::new();
         fill(&files.weights(), 100_000);
-        let line = format!(
-            "--network complete:5 --algorithm {algorithm} --from {root} --format json"
-        );
+        let line =
+            format!("--network complete:5 --algorithm {algorithm} --from {root} --format json");
         let more: Vec<&str> = line.split(' ').collect();
         let report = files.broadcast(&more).ok().report();
         let all = report.list("/pes").iter();

@@ -37,6 +37,7 @@ mod map;
 mod metrics;
 mod otel;
 mod pacing;
+mod packets;
 mod pictures;
 mod plan;
 mod plan_static;

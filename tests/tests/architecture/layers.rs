@@ -76,6 +76,7 @@ const HOUSES: [House; 3] = [
             "cost",
             "shape",
             "calibration",
+            "packets",
             "schedule",
             "items",
             "trace",

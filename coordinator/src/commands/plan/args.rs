@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 
+use super::packets::PacketArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats, TABLE_OR_JSON};
@@ -28,6 +29,62 @@ pub enum PlanOperation {
     Gather(PlanGatherArgs),
     /// Plan a broadcast.
     Broadcast(PlanBroadcastArgs),
+    /// Plan a gossip: what every PE has goes to all others.
+    #[command(visible_alias = "allgather")]
+    Gossip(PlanGossipArgs),
+    /// Plan a total exchange: every PE has something for every other.
+    #[command(visible_alias = "alltoall")]
+    Exchange(PlanExchangeArgs),
+}
+
+/// Arguments of `flitcast plan gossip`.
+#[derive(Debug, Args)]
+pub struct PlanGossipArgs {
+    /// Who is connected to whom.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// L_0..L_n in flits: a list (3,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
+    /// halfnull:MEAN, uniform:LO..HI:SEED.
+    #[arg(long, value_name = "LENGTHS")]
+    pub lengths: String,
+    /// How many ports a PE of a tree has.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
+    /// How to gossip.
+    #[arg(long, default_value = "auto")]
+    pub algorithm: String,
+    /// How the plan is printed on stdout.
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
+    /// Leave out who sends what when: the figures of the whole only.
+    #[arg(long)]
+    pub summary: bool,
+}
+
+/// Arguments of `flitcast plan exchange`.
+#[derive(Debug, Args)]
+pub struct PlanExchangeArgs {
+    /// Who is connected to whom.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// Flits from each PE to each other: each:F.
+    #[arg(long, value_name = "each:F", conflicts_with = "matrix")]
+    pub lengths: Option<String>,
+    /// A file with a row for each PE: what it has for each, in flits; its own is 0.
+    #[arg(long, value_name = "FILE.csv")]
+    pub matrix: Option<std::path::PathBuf>,
+    /// How many ports a PE of a tree has.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
+    /// How to exchange.
+    #[arg(long, default_value = "auto")]
+    pub algorithm: String,
+    /// How the plan is printed on stdout.
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
+    /// Leave out who sends what when: the figures of the whole only.
+    #[arg(long)]
+    pub summary: bool,
 }
 
 /// Arguments of `flitcast plan broadcast`.
@@ -76,6 +133,9 @@ pub struct PlanScatterArgs {
     /// How many ports a PE has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Arguments of what is sent in packets.
+    #[command(flatten)]
+    pub packets: PacketArgs,
 }
 
 /// Arguments of `flitcast plan gather`.
@@ -93,6 +153,9 @@ pub struct PlanGatherArgs {
     /// How many ports a PE has; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Arguments of what is sent in packets.
+    #[command(flatten)]
+    pub packets: PacketArgs,
 }
 
 /// How many ports a PE has.

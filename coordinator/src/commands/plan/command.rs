@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::ops::{Brief, Direction, Operation};
+use flitcast_proto::packets::fault::PacketsFault;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::scatter::farthest_first;
@@ -16,7 +17,7 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
-use super::{broadcast, json, static_plan, svg};
+use super::{broadcast, exchange, gossip, json, packets, static_plan, svg};
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
@@ -71,6 +72,23 @@ pub enum PlanError {
         crossings: u64,
         /// How many there may be.
         most: u64,
+    },
+    /// Something that a plan in steps has only.
+    #[error("--setup plans in packets: leave out {0}")]
+    NotInPackets(String),
+    /// Messages that cannot be cut so.
+    #[error("--packets: {0}")]
+    Packets(String),
+    /// Messages that are too much to plan in packets.
+    #[error("--lengths: {0}")]
+    LengthsInPackets(#[source] PacketsFault),
+    /// A list of packets that nobody could read.
+    #[error("a list of this plan would have {packets} packets on {links} links: use --summary")]
+    TooManyPackets {
+        /// How many.
+        packets: u64,
+        /// How often they cross a link.
+        links: u64,
     },
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
@@ -134,6 +152,16 @@ pub struct Planned {
 
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    if let PlanOperation::Scatter(args) = &args.operation
+        && let Some(cost) = args.packets.setup
+    {
+        return packets::scatter(args, cost, out);
+    }
+    if let PlanOperation::Gather(args) = &args.operation
+        && let Some(cost) = args.packets.setup
+    {
+        return packets::gather(args, cost, out);
+    }
     let (planned, args) = match args.operation {
         PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
             check_static(&args).map_err(|fault| vec![fault])?;
@@ -146,6 +174,8 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
             let plan = broadcast::plan(&args)?;
             return Ok(plan.write(args.format, args.summary, out));
         }
+        PlanOperation::Gossip(args) => return gossip::run(&args, out),
+        PlanOperation::Exchange(args) => return exchange::run(&args, out),
     };
     let simulated = match args.simulate {
         true => {
@@ -264,15 +294,18 @@ fn table(plan: &Plan) -> Result<String, PlanError> {
 }
 
 /// The tree and the lengths that are asked for.
-struct AskedPlan {
-    name: String,
-    tree: Arc<Tree>,
-    flits: Vec<u64>,
+pub struct AskedPlan {
+    /// The tree as it was named.
+    pub name: String,
+    /// The tree.
+    pub tree: Arc<Tree>,
+    /// L_i by PE index; `[0]` is 0.
+    pub flits: Vec<u64>,
 }
 
 impl AskedPlan {
     /// What is wrong with both, at once, if something is.
-    fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Vec<PlanError>> {
+    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Vec<PlanError>> {
         let lengths = lengths_in_flits(&args.lengths);
         let (topology, lengths) = match (args.tree.topology(spanning), lengths) {
             (Ok(topology), Ok(lengths)) => (topology, lengths),

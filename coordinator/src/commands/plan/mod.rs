@@ -4,7 +4,14 @@
 mod args;
 mod broadcast;
 mod command;
+mod exchange;
+mod gossip;
+mod gossip_on_network;
+mod gossip_on_tree;
 mod json;
+mod packets;
+mod packets_certified;
+mod packets_report;
 mod static_plan;
 mod svg;
 

@@ -1,0 +1,15 @@
+//! `flitcast plan gossip`: what every PE has goes to all others.
+
+use std::io::{self, Write};
+
+use super::args::PlanGossipArgs;
+use super::command::PlanError;
+use super::{gossip_on_network, gossip_on_tree};
+
+/// Plans and prints; all that is wrong with the command line, if something is.
+pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    match args.tree.network {
+        Some(_) => gossip_on_network::run(args, out),
+        None => gossip_on_tree::run(args, out),
+    }
+}

@@ -1,0 +1,256 @@
+//! Prints a scatter in packets, or its mirror, a gather.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+use flitcast_proto::packets::model::{LinkCost, Ticks, Timetable};
+use flitcast_proto::packets::{Method, PacketPlan};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::args::PlanRoundArgs;
+use super::command::{AskedPlan, PlanError};
+use crate::options::format::Format;
+use crate::text::figures::{lines, table};
+use crate::text::words::counted;
+
+/// Rows of a table that somebody reads.
+pub const MOST_ROWS: usize = 50;
+/// Packets that are listed, and links that they cross: a few seconds.
+const MOST_PACKETS: u64 = 1_000_000;
+const MOST_LINKS: u64 = 1_000_000_000;
+
+/// A scatter in packets, or its mirror, and how to speak of it.
+pub struct PacketReport<'a> {
+    /// Its name.
+    pub operation: &'static str,
+    /// The tree and the lengths.
+    pub asked: &'a AskedPlan,
+    /// What links cost.
+    pub cost: LinkCost,
+    /// The scatter.
+    pub plan: PacketPlan,
+    /// Its time with one packet for each message, and with one for each flit.
+    pub unplanned: [Ticks; 2],
+}
+
+/// A packet, from when its first sender begins to send it until it is whole at its destination.
+struct Listed {
+    pe: PeId,
+    flits: u64,
+    start: Ticks,
+    end: Ticks,
+}
+
+/// An exact time, as programs read it: an integer, or a fraction as a string.
+pub fn exact(cost: LinkCost, time: Ticks) -> Value {
+    let text = cost.exact(time).to_string();
+    text.parse::<u64>().map_or(Value::String(text), Value::from)
+}
+
+/// The parents of P1 and so on, P0's none ahead of them.
+pub fn parents(asked: &AskedPlan) -> Vec<Option<u32>> {
+    let parent = |pe| asked.tree.parent(pe).map(|PeId(parent)| parent);
+    asked.tree.ids().map(parent).collect()
+}
+
+/// `optimal`, or how far from the bound.
+fn proof(time: Ticks, bound: Ticks) -> String {
+    match time - bound {
+        0 => "optimal".to_owned(),
+        over => format!("gap {:.1}%", over as f64 * 100.0 / bound as f64),
+    }
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    operation: &'static str,
+    algorithm: &'static str,
+    setup: Value,
+    pes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parents: Option<Vec<Option<u32>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<&'a [u64]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<Vec<Value>>,
+    packet_count: u64,
+    time: Value,
+    bound: Value,
+    proof: String,
+    unsplit_time: Value,
+    single_flits_time: Value,
+}
+
+impl PacketReport<'_> {
+    fn is_gather(&self) -> bool {
+        self.operation == "gather"
+    }
+
+    /// How the sequence was found.
+    fn method(&self) -> &'static str {
+        match self.plan.method {
+            Method::Given => "given",
+            Method::Even => "even",
+            Method::OneWay | Method::FarthestFirst => "fdf",
+            Method::LargestTailFirst => "largest-tail-first",
+            Method::Search => "search",
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.plan.sequence.iter().map(|run| run.packets).sum()
+    }
+
+    /// Prints it as it is asked for; what it would take too long to list, if that is asked for.
+    pub fn write(
+        &self,
+        args: &PlanRoundArgs,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, Vec<PlanError>> {
+        let is_json = args.format == Format::Json;
+        let most = if is_json { usize::MAX } else { MOST_ROWS };
+        let listed = match args.summary {
+            true => None,
+            false => Some(self.listed(most).map_err(|fault| vec![fault])?),
+        };
+        Ok(match is_json {
+            true => self.write_json(listed, out),
+            false => out.write_all(self.text(listed).as_bytes()),
+        })
+    }
+
+    /// The first packets in the order in which P0 sends or receives them.
+    fn listed(&self, most: usize) -> Result<Vec<Listed>, PlanError> {
+        let tree = &self.asked.tree;
+        let runs = self.plan.sequence.iter();
+        let links = runs.clone().fold(0u64, |links, run| {
+            let hops: u64 = tree.depth(run.pe).into();
+            links.saturating_add(run.packets.saturating_mul(hops))
+        });
+        let packets = self.count();
+        // The first that come are the last that would leave: all are played.
+        let is_cut = !self.is_gather() && most < MOST_PACKETS as usize;
+        if !is_cut && (packets > MOST_PACKETS || links > MOST_LINKS) {
+            return Err(PlanError::TooManyPackets { packets, links });
+        }
+        let mut timetable = Timetable::new(tree, self.cost);
+        let single = runs.flat_map(|run| (0..run.packets).map(move |_| (run.pe, run.flits)));
+        let sent = single.map(|(pe, flits)| timetable.dispatch(pe, flits));
+        if !self.is_gather() {
+            let listed = sent.map(|packet| Listed {
+                pe: packet.pe,
+                flits: packet.flits,
+                start: packet.leaves,
+                end: packet.whole,
+            });
+            return Ok(listed.take(most).collect());
+        }
+        let time = self.plan.time;
+        let mirrored = sent.map(|packet| Listed {
+            pe: packet.pe,
+            flits: packet.flits,
+            start: time - packet.whole,
+            end: time - packet.leaves,
+        });
+        let mut listed: Vec<Listed> = mirrored.collect();
+        listed.reverse();
+        listed.truncate(most);
+        Ok(listed)
+    }
+
+    fn write_json(&self, listed: Option<Vec<Listed>>, out: &mut dyn Write) -> io::Result<()> {
+        let exact = |time| exact(self.cost, time);
+        let packet = |packet: Listed| {
+            json!({
+                "pe": packet.pe.0,
+                "flits": packet.flits,
+                "start": exact(packet.start),
+                "end": exact(packet.end),
+            })
+        };
+        let [unsplit, single_flits] = self.unplanned;
+        let report = Whole {
+            operation: self.operation,
+            algorithm: if self.is_gather() {
+                "mirror"
+            } else {
+                self.method()
+            },
+            setup: exact(self.cost.setup),
+            pes: self.asked.tree.len(),
+            parents: listed.is_some().then(|| parents(self.asked)),
+            lengths: listed.is_some().then_some(&self.asked.flits),
+            packets: listed.map(|listed| listed.into_iter().map(packet).collect()),
+            packet_count: self.count(),
+            time: exact(self.plan.time),
+            bound: exact(self.plan.bound),
+            proof: proof(self.plan.time, self.plan.bound),
+            unsplit_time: exact(unsplit),
+            single_flits_time: exact(single_flits),
+        };
+        serde_json::to_writer(&mut *out, &report)?;
+        out.write_all(b"\n")
+    }
+
+    fn text(&self, listed: Option<Vec<Listed>>) -> String {
+        let exact = |time| self.cost.exact(time).to_string();
+        let count = self.count();
+        let mut out = String::new();
+        if let Some(listed) = listed {
+            let header = match self.is_gather() {
+                false => ["packet", "PE", "flits", "leaves P0", "whole at PE"],
+                true => ["packet", "PE", "flits", "leaves PE", "whole at P0"],
+            };
+            let mut table = table(header);
+            let rows = listed.len() as u64;
+            for (number, packet) in (1..).zip(listed) {
+                table.add_row([
+                    number.to_string(),
+                    packet.pe.to_string(),
+                    packet.flits.to_string(),
+                    exact(packet.start),
+                    exact(packet.end),
+                ]);
+            }
+            out.push_str(&lines(table, 2));
+            if rows < count {
+                let more = counted(count - rows, "more packet", "more packets");
+                out.push_str(&format!("  and {more}: --format json lists them all\n"));
+            }
+            out.push('\n');
+        }
+        let by = match self.is_gather() {
+            true => format!("mirror of a scatter, {}", self.method()),
+            false => self.method().to_owned(),
+        };
+        let AskedPlan { name, tree, flits } = self.asked;
+        let largest = self.plan.sequence.iter().map(|run| run.flits).max();
+        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
+        let [unsplit, single_flits] = self.unplanned;
+        out.push_str(&format!(
+            "{} on {name} in packets: {by}\n  \
+             PEs           {}, depth {}\n  \
+             messages      {} nonnull, {} flits together\n  \
+             packets       {count}, the largest has {}\n  \
+             set-up cost   {}, in the time of a flit on a link, as all times\n  \
+             time          {}\n  \
+             bound         {}: {}\n  \
+             unsplit       {}, each message in one packet\n  \
+             single flits  {}, each flit in a packet of its own\n",
+            self.operation,
+            tree.len(),
+            depth.unwrap_or(0),
+            flits.iter().filter(|&&flits| flits > 0).count(),
+            flits.iter().sum::<u64>(),
+            counted(largest.unwrap_or(0), "flit", "flits"),
+            exact(self.cost.setup),
+            exact(self.plan.time),
+            exact(self.plan.bound),
+            proof(self.plan.time, self.plan.bound),
+            exact(unsplit),
+            exact(single_flits),
+        ));
+        out
+    }
+}

@@ -1,0 +1,234 @@
+//! Transmission-Certification II: a gather in packets on a tree whose lengths P0 does not know
+//! (paper 003, section 7.3; its text leaves gaps, and this is one reading of it).
+//!
+//! As in [`crate::schedule::certification`], with a delay at each relay: a packet is passed on
+//! when it is whole. Control packets have one flit. The token carries a cap on packet sizes, the
+//! same for all PEs, since P0's port pays for every packet.
+
+use super::caps::caps;
+use super::fault::PacketsFault;
+use super::model::{LinkCost, Ticks};
+use crate::{PeId, Tree};
+
+/// Caps that are tried, and PEs that are certified meanwhile: half a second.
+const MOST_CAPS: usize = 1000;
+const MOST_CERTIFIED: usize = 1 << 20;
+
+/// What a PE promises its parent of its whole subtree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Certificate {
+    /// Ticks from its order to the earliest that its stream can begin: the certified lag time c.
+    pub lag: Ticks,
+    /// R, how many packets.
+    pub packets: u64,
+    /// F, how many flits.
+    pub flits: u64,
+    /// The flits of the largest packet.
+    pub largest: u64,
+}
+
+/// When a PE sends what it has and relays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Whose it is.
+    pub pe: PeId,
+    /// s: it begins so many ticks after the PE's order.
+    pub after: Ticks,
+    /// When it begins on the link to the parent,
+    pub start: Ticks,
+    /// and ends.
+    pub end: Ticks,
+}
+
+/// A gather by Transmission-Certification II.
+#[derive(Clone, Debug)]
+pub struct Certified {
+    /// The largest packet that a PE may make.
+    pub cap: u64,
+    /// By PE; P0's is of all messages.
+    pub certificates: Vec<Certificate>,
+    /// When P0 has the last certificate: the paper's 2B.
+    pub certified: Ticks,
+    /// Of all PEs that get an order, from the top down.
+    pub streams: Vec<Stream>,
+    /// When the last stream ends at P0.
+    pub time: Ticks,
+}
+
+impl LinkCost {
+    /// What a certified stream takes on a link: the paper's n.
+    pub fn certified(self, certificate: &Certificate) -> Ticks {
+        self.stream(certificate.packets, certificate.flits)
+    }
+}
+
+/// A child with flits below it, in the sequence in which its parent takes the streams.
+struct Child {
+    pe: PeId,
+    /// Ticks after its parent's order at which it has its own.
+    ordered: Ticks,
+    /// Ticks after its parent's order at which its stream can begin.
+    ready: Ticks,
+    /// D: its stream begins so much before it is passed on. That is the time of the largest packet
+    /// of its own and of all later streams: with its own alone, a later one with larger packets
+    /// would have to come before this one has. 0 at P0, which passes nothing on.
+    delay: Ticks,
+}
+
+struct Planner<'a> {
+    tree: &'a Tree,
+    flits: &'a [u64],
+    cost: LinkCost,
+    cap: u64,
+    certificates: Vec<Certificate>,
+}
+
+impl Planner<'_> {
+    /// What a PE has of its own.
+    fn own(&self, pe: PeId) -> Certificate {
+        let flits = self.flits[pe.index()];
+        let packets = flits.div_ceil(self.cap);
+        Certificate {
+            lag: 0,
+            packets,
+            flits,
+            largest: flits.div_ceil(packets.max(1)),
+        }
+    }
+
+    fn certificate(&self, pe: PeId) -> &Certificate {
+        &self.certificates[pe.index()]
+    }
+
+    /// Those below whom there are flits. Orders go in the token's sequence.
+    fn children(&self, pe: PeId) -> Vec<Child> {
+        let control = self.cost.packet(1);
+        let order = self.tree.token_broadcast().order(pe).iter();
+        let with_flits = order.filter(|child| self.certificate(**child).flits > 0);
+        let child = |(place, &pe): (u128, &PeId)| Child {
+            pe,
+            ordered: place * control,
+            ready: place * control + self.certificate(pe).lag,
+            delay: 0,
+        };
+        let mut children: Vec<Child> = (1..).zip(with_flits).map(child).collect();
+        children.sort_by_key(|child| (child.ready, child.pe));
+        let mut largest = 0;
+        for child in children.iter_mut().rev().filter(|_| pe != PeId::ROOT) {
+            largest = self.certificates[child.pe.index()].largest.max(largest);
+            child.delay = self.cost.packet(largest);
+        }
+        children
+    }
+
+    /// The certificate of a PE whose children have theirs: own packets first, and each stream as
+    /// early as `lag` allows. The child at place p is ready at p control packets and its own lag.
+    fn certify(&self, pe: PeId) -> Certificate {
+        let children = self.children(pe);
+        let mut whole = self.own(pe);
+        // The last order is out.
+        whole.lag = self.cost.packet(1) * children.len() as Ticks;
+        for child in children {
+            let here = child.ready + child.delay;
+            whole.lag = whole
+                .lag
+                .max(here.saturating_sub(self.cost.certified(&whole)));
+            let below = self.certificate(child.pe);
+            whole.packets += below.packets;
+            whole.flits += below.flits;
+            whole.largest = whole.largest.max(below.largest);
+        }
+        whole
+    }
+
+    /// The streams of a PE's children, and when each child has its order. The PE has its own order
+    /// at `ordered` and begins at `start`; it relays them behind its own packets without a gap.
+    fn streams(&self, pe: PeId, ordered: Ticks, start: Ticks) -> Vec<(Ticks, Stream)> {
+        let mut relayed = start + self.cost.certified(&self.own(pe));
+        let stream = |child: Child| {
+            // A relay is never asked for a stream that is not ready: its lag has seen to that.
+            let start = (relayed - child.delay).max(ordered + child.ready);
+            let end = start + self.cost.certified(self.certificate(child.pe));
+            relayed = end + child.delay;
+            let ordered = ordered + child.ordered;
+            let stream = Stream {
+                pe: child.pe,
+                after: start - ordered,
+                start,
+                end,
+            };
+            (ordered, stream)
+        };
+        self.children(pe).into_iter().map(stream).collect()
+    }
+}
+
+/// The gather of `flits[i]` from P_i in even packets of at most `cap` flits.
+///
+/// # Errors
+///
+/// If there are too many flits.
+pub fn plan(
+    tree: &Tree,
+    flits: &[u64],
+    cost: LinkCost,
+    cap: u64,
+) -> Result<Certified, PacketsFault> {
+    super::check(flits)?;
+    Ok(with_cap(tree, flits, cost, cap))
+}
+
+fn with_cap(tree: &Tree, flits: &[u64], cost: LinkCost, cap: u64) -> Certified {
+    let mut planner = Planner {
+        tree,
+        flits,
+        cost,
+        cap,
+        certificates: vec![Certificate::default(); tree.len()],
+    };
+    for &pe in tree.top_down().iter().rev() {
+        planner.certificates[pe.index()] = planner.certify(pe);
+    }
+    let certified = 2 * cost.packet(1) * Ticks::from(tree.token_broadcast().steps());
+    // When a PE's order reaches it, and its own stream begins.
+    let mut begins = vec![None; tree.len()];
+    begins[0] = Some((certified, 0));
+    let mut streams = Vec::new();
+    for &pe in tree.top_down() {
+        let Some((ordered, start)) = begins[pe.index()] else {
+            continue;
+        };
+        for (ordered, stream) in planner.streams(pe, ordered, start) {
+            begins[stream.pe.index()] = Some((ordered, stream.start));
+            streams.push(stream);
+        }
+    }
+    Certified {
+        cap,
+        certified,
+        time: streams.iter().map(|stream| stream.end).max().unwrap_or(0),
+        certificates: planner.certificates,
+        streams,
+    }
+}
+
+/// The gather under the cap that takes the least time, of as many as there is time to try.
+///
+/// # Errors
+///
+/// If there are too many flits.
+pub fn plan_best_cap(
+    tree: &Tree,
+    flits: &[u64],
+    cost: LinkCost,
+) -> Result<Certified, PacketsFault> {
+    super::check(flits)?;
+    let at_most = (MOST_CERTIFIED / tree.len()).clamp(2, MOST_CAPS);
+    let caps = caps(flits.iter().copied().filter(|&flits| flits > 0), at_most).tried;
+    let tried = caps
+        .iter()
+        .rev()
+        .map(|cap| with_cap(tree, flits, cost, cap.least));
+    let best = tried.min_by_key(|certified| certified.time);
+    Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, 1)))
+}

@@ -1,0 +1,118 @@
+//! Betters a dispatch sequence by small steps, in single flits, until none helps (ours).
+
+use super::model::Ticks;
+use super::tree::{Packet, Scatter, Schedule};
+
+/// Links that packets are sent over in all trials together: some tenths of a second.
+const MOST_SENDINGS: u64 = 20_000_000;
+
+/// Takes what is better, first come, until nothing is, `bound` is met, or there have been enough
+/// trials.
+pub fn improve(scatter: &Scatter, bound: Ticks, best: &mut Schedule) {
+    let mut trials = Trials {
+        scatter,
+        best,
+        left: MOST_SENDINGS,
+    };
+    while trials.best.time > bound
+        && (trials.moves() || trials.shifts() || trials.splits_and_joins())
+    {}
+}
+
+struct Trials<'a> {
+    scatter: &'a Scatter,
+    best: &'a mut Schedule,
+    left: u64,
+}
+
+impl Trials<'_> {
+    /// Whether this sequence is better, and then is the best.
+    fn is_better(&mut self, packets: Vec<Packet>) -> bool {
+        let ways = packets.iter().map(|packet| packet.message);
+        let sendings: usize = ways.map(|message| self.scatter.way(message).len()).sum();
+        self.left = self.left.saturating_sub(sendings as u64);
+        let time = self.scatter.time(&packets);
+        let is_better = time < self.best.time;
+        if is_better {
+            *self.best = Schedule { packets, time };
+        }
+        is_better
+    }
+
+    /// Whether the best sequence is better after this change, which is tried at all pairs of
+    /// places where it is one.
+    fn pairs(&mut self, change: impl Fn(&[Packet], usize, usize) -> Option<Vec<Packet>>) -> bool {
+        let count = self.best.packets.len();
+        for from in 0..count {
+            for to in (0..count).filter(|&to| to != from) {
+                if self.left == 0 {
+                    return false;
+                }
+                self.left -= 1;
+                let changed = change(&self.best.packets, from, to);
+                if changed.is_some_and(|packets| self.is_better(packets)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// A packet to another place.
+    fn moves(&mut self) -> bool {
+        self.pairs(|packets, from, to| {
+            let mut packets = packets.to_vec();
+            let packet = packets.remove(from);
+            packets.insert(to, packet);
+            Some(packets)
+        })
+    }
+
+    /// Flits from one packet of a message to another: one of them, or half.
+    fn shifts(&mut self) -> bool {
+        let shift = |half| {
+            move |packets: &[Packet], from: usize, to: usize| {
+                let is_one_message = packets[from].message == packets[to].message;
+                let flits = part(packets[from], half).filter(|_| is_one_message)?;
+                let mut packets = packets.to_vec();
+                packets[from].flits -= flits;
+                packets[to].flits += flits;
+                Some(packets)
+            }
+        };
+        self.pairs(shift(false)) || self.pairs(shift(true))
+    }
+
+    /// One flit of a packet, or half of it, to another place; or one packet of a message into
+    /// another.
+    fn splits_and_joins(&mut self) -> bool {
+        let split = |half| {
+            move |packets: &[Packet], from: usize, to: usize| {
+                let message = packets[from].message;
+                let flits = part(packets[from], half)?;
+                let mut packets = packets.to_vec();
+                packets[from].flits -= flits;
+                // Behind a later packet, so that it may be the last as well as the first.
+                let place = if to > from { to + 1 } else { to };
+                packets.insert(place, Packet { message, flits });
+                Some(packets)
+            }
+        };
+        let join = |packets: &[Packet], from: usize, to: usize| {
+            let is_one_message = packets[from].message == packets[to].message;
+            is_one_message.then(|| {
+                let mut packets = packets.to_vec();
+                packets[to].flits += packets[from].flits;
+                packets.remove(from);
+                packets
+            })
+        };
+        self.pairs(split(true)) || self.pairs(split(false)) || self.pairs(join)
+    }
+}
+
+/// What can be taken from a packet so that something is left: half, or one flit.
+fn part(packet: Packet, half: bool) -> Option<u64> {
+    let flits = if half { packet.flits / 2 } else { 1 };
+    (1..packet.flits).contains(&flits).then_some(flits)
+}

@@ -1,0 +1,259 @@
+//! Plans in packets that cost something to start: what the command prints, held against cases that
+//! were worked out independently, replayed packet by packet, and refused where nothing fits.
+
+mod brute_force;
+mod replay;
+
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_tests::run;
+use serde_json::Value;
+
+use replay::{FLIT, list, number, replay, replay_certified, ticks};
+
+#[track_caller]
+fn planned(line: &str) -> Value {
+    let line = format!("plan {line} --format json");
+    let finished = run(line.split_whitespace()).ok();
+    serde_json::from_str(&finished.stdout).expect("it is JSON")
+}
+
+#[test]
+fn scatters_and_their_mirrors_take_what_was_worked_out() {
+    let thesis = "--tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1";
+    for (rest, time) in [
+        (format!("{thesis} --setup 3/2"), "\"27/2\""),
+        (format!("{thesis} --setup 2"), "16"),
+        (format!("{thesis} --setup 5/2"), "\"37/2\""),
+        (
+            "--tree parents:0,0,1,2 --lengths 0,0,3,4 --setup 1".to_owned(),
+            "12",
+        ),
+        (
+            "--tree parents:0,0,1,2,3,5,5 --lengths 0,0,0,4,1,1,0 --setup 2".to_owned(),
+            "17",
+        ),
+        (
+            "--tree path:6 --lengths 2,3,0,2,1 --setup 2".to_owned(),
+            "19",
+        ),
+        (
+            "--tree path:6 --lengths 9,0,1,0,12 --setup 3".to_owned(),
+            "48",
+        ),
+        (
+            "--tree path:8 --lengths 40,7,19,3,25,0,8 --setup 5".to_owned(),
+            "137",
+        ),
+        ("--tree path:5 --lengths 2,2,0,2 --setup 1".to_owned(), "10"),
+        (
+            "--tree path:7 --lengths 0,0,12,12,12,12 --setup 2".to_owned(),
+            "80",
+        ),
+        ("--tree path:3 --lengths 0,25 --setup 1".to_owned(), "36"),
+        (
+            "--tree path:11 --lengths 0,0,0,0,0,0,0,0,0,1000 --setup 1/2".to_owned(),
+            "1139",
+        ),
+        ("--tree star:4 --lengths 3,0,2 --setup 0".to_owned(), "5"),
+        ("--tree star:4 --lengths 0,0,0 --setup 7".to_owned(), "0"),
+    ] {
+        let scatter = planned(&format!("scatter {rest}"));
+        let gather = planned(&format!("gather {rest}"));
+        assert_eq!(replay(&scatter), replay(&gather), "{rest}");
+        assert_eq!(scatter["time"].to_string(), time, "{rest}");
+        assert_eq!(scatter["proof"], "optimal", "{rest}");
+        assert_eq!(gather["algorithm"], "mirror");
+    }
+}
+
+#[test]
+fn certification_takes_what_was_worked_out() {
+    let path = "--tree path:6 --lengths 2,3,0,2,1 --setup 2";
+    let tree = "--tree parents:0,0,1,1,2,3 --lengths 3,4,2,5,6,7 --setup 2";
+    for (rest, lags, after, time) in [
+        (
+            format!("{path} --packets cap:1"),
+            &[6, 6, 9, 3, 0][..],
+            &[6, 6, 9, 3, 3][..],
+            63,
+        ),
+        (
+            format!("{path} --packets cap:2"),
+            &[13, 10, 10, 3, 0],
+            &[13, 10, 10, 3, 1],
+            64,
+        ),
+        (
+            format!("{tree} --packets cap:3"),
+            &[6, 3, 4, 0, 0, 0],
+            &[6, 34, 12, 0, 34, 8],
+            76,
+        ),
+        (
+            tree.to_owned(),
+            &[10, 5, 8, 0, 0, 0],
+            &[22, 5, 22, 12, 0, 14],
+            68,
+        ),
+    ] {
+        let plan = planned(&format!("gather {rest} --algorithm certification"));
+        assert_eq!(replay_certified(&plan), time * FLIT, "{rest}");
+        let of = |all: &str, key: &str| -> Vec<u64> {
+            let mut all = list(&plan, all).to_vec();
+            all.sort_by_key(|one| number(one, "pe"));
+            all.iter().map(|one| number(one, key)).collect()
+        };
+        assert_eq!(of("certificates", "lag"), lags, "{rest}");
+        assert_eq!(of("orders", "after"), after, "{rest}");
+    }
+}
+
+#[test]
+fn printed_plans_on_random_trees_keep_the_rules() {
+    let mut random = SplitMix64::new(9);
+    let setups = ["0", "1/2", "1", "3/2", "4", "11", "25/3"];
+    for seed in 0..60 {
+        let pes = 2 + random.below(14);
+        let most = [1, 8, 60][random.below(3) as usize];
+        let setup = setups[random.below(7) as usize];
+        let rest = format!(
+            "--tree random:{pes}:{seed} --lengths uniform:0..{most}:{seed} --setup {setup}"
+        );
+        let search = format!("{rest} --search {}", random.below(3000));
+        let scatter = planned(&format!("scatter {search}"));
+        let time = replay(&scatter);
+        assert!(time <= ticks(&scatter, "unsplit_time"), "{rest}");
+        assert!(time <= ticks(&scatter, "single_flits_time"), "{rest}");
+        assert_eq!(replay(&planned(&format!("gather {search}"))), time);
+        let certified = format!("gather {rest} --algorithm certification");
+        let best = replay_certified(&planned(&certified));
+        let cap = 1 + random.below(most);
+        let capped = planned(&format!("{certified} --packets cap:{cap}"));
+        assert!(best <= replay_certified(&capped), "{rest}");
+    }
+}
+
+#[test]
+fn one_message_is_cut_as_somebody_wants_it() {
+    let rest = "--tree parents:0,1,2,2 --lengths 0,0,9,0 --setup 1/2";
+    let best = replay(&planned(&format!("scatter {rest}")));
+    for (packets, sizes) in [
+        ("1", &[9][..]),
+        ("4", &[3, 2, 2, 2]),
+        ("9", &[1; 9]),
+        ("sizes:1,4,4", &[1, 4, 4]),
+    ] {
+        for operation in ["scatter", "gather"] {
+            let plan = planned(&format!("{operation} {rest} --packets {packets}"));
+            assert!(replay(&plan) >= best);
+            assert_eq!(ticks(&plan, "bound"), best);
+            let printed = list(&plan, "packets").iter();
+            let mut printed: Vec<u64> = printed.map(|packet| number(packet, "flits")).collect();
+            if operation == "gather" {
+                printed.reverse();
+            }
+            assert_eq!(printed, sizes, "{operation} {packets}");
+        }
+    }
+}
+
+#[test]
+fn long_messages_and_many_pes_are_planned() {
+    let rest = "--tree path:8 --lengths 0,0,0,0,0,0,1099511627776 --setup 500 --summary";
+    assert_eq!(planned(&format!("scatter {rest}"))["proof"], "optimal");
+    let rest = "--tree path:10000 --lengths uniform:0..99:1 --setup 50 --summary";
+    assert_eq!(planned(&format!("gather {rest}"))["proof"], "optimal");
+    let rest = "--tree kary:2:50000 --lengths equal:3 --setup 5 --summary";
+    assert_eq!(planned(&format!("scatter {rest}"))["proof"], "optimal");
+    let certified = planned(&format!("gather {rest} --algorithm certification"));
+    assert!(ticks(&certified, "time") > ticks(&certified, "bound"));
+    // Trees that no search comes to the end of.
+    let rest = "--tree random:40:3 --lengths onebig:100000 --setup 300 --summary";
+    let plan = planned(&format!("scatter {rest}"));
+    assert!(ticks(&plan, "bound") < ticks(&plan, "time"));
+    assert!(plan["proof"].to_string().contains("gap"), "{plan}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_would() {
+    let path = "--tree path:4 --lengths 0,0,9";
+    for (line, told) in [
+        (format!("scatter {path} --setup 1.5"), &["3/2, say"][..]),
+        (
+            format!("scatter {path} --setup=-1"),
+            &["`-1` is no set-up cost"],
+        ),
+        (format!("scatter {path} --setup 1/0"), &["divides by 0"]),
+        (
+            format!("scatter {path} --setup 99999999999999999999"),
+            &["at most 4294967296/65536"],
+        ),
+        (format!("scatter {path} --packets 3"), &["--setup <BETA>"]),
+        (format!("gather {path} --search 3"), &["--setup <BETA>"]),
+        (
+            format!("scatter {path} --setup 1 --packets 10"),
+            &["10 packets of the 9 flits for P3"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --packets 0"),
+            &["1 to 9 packets"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --packets few"),
+            &["auto, a COUNT"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --packets sizes:4,4"),
+            &["8 flits together", "has 9"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --packets sizes:9,0"),
+            &["packet 2 would be empty"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --packets cap:2"),
+            &["for a gather by certification"],
+        ),
+        (
+            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets 2".to_owned(),
+            &["2 are nonnull"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --order nearest-first --simulate --from 2"),
+            &["leave out --simulate, --order, --from"],
+        ),
+        (
+            format!(
+                "gather {path} --setup 1 --algorithm shoulder-tap --packets cap:2 --sync serial"
+            ),
+            &[
+                "leave out --sync",
+                "--algorithm shoulder-tap",
+                "cap:C belongs to",
+            ],
+        ),
+        (
+            format!("gather {path} --setup 1 --algorithm certification --packets 3 --search 4"),
+            &["leave out --search", "auto or cap:C"],
+        ),
+        (
+            "scatter --tree path:4 --lengths 0,0,999999999999999999 --setup 1".to_owned(),
+            &["at most 281474976710656"],
+        ),
+        (
+            "scatter --tree path:3 --lengths 0,9999999 --setup 0 --format json".to_owned(),
+            &["9999999 packets", "--summary"],
+        ),
+    ] {
+        let finished = run(format!("plan {line}").split_whitespace());
+        assert_eq!(finished.code, Some(2), "{line}: {}", finished.stderr);
+        assert_eq!(finished.stdout, "", "{line}");
+        for told in told {
+            assert!(
+                finished.stderr.contains(told),
+                "{line}: {}",
+                finished.stderr
+            );
+        }
+    }
+}

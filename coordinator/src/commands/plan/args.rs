@@ -75,7 +75,7 @@ pub struct PlanExchangeArgs {
     /// How many ports a PE of a tree has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How to exchange.
+    /// auto or tree on a tree; auto, rounds or shifts with --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
     /// How the plan is printed on stdout.
@@ -114,7 +114,7 @@ pub struct PlanBroadcastArgs {
 }
 
 /// So long that no step of a plan is beyond what can be counted.
-const MAX_FLITS: u64 = 1 << 40;
+pub const MAX_FLITS: u64 = 1 << 40;
 
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
 use super::{broadcast, exchange, gossip, json, static_plan, svg};
+use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
@@ -71,6 +72,60 @@ pub enum PlanError {
         crossings: u64,
         /// How many there may be.
         most: u64,
+    },
+    /// A gossip or an exchange that is worked out flit by flit, of too many.
+    #[error(
+        "{crossings} crossings of edges to plan one by one are too many, at most {most} are \
+         planned so"
+    )]
+    TooLongToPlan {
+        /// How many.
+        crossings: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Among so many PEs, even one flit each is too much.
+    #[error("{pes} PEs are too many to plan this for, at most {most} are")]
+    TooManyPes {
+        /// How many.
+        pes: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// More flits than steps can be counted of.
+    #[error("{option}: {flits} flits in all are too many, at most {most} are planned")]
+    TooManyFlits {
+        /// What says so.
+        option: &'static str,
+        /// How many.
+        flits: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Nothing says what an exchange exchanges.
+    #[error(
+        "say what every PE has for every other: --lengths each:F, F flits, or --matrix FILE.csv"
+    )]
+    NothingToExchange,
+    /// Not the same length for all.
+    #[error(
+        "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
+         whole number; --matrix FILE.csv has a length for each"
+    )]
+    NotEach {
+        /// As typed.
+        given: String,
+    },
+    /// The matrix is none.
+    #[error("--matrix: {0}")]
+    Matrix(#[from] FileError),
+    /// The matrix is not for so many PEs.
+    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
+    MatrixOfOthers {
+        /// How many rows there are.
+        rows: usize,
+        /// How many PEs.
+        pes: usize,
     },
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]

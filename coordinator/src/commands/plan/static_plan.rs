@@ -1,11 +1,11 @@
-//! Plans that are lists of what crosses each edge when: of a broadcast, and of a scatter from any
-//! PE or by many ports.
+//! Plans that are lists of what crosses each edge when: of a broadcast, a gossip, an exchange, and of
+//! a scatter from any PE or by many ports.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use flitcast_proto::items::Leg;
 use flitcast_proto::ops::plan::{MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch};
 use flitcast_proto::schedule::scatter::farthest_first;
@@ -18,8 +18,14 @@ use super::command::PlanError;
 use crate::options::flits::{deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::tree::SpanningArg;
-use crate::text::figures::lines;
+use crate::text::figures::{lines, table};
 use crate::text::words::counted;
+
+/// PEs of a gossip or an exchange: each has something for each other, which is more than a million
+/// crossings.
+pub const MOST_PES: usize = 1 << 10;
+/// Crossings that such a plan may have if it is worked out one by one: seconds, at most, and 120 MB.
+pub const MOST_CROSSINGS: u64 = 1 << 21;
 
 /// Such a plan, and how to speak of it.
 #[derive(Debug, Default)]
@@ -34,6 +40,8 @@ pub struct StaticPlan {
     pub name: String,
     /// Who is connected; `None` where everybody is.
     pub edges: Option<Vec<[PeId; 2]>>,
+    /// The node of the network that each PE stands on, if a tree spans one.
+    pub nodes: Option<Vec<u32>>,
     /// How many PEs there are.
     pub pes: usize,
     /// The nonnull messages.
@@ -159,6 +167,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         ports: args.ports.name(),
         name: topology.name.clone(),
         edges: Some(edges_of(&topology.tree)),
+        nodes: topology.nodes.clone(),
         pes: tree.len(),
         messages: plans.iter().map(message).collect(),
         time_steps: time_steps.unwrap_or(0),
@@ -177,6 +186,8 @@ struct PlanReport<'a> {
     pes: usize,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "edges")]
     edges: Option<&'a [[PeId; 2]]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<&'a [u32]>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     complete: bool,
     time_steps: u64,
@@ -260,6 +271,7 @@ impl StaticPlan {
             ports: self.ports,
             pes: self.pes,
             edges: self.edges.as_deref().filter(|_| !summary),
+            nodes: self.nodes.as_deref().filter(|_| !summary),
             complete: self.edges.is_none(),
             time_steps: self.time_steps,
             bound_steps: self.bound_steps,
@@ -272,14 +284,21 @@ impl StaticPlan {
         out.write_all(b"\n")
     }
 
+    /// Where all messages start, if they do so at one PE.
+    fn source(&self) -> Option<PeId> {
+        let sources = self.messages.iter().map(|message| message.source);
+        let first = sources.clone().next()?;
+        sources
+            .clone()
+            .all(|source| source == first)
+            .then_some(first)
+    }
+
     fn text(&self, summary: bool) -> String {
-        let source = self
-            .messages
-            .first()
-            .map_or(PeId::ROOT, |message| message.source);
         let flits = self.messages.iter().map(|message| message.flits).sum();
+        let source = self.source();
         let mut out = format!(
-            "{} {}: {}, {}, {} ports; {} in {} from {source}\n\n",
+            "{} {}: {}, {}, {} ports; {} in {}{}\n\n",
             self.operation,
             self.name,
             counted(self.pes as u64, "PE", "PEs"),
@@ -287,9 +306,13 @@ impl StaticPlan {
             self.ports,
             counted(flits, "flit", "flits"),
             counted(self.messages.len() as u64, "message", "messages"),
+            source.map_or(String::new(), |source| format!(" from {source}")),
         );
         if !summary {
-            out.push_str(&lines(self.table(), 2));
+            out.push_str(&match source {
+                Some(_) => lines(self.arrivals(), 2),
+                None => lines(self.traffic(), 1),
+            });
             out.push('\n');
         }
         out.push_str(&format!(
@@ -304,20 +327,17 @@ impl StaticPlan {
 
     /// A row for each PE: who sends to it, and when the first and the last flit come that are for
     /// it.
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["PE", "from", "first flit", "last flit"]);
+    fn arrivals(&self) -> Table {
+        let mut table = table(["PE", "from", "first flit", "last flit"]);
         let is_for = |leg: &Leg| self.messages.len() <= 1 || leg.message == leg.to.into();
         let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
         for leg in self.crossings.legs().filter(is_for) {
-            let last = leg.first_step + (leg.flits - 1) * leg.every;
             let (from, first, end) = came.entry(leg.to).or_insert((vec![], u64::MAX, 0));
             if !from.contains(&leg.from) {
                 from.push(leg.from);
             }
             *first = leg.first_step.min(*first);
-            *end = last.max(*end);
+            *end = last_step(&leg).max(*end);
         }
         for (pe, (from, first, last)) in came {
             let from: Vec<String> = from.iter().map(PeId::to_string).collect();
@@ -330,4 +350,39 @@ impl StaticPlan {
         }
         table
     }
+
+    /// A row for each PE: what crosses its ports, for others too, and when it begins and ends.
+    fn traffic(&self) -> Table {
+        let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
+        // Flits out and in, the first step and the last one.
+        let mut ports = vec![(0, 0, u64::MAX, 0); self.pes];
+        for leg in self.crossings.legs() {
+            ports[leg.from.index()].0 += leg.flits;
+            ports[leg.to.index()].1 += leg.flits;
+            for pe in [leg.from, leg.to] {
+                let (_, _, first, last) = &mut ports[pe.index()];
+                *first = leg.first_step.min(*first);
+                *last = last_step(&leg).max(*last);
+            }
+        }
+        for (pe, (sends, gets, first, last)) in (0..).map(PeId).zip(ports) {
+            let step = |step: u64| match sends + gets {
+                0 => "-".to_owned(),
+                _ => step.to_string(),
+            };
+            table.add_row([
+                pe.to_string(),
+                sends.to_string(),
+                gets.to_string(),
+                step(first),
+                step(last),
+            ]);
+        }
+        table
+    }
+}
+
+/// The step in which the last flit of a leg crosses.
+fn last_step(leg: &Leg) -> u64 {
+    leg.first_step + (leg.flits - 1) * leg.every
 }

@@ -43,6 +43,8 @@ struct Flood<'a> {
     /// By PE, its messages in the order in which they came; its own first.
     held: Vec<Vec<Held>>,
     cursors: Vec<Cursor>,
+    /// By arc, whether its sender has a flit for it now.
+    is_ready: Vec<bool>,
     /// By arc, the place of the message that comes over it among those of the receiver.
     arriving: Vec<usize>,
     /// By arc, flits that are with its sender and wait for it, and those of all arcs of a PE.
@@ -74,7 +76,9 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     while left > 0 {
         step += 1;
         let key = |arc: usize| {
-            flood.next(arc)?;
+            if !flood.is_ready[arc] {
+                return None;
+            }
             let to = flood.arcs.to(arc).index();
             let todo = flood.todo[arc] as i64;
             let waits = (flood.queued_at[to] - flood.queued[flood.reversed[arc]]) as i64;
@@ -156,6 +160,7 @@ impl<'a> Flood<'a> {
             reversed: arcs.reversed(),
             held: held.collect(),
             cursors: vec![Cursor::default(); arcs.len()],
+            is_ready: vec![false; arcs.len()],
             arriving: vec![0; arcs.len()],
             queued_at: at(&queued),
             todo_at: at(&todo),
@@ -168,6 +173,7 @@ impl<'a> Flood<'a> {
         };
         for arc in 0..flood.arcs.len() {
             flood.skip(arc);
+            flood.is_ready[arc] = flood.next(arc).is_some();
         }
         flood
     }
@@ -209,6 +215,7 @@ impl<'a> Flood<'a> {
             cursor.sent = 0;
             self.skip(arc);
         }
+        self.is_ready[arc] = self.next(arc).is_some();
         if held.source.index() != from {
             let place = self.first_flit[held.source.index()] + flit as usize;
             let unsent = &mut self.unsent[from][place];
@@ -237,6 +244,7 @@ impl<'a> Flood<'a> {
         let mut waits_for = 0;
         for other in others {
             self.queued[other] += 1;
+            self.is_ready[other] = self.next(other).is_some();
             waits_for += 1;
         }
         self.queued_at[to.index()] += u64::from(waits_for);

@@ -46,7 +46,6 @@ fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
         };
         Ok(StaticPlan {
             operation: "exchange",
-            name: topology.name.clone(),
             pes: flits.len(),
             messages: messages(&flits),
             ..plan
@@ -174,6 +173,7 @@ fn on_tree(
         ),
     };
     Ok(StaticPlan {
+        name: topology.name.clone(),
         ports: args.ports.name(),
         edges: Some(edges_of(tree)),
         nodes: topology.nodes.clone(),
@@ -201,6 +201,7 @@ fn between_hosts(args: &PlanExchangeArgs, flits: &[Vec<u64>]) -> Result<StaticPl
         }
     };
     Ok(StaticPlan {
+        name: args.tree.network.clone().unwrap_or_default(),
         ports: "shared",
         ..of_timetable(algorithm, plan, bound)
     })

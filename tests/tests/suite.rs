@@ -39,6 +39,7 @@ mod otel;
 mod pacing;
 mod pictures;
 mod plan;
+mod plan_cover;
 mod plan_exchange;
 mod plan_static;
 mod plans;

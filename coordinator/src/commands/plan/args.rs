@@ -105,6 +105,9 @@ pub struct PlanBroadcastArgs {
     /// How many ports a PE has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Over as many trees at once as share no arc of the --network, by many ports.
+    #[arg(long)]
+    pub cover: bool,
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
@@ -170,6 +173,19 @@ impl Ports {
     }
 }
 
+/// How messages are dealt to the trees of a cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DealArg {
+    /// Whichever takes the fewest steps.
+    Auto,
+    /// Each message on one tree.
+    Whole,
+    /// A piece of each message on each tree.
+    Striped,
+    /// Flit by flit, each where it comes first.
+    Levelled,
+}
+
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
 pub struct PlanRoundArgs {
@@ -180,6 +196,12 @@ pub struct PlanRoundArgs {
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
+    /// Over as many trees at once as share no arc of the --network, by many ports.
+    #[arg(long)]
+    pub cover: bool,
+    /// How messages are dealt to the trees of a cover [default: auto, the quickest of these].
+    #[arg(long, value_enum, requires = "cover")]
+    pub deal: Option<DealArg>,
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = FORMATS, default_value = "table")]
     pub format: Format,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use flitcast_proto::network::cover::CoverError;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::ops::{Brief, Direction, Operation};
 use flitcast_proto::schedule::certification::Sync;
@@ -16,7 +17,7 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
-use super::{broadcast, exchange, gossip, json, static_plan, svg};
+use super::{broadcast, cover, exchange, gossip, json, static_plan, svg};
 use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
@@ -127,6 +128,15 @@ pub enum PlanError {
         /// How many PEs.
         pes: usize,
     },
+    /// A cover of a tree.
+    #[error("--cover: trees that share no arc are those of a --network NETWORK (like torus:4x4)")]
+    NothingToCover,
+    /// The network has no cover.
+    #[error("--cover: {0}")]
+    Cover(#[from] CoverError),
+    /// Something that a cover does not go with.
+    #[error("{0} does not go with --cover: leave it out")]
+    WithCover(&'static str),
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
@@ -190,6 +200,18 @@ pub struct Planned {
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let (planned, args) = match args.operation {
+        PlanOperation::Scatter(args) if args.plan.cover => {
+            let plan = cover::scatter(&args)?;
+            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+        }
+        PlanOperation::Gather(args) if args.plan.cover => {
+            let plan = cover::gather(&args)?;
+            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+        }
+        PlanOperation::Broadcast(args) if args.cover => {
+            let plan = cover::broadcast(&args)?;
+            return Ok(plan.write(args.format, args.summary, out));
+        }
         PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
             check_static(&args).map_err(|fault| vec![fault])?;
             let plan = static_plan::scatter(&args)?;

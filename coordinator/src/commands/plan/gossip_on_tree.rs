@@ -87,6 +87,7 @@ fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
         time_steps: plan.time_steps,
         bound_steps,
         kept_flits: plan.kept_flits,
+        ..StaticPlan::default()
     })
 }
 

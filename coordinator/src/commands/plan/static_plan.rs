@@ -42,6 +42,8 @@ pub struct StaticPlan {
     pub edges: Option<Vec<[PeId; 2]>>,
     /// The node of the network that each PE stands on, if a tree spans one.
     pub nodes: Option<Vec<u32>>,
+    /// The trees of a cover.
+    pub trees: Vec<Tree>,
     /// How many PEs there are.
     pub pes: usize,
     /// The nonnull messages.
@@ -175,6 +177,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         bound_steps: time_steps.unwrap_or(0),
         kept_flits: u64::from(has_relay),
         crossings: Crossings::Ways(Box::new(rerooted), plans),
+        trees: Vec::new(),
     })
 }
 
@@ -194,6 +197,8 @@ struct PlanReport<'a> {
     bound_steps: u64,
     proof: String,
     kept_flits: u64,
+    #[serde(skip_serializing_if = "<[Tree]>::is_empty", serialize_with = "parents")]
+    trees: &'a [Tree],
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
     messages: Option<&'a [PlannedMessage]>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crossings")]
@@ -222,6 +227,14 @@ struct Crossing {
 fn edges<S: Serializer>(edges: &Option<&[[PeId; 2]]>, to: S) -> Result<S::Ok, S::Error> {
     let edges = edges.iter().flat_map(|edges| edges.iter());
     to.collect_seq(edges.map(|edge| edge.map(|pe| pe.0)))
+}
+
+fn parents<S: Serializer>(trees: &&[Tree], to: S) -> Result<S::Ok, S::Error> {
+    let parents = |tree: &Tree| {
+        let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
+        parents.collect::<Vec<_>>()
+    };
+    to.collect_seq(trees.iter().map(parents))
 }
 
 fn messages<S: Serializer>(all: &Option<&[PlannedMessage]>, to: S) -> Result<S::Ok, S::Error> {
@@ -277,6 +290,7 @@ impl StaticPlan {
             bound_steps: self.bound_steps,
             proof: self.proof(),
             kept_flits: self.kept_flits,
+            trees: if summary { &[] } else { &self.trees },
             messages: (!summary).then_some(&self.messages),
             crossings: (!summary).then_some(&self.crossings),
         };
@@ -314,6 +328,14 @@ impl StaticPlan {
                 None => lines(self.traffic(), 1),
             });
             out.push('\n');
+        }
+        if !self.trees.is_empty() {
+            let pes = self.trees.iter().flat_map(|tree| {
+                let depths = tree.pes().map(|pe| tree.depth(pe));
+                depths.collect::<Vec<_>>()
+            });
+            let (trees, depth) = (self.trees.len(), pes.max().unwrap_or(0));
+            out.push_str(&format!("  trees        {trees}, depth {depth}\n"));
         }
         out.push_str(&format!(
             "  time         {}\n  bound        {}: {}\n  kept         at most {} in a PE\n",

@@ -6,8 +6,8 @@
 //! sources. PEs keep what they cannot pass on yet, so nothing here is bufferless but
 //! [`ring_emulation`].
 //!
-//! The walk around the tree, and that its ring has neighbours at most three edges apart, are Sekanina's; the
-//! emulation is paper 004's algorithm A4, here without its stops. All else is ours.
+//! The walk around the tree, on which neighbours of the ring are three edges apart at most, is
+//! Sekanina's; the emulation is paper 004's algorithm A4, here without its stops. All else is ours.
 
 use super::arcs::Arcs;
 use super::plan::plan_scatter_by_branch;

@@ -22,6 +22,7 @@ pub mod broadcast_plan;
 mod certification;
 mod certification_plan;
 mod combining;
+mod cover_deal;
 pub mod cover_plan;
 pub mod exchange_hosts;
 pub mod exchange_plan;

@@ -53,7 +53,10 @@ fn every_command_has_a_page() {
         ("bench", &["gather", "scatter"][..]),
         ("ca", &["init", "issue", "revoke"]),
         ("compare", &["gather", "scatter"]),
-        ("plan", &["broadcast", "gather", "scatter"]),
+        (
+            "plan",
+            &["broadcast", "exchange", "gather", "gossip", "scatter"],
+        ),
     ] {
         let below = below
             .iter()

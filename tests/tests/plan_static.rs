@@ -1,118 +1,14 @@
-//! Plans of broadcasts, and of scatters from any PE, replayed flit by flit by a checker that knows nothing of how they are made:
-//! ports, possession, delivery, and what is kept meanwhile.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Plans of broadcasts, and of scatters from any PE, replayed flit by flit.
 
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_tests::run;
 use serde_json::Value;
 
+use super::replay::{number, planned_of, replay};
+
 #[track_caller]
 fn planned(line: &str) -> Value {
     planned_of("broadcast", line)
-}
-
-#[track_caller]
-fn planned_of(operation: &str, line: &str) -> Value {
-    let line = format!("plan {operation} {line} --format json");
-    let finished = run(line.split_whitespace()).ok();
-    serde_json::from_str(&finished.stdout).expect("it is JSON")
-}
-
-fn number(value: &Value, key: &str) -> u64 {
-    let number = value[key].as_u64();
-    number.unwrap_or_else(|| panic!("no number {key} in {value}"))
-}
-
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    let list = value[key].as_array();
-    list.unwrap_or_else(|| panic!("no list {key} in {value}"))
-}
-
-/// Whether this came first is what a set says that takes it.
-fn is_new<T: Ord>(set: &mut BTreeSet<T>, element: T, what: &str) {
-    assert!(set.insert(element), "{what} twice");
-}
-
-/// Replays a plan; its time.
-#[track_caller]
-fn replay(plan: &Value) -> u64 {
-    let pes = number(plan, "pes");
-    let edges: Option<BTreeSet<[u64; 2]>> = plan["edges"].as_array().map(|edges| {
-        let ends = |edge: &Value| [0, 1].map(|end| edge[end].as_u64().expect("a PE"));
-        let both = edges.iter().map(ends).flat_map(|[a, b]| [[a, b], [b, a]]);
-        both.collect()
-    });
-    assert_eq!(edges.is_none(), plan["complete"] == true);
-    // When each flit of a message came to a PE, and when it last went on from there.
-    let mut came: BTreeMap<[u64; 3], u64> = BTreeMap::new();
-    let mut gone: BTreeMap<[u64; 3], u64> = BTreeMap::new();
-    for message in list(plan, "messages") {
-        let of = |key| number(message, key);
-        let flits = 0..of("flits");
-        came.extend(flits.map(|flit| ([of("source"), of("id"), flit], 0)));
-    }
-    let mut steps: BTreeMap<u64, Vec<[u64; 4]>> = BTreeMap::new();
-    for crossing in list(plan, "crossings") {
-        let of = |key| number(crossing, key);
-        let (from, to, message) = (of("from"), of("to"), of("message"));
-        let edge = [from, to];
-        assert!(edges.as_ref().is_none_or(|edges| edges.contains(&edge)));
-        assert!(of("first_step") > 0 && of("every") > 0);
-        for flit in 0..of("flits") {
-            let step = of("first_step") + flit * of("every");
-            let crossings = steps.entry(step).or_default();
-            crossings.push([from, to, message, of("offset") + flit]);
-        }
-    }
-    let has_one_port = plan["ports"] != "multi";
-    for (&step, crossings) in &steps {
-        let (mut sends, mut takes, mut arcs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for &[from, to, message, flit] in crossings {
-            is_new(&mut arcs, [from, to], "an arc");
-            if has_one_port {
-                is_new(&mut sends, from, "a send port");
-                is_new(&mut takes, to, "a receive port");
-            }
-            let here = came.get(&[from, message, flit]);
-            let is_here = here.is_some_and(|at| *at < step);
-            assert!(is_here, "P{from} has no flit {flit} of {message} in {step}");
-            gone.insert([from, message, flit], step);
-        }
-        for &[_, to, message, flit] in crossings {
-            let before = came.insert([to, message, flit], step);
-            assert_eq!(before, None, "P{to} gets flit {flit} of {message} again");
-        }
-    }
-    for message in list(plan, "messages") {
-        let of = |key| number(message, key);
-        for to in list(message, "destinations") {
-            let to = to.as_u64().expect("a PE");
-            assert!(to < pes && to != of("source"));
-            let all = (0..of("flits")).map(|flit| [to, of("id"), flit]);
-            assert!(
-                all.into_iter().all(|flit| came.contains_key(&flit)),
-                "P{to}"
-            );
-        }
-    }
-    let time = steps.last_key_value().map_or(0, |(step, _)| *step);
-    assert_eq!(time, number(plan, "time_steps"));
-    let bound = number(plan, "bound_steps");
-    assert!(bound <= time, "no plan beats the bound");
-    assert_eq!(plan["proof"] == "optimal", bound == time);
-    // At the end of each step, what has come and is yet to go on from who is not its source.
-    let stays = |step: u64| {
-        let mut kept = vec![0; pes as usize];
-        for (at, last) in &gone {
-            let from = came[at];
-            kept[at[0] as usize] += u64::from(0 < from && from <= step && step < *last);
-        }
-        kept.into_iter().max().unwrap_or(0)
-    };
-    let kept = steps.keys().map(|step| stays(*step)).max();
-    assert_eq!(kept.unwrap_or(0), number(plan, "kept_flits"));
-    time
 }
 
 /// Single root, single worst source, multi root, multi worst: one flit on complete binary trees.

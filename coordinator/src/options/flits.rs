@@ -4,6 +4,7 @@ use flitcast_proto::Tree;
 use thiserror::Error;
 
 use crate::options::workload::{DealError, Lengths, LengthsError};
+use crate::text::units::{UnitError, parse_bytes};
 
 /// What is wrong with `--lengths` in flits.
 #[derive(Debug, Error)]
@@ -17,6 +18,26 @@ pub enum FlitsError {
     /// Bytes where flits are counted.
     #[error("--lengths {0}: a plan counts flits: write plain numbers, without a unit")]
     Unit(String),
+    /// A list with too few or too many entries, where P0 has one as well.
+    #[error(
+        "--lengths: {given} length(s) given, but {pes} needed: one for each PE from P0 to P{} \
+         (for the same length everywhere, write equal:LENGTH)",
+        pes - 1
+    )]
+    Count {
+        /// How many the list has.
+        given: usize,
+        /// How many PEs there are.
+        pes: usize,
+    },
+    /// A length in such a list that is none.
+    #[error("--lengths: the length of P{pe}: {error}")]
+    Length {
+        /// Whose.
+        pe: usize,
+        /// What is wrong with it.
+        error: UnitError,
+    },
 }
 
 /// L_i by PE index; the root's is 0.
@@ -24,6 +45,28 @@ pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, FlitsError
     let mut dealt = lengths.deal(tree.len() - 1)?;
     dealt.insert(tree.root().index(), 0);
     Ok(dealt)
+}
+
+/// L_i by PE index, where P0 has a message as well.
+pub fn deal_flits_to_all(lengths: &Lengths, pes: usize) -> Result<Vec<u64>, FlitsError> {
+    lengths.deal(pes).map_err(|fault| match fault {
+        DealError::WrongCount { given, .. } => FlitsError::Count { given, pes },
+        other => other.into(),
+    })
+}
+
+/// As [`lengths_in_flits`], where the first length of a list is P0's.
+pub fn lengths_of_all_in_flits(text: &str) -> Result<Lengths, FlitsError> {
+    lengths_in_flits(text).map_err(|fault| {
+        let mut read = (0..).zip(text.split(',').map(parse_bytes));
+        match fault {
+            FlitsError::Lengths(LengthsError::Size { .. }) if !text.contains(':') => {
+                let wrong = read.find_map(|(pe, length)| Some((pe, length.err()?)));
+                wrong.map_or(fault, |(pe, error)| FlitsError::Length { pe, error })
+            }
+            _ => fault,
+        }
+    })
 }
 
 /// Lengths in flits: plain numbers.

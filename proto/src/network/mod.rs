@@ -12,6 +12,7 @@
 //! and its shortest paths keep hash maps whose order differs from run to run, so
 //! the matching in `rounds` is ours; of petgraph we use nothing that hashes.
 
+pub mod cover;
 mod exact;
 mod rounds;
 mod spanning;

@@ -140,7 +140,7 @@ pub fn broadcast_lower_bound(network: &Network, root: u32) -> Result<u64, Spanni
 impl Spanning {
     /// The tree in which each node but the root stands below `parents[node]`, and
     /// the root, so that the list has no hole, below itself.
-    fn new(root: u32, parents: &[u32]) -> Spanning {
+    pub(super) fn new(root: u32, parents: &[u32]) -> Spanning {
         let others = (0..parents.len() as u32).filter(|&node| node != root);
         let nodes: Vec<u32> = std::iter::once(root).chain(others).collect();
         let pe_parents = nodes.iter().map(|&node| {
@@ -172,7 +172,7 @@ fn pe_on(node: u32, root: u32) -> PeId {
 }
 
 /// The distance of each node from the root.
-fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningError> {
+pub(super) fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningError> {
     const NEVER: u32 = u32::MAX;
     if !network.contains(root) {
         let last = (network.len() - 1) as u32;

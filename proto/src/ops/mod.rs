@@ -15,12 +15,19 @@
 //! told beforehand ([`Pace`](crate::schedule::pace::Pace)): a step in the simulator, a
 //! nanosecond on real links.
 
+mod arcs;
 mod brief;
 mod broadcast;
 pub mod broadcast_plan;
 mod certification;
 mod certification_plan;
 mod combining;
+mod cover_deal;
+pub mod cover_plan;
+pub mod exchange_hosts;
+pub mod exchange_plan;
+mod gossip_one_port;
+pub mod gossip_plan;
 mod linear;
 mod listed;
 mod messages;
@@ -32,6 +39,7 @@ mod role;
 mod scatter;
 mod shoulder_tap;
 mod table;
+pub mod timetable;
 
 pub use brief::Brief;
 pub use pe::Pe;

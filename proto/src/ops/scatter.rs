@@ -63,14 +63,8 @@ pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
 /// Plans a scatter where P0 has a port for each child: the nonnull messages of each branch,
 /// farthest destination first. No way is faster (a result of ours).
 pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
-    let mut branches = vec![tree.root(); tree.len()];
+    let branches = branches(tree);
     let mut orders: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
-    for &pe in tree.top_down() {
-        branches[pe.index()] = match tree.parent(pe) {
-            Some(parent) if parent != tree.root() => branches[parent.index()],
-            _ => pe,
-        };
-    }
     for pe in rules::farthest_first(tree, flits) {
         orders.entry(branches[pe.index()]).or_default().push(pe);
     }
@@ -78,6 +72,18 @@ pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
     branches
         .flat_map(|order| one_by_one(tree, flits, order))
         .collect()
+}
+
+/// By PE, the neighbour of P0 above it.
+pub(super) fn branches(tree: &Tree) -> Vec<PeId> {
+    let mut branches = vec![tree.root(); tree.len()];
+    for &pe in tree.top_down() {
+        branches[pe.index()] = match tree.parent(pe) {
+            Some(parent) if parent != tree.root() => branches[parent.index()],
+            _ => pe,
+        };
+    }
+    branches
 }
 
 /// When messages cross that P0 sends in this order, without a gap.

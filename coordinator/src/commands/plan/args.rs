@@ -76,7 +76,7 @@ pub struct PlanExchangeArgs {
     /// How many ports a PE of a tree has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How to exchange.
+    /// auto or tree on a tree; auto, rounds or shifts with --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
     /// How the plan is printed on stdout.
@@ -106,6 +106,9 @@ pub struct PlanBroadcastArgs {
     /// How many ports a PE has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Over as many trees at once as share no arc of the --network, by many ports.
+    #[arg(long)]
+    pub cover: bool,
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
@@ -115,7 +118,7 @@ pub struct PlanBroadcastArgs {
 }
 
 /// So long that no step of a plan is beyond what can be counted.
-const MAX_FLITS: u64 = 1 << 40;
+pub const MAX_FLITS: u64 = 1 << 40;
 
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]
@@ -177,6 +180,19 @@ impl Ports {
     }
 }
 
+/// How messages are dealt to the trees of a cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DealArg {
+    /// Whichever takes the fewest steps.
+    Auto,
+    /// Each message on one tree.
+    Whole,
+    /// A piece of each message on each tree.
+    Striped,
+    /// Flit by flit, each where it comes first.
+    Levelled,
+}
+
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
 pub struct PlanRoundArgs {
@@ -187,6 +203,12 @@ pub struct PlanRoundArgs {
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
+    /// Over as many trees at once as share no arc of the --network, by many ports.
+    #[arg(long)]
+    pub cover: bool,
+    /// How messages are dealt to the trees of a cover [default: auto, the quickest of these].
+    #[arg(long, value_enum, requires = "cover")]
+    pub deal: Option<DealArg>,
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = FORMATS, default_value = "table")]
     pub format: Format,

@@ -67,6 +67,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
         ports: args.ports.name(),
         name: topology.name.clone(),
         edges: Some(edges_of(&topology.tree)),
+        nodes: topology.nodes.clone(),
         time_steps: plan.time_steps,
         bound_steps,
         kept_flits: plan.kept_flits,

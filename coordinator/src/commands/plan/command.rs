@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use flitcast_proto::network::cover::CoverError;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::ops::{Brief, Direction, Operation};
 use flitcast_proto::packets::fault::PacketsFault;
@@ -17,7 +18,8 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
-use super::{broadcast, exchange, gossip, json, packets, static_plan, svg};
+use super::{broadcast, cover, exchange, gossip, json, packets, static_plan, svg};
+use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
@@ -90,6 +92,69 @@ pub enum PlanError {
         /// How often they cross a link.
         links: u64,
     },
+    /// A gossip or an exchange that is worked out flit by flit, of too many.
+    #[error(
+        "{crossings} crossings of edges to plan one by one are too many, at most {most} are \
+         planned so"
+    )]
+    TooLongToPlan {
+        /// How many.
+        crossings: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Among so many PEs, even one flit each is too much.
+    #[error("{pes} PEs are too many to plan this for, at most {most} are")]
+    TooManyPes {
+        /// How many.
+        pes: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// More flits than steps can be counted of.
+    #[error("{option}: {flits} flits in all are too many, at most {most} are planned")]
+    TooManyFlits {
+        /// What says so.
+        option: &'static str,
+        /// How many.
+        flits: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Nothing says what an exchange exchanges.
+    #[error(
+        "say what every PE has for every other: --lengths each:F, F flits, or --matrix FILE.csv"
+    )]
+    NothingToExchange,
+    /// Not the same length for all.
+    #[error(
+        "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
+         whole number; --matrix FILE.csv has a length for each"
+    )]
+    NotEach {
+        /// As typed.
+        given: String,
+    },
+    /// The matrix is none.
+    #[error("--matrix: {0}")]
+    Matrix(#[from] FileError),
+    /// The matrix is not for so many PEs.
+    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
+    MatrixOfOthers {
+        /// How many rows there are.
+        rows: usize,
+        /// How many PEs.
+        pes: usize,
+    },
+    /// A cover of a tree.
+    #[error("--cover: trees that share no arc are those of a --network NETWORK (like torus:4x4)")]
+    NothingToCover,
+    /// The network has no cover.
+    #[error("--cover: {0}")]
+    Cover(#[from] CoverError),
+    /// Something that a cover does not go with.
+    #[error("{0} does not go with --cover: leave it out")]
+    WithCover(&'static str),
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
@@ -163,6 +228,18 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
         return packets::gather(args, cost, out);
     }
     let (planned, args) = match args.operation {
+        PlanOperation::Scatter(args) if args.plan.cover => {
+            let plan = cover::scatter(&args)?;
+            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+        }
+        PlanOperation::Gather(args) if args.plan.cover => {
+            let plan = cover::gather(&args)?;
+            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+        }
+        PlanOperation::Broadcast(args) if args.cover => {
+            let plan = cover::broadcast(&args)?;
+            return Ok(plan.write(args.format, args.summary, out));
+        }
         PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
             check_static(&args).map_err(|fault| vec![fault])?;
             let plan = static_plan::scatter(&args)?;

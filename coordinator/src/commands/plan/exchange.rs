@@ -2,13 +2,223 @@
 
 use std::io::{self, Write};
 
-use super::args::PlanExchangeArgs;
+use flitcast_proto::PeId;
+use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::ops::timetable::Timetable;
+use flitcast_proto::ops::{exchange_hosts as hosts, exchange_plan as exchange};
+
+use super::args::{MAX_FLITS, PlanExchangeArgs, Ports};
 use super::command::PlanError;
+use super::static_plan::{
+    Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
+};
+use crate::files::matrix_file;
+use crate::options::tree::SpanningArg;
+use crate::site::topology::Topology;
+
+/// Hosts whose rounds are worked out in a few seconds.
+const MOST_HOSTS_OF_ROUNDS: usize = 512;
 
 /// Plans and prints; all that is wrong with the command line, if something is.
-pub fn run(
-    _args: &PlanExchangeArgs,
-    _out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    todo!()
+pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    let plan = plan(args)?;
+    Ok(plan.write(args.format, args.summary, out))
+}
+
+fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    let topology = args.tree.topology(SpanningArg::Bfs);
+    let lengths = Lengths::of(args);
+    let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
+    let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
+    let fits = check_algorithm(args, reach_all);
+    let (topology, lengths) = match (topology, lengths, fits) {
+        (Ok(topology), Ok(lengths), Ok(())) => (topology, lengths),
+        (topology, lengths, fits) => {
+            let faults = topology.err().unwrap_or_default().into_iter();
+            let faults = faults.map(PlanError::from).chain(lengths.err());
+            return Err(faults.chain(fits.err()).collect());
+        }
+    };
+    let planned = lengths.of_pes(topology.tree.len()).and_then(|flits| {
+        let plan = match reach_all {
+            true => between_hosts(args, &flits)?,
+            false => on_tree(args, &topology, &flits)?,
+        };
+        Ok(StaticPlan {
+            operation: "exchange",
+            pes: flits.len(),
+            messages: messages(&flits),
+            ..plan
+        })
+    });
+    planned.map_err(|fault| vec![fault])
+}
+
+/// What every PE has for every other.
+enum Lengths {
+    /// So many flits.
+    Each(u64),
+    /// A row for each PE.
+    Matrix(Vec<Vec<u64>>),
+}
+
+impl Lengths {
+    fn of(args: &PlanExchangeArgs) -> Result<Lengths, PlanError> {
+        if let Some(path) = &args.matrix {
+            return Ok(Lengths::Matrix(matrix_file::load(path, MAX_FLITS)?));
+        }
+        let Some(given) = &args.lengths else {
+            return Err(PlanError::NothingToExchange);
+        };
+        let number = given.strip_prefix("each:");
+        // `parse` alone would also take `+5`.
+        let number = number.filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
+        let flits = number.and_then(|number| number.parse().ok());
+        let not_each = || PlanError::NotEach {
+            given: given.clone(),
+        };
+        flits.map(Lengths::Each).ok_or_else(not_each)
+    }
+
+    /// A row for each of so many PEs.
+    fn of_pes(self, pes: usize) -> Result<Vec<Vec<u64>>, PlanError> {
+        if pes > MOST_PES {
+            let most = MOST_PES;
+            return Err(PlanError::TooManyPes { pes, most });
+        }
+        let (option, flits) = match self {
+            Lengths::Each(flits) => {
+                let row = |from| (0..pes).map(move |to| if from == to { 0 } else { flits });
+                (
+                    "--lengths",
+                    (0..pes).map(|from| row(from).collect()).collect(),
+                )
+            }
+            Lengths::Matrix(rows) if rows.len() != pes => {
+                let rows = rows.len();
+                return Err(PlanError::MatrixOfOthers { rows, pes });
+            }
+            Lengths::Matrix(rows) => ("--matrix", rows),
+        };
+        let cells = flits.iter().flat_map(|row: &Vec<u64>| row.iter());
+        let total = cells.fold(0, |sum: u64, flits| sum.saturating_add(*flits));
+        match total > MAX_FLITS {
+            true => Err(PlanError::TooManyFlits {
+                option,
+                flits: total,
+                most: MAX_FLITS,
+            }),
+            false => Ok(flits),
+        }
+    }
+}
+
+/// That the algorithm is one of those for a tree, or of those where all reach each other.
+fn check_algorithm(args: &PlanExchangeArgs, reach_all: bool) -> Result<(), PlanError> {
+    let why = match (args.algorithm.as_str(), reach_all) {
+        ("auto" | "tree", false) => return Ok(()),
+        (_, false) => {
+            "over the edges of a tree there are auto and tree; rounds and shifts are for --network \
+             complete:N, where all PEs reach each other"
+        }
+        ("auto" | "rounds" | "shifts", true) if args.ports == Ports::Single => return Ok(()),
+        ("auto" | "rounds" | "shifts", true) => {
+            "with --network complete:N a PE has one port for all others: leave out --ports"
+        }
+        (_, true) => {
+            "where all PEs reach each other there are auto, rounds and shifts; tree is for --tree"
+        }
+    };
+    Err(unfit(args, why))
+}
+
+fn unfit(args: &PlanExchangeArgs, why: &str) -> PlanError {
+    PlanError::Unfit {
+        algorithm: args.algorithm.clone(),
+        why: why.to_owned(),
+    }
+}
+
+/// What a plan is made of that is no matter of lengths.
+fn of_timetable(algorithm: &str, plan: Timetable, bound_steps: u64) -> StaticPlan {
+    StaticPlan {
+        algorithm: algorithm.to_owned(),
+        time_steps: plan.time_steps,
+        bound_steps,
+        kept_flits: plan.kept_flits,
+        crossings: Crossings::Listed(plan.legs),
+        ..StaticPlan::default()
+    }
+}
+
+fn on_tree(
+    args: &PlanExchangeArgs,
+    topology: &Topology,
+    flits: &[Vec<u64>],
+) -> Result<StaticPlan, PlanError> {
+    let tree = &topology.tree;
+    let crossings = exchange::crossings(tree, flits);
+    if crossings > MOST_CROSSINGS {
+        let most = MOST_CROSSINGS;
+        return Err(PlanError::TooLongToPlan { crossings, most });
+    }
+    let (plan, bound) = match args.ports {
+        Ports::Single => (
+            exchange::one_port(tree, flits),
+            exchange::least_steps(tree, flits),
+        ),
+        Ports::Multi => (
+            exchange::all_ports(tree, flits),
+            exchange::least_steps_of_all_ports(tree, flits),
+        ),
+    };
+    Ok(StaticPlan {
+        name: topology.name.clone(),
+        ports: args.ports.name(),
+        edges: Some(edges_of(tree)),
+        nodes: topology.nodes.clone(),
+        ..of_timetable("tree", plan, bound)
+    })
+}
+
+/// Where all reach each other, each by one port. Shifts, which leave messages whole, are taken if
+/// nothing is faster.
+fn between_hosts(args: &PlanExchangeArgs, flits: &[Vec<u64>]) -> Result<StaticPlan, PlanError> {
+    let bound = hosts::least_steps(flits);
+    let is_small = flits.len() <= MOST_HOSTS_OF_ROUNDS;
+    let (algorithm, plan) = match args.algorithm.as_str() {
+        "rounds" if !is_small => {
+            let why = format!("it is worked out for at most {MOST_HOSTS_OF_ROUNDS} PEs");
+            return Err(unfit(args, &why));
+        }
+        "rounds" => ("rounds", hosts::rounds(flits)),
+        asked => {
+            let shifts = hosts::shifts(flits);
+            match asked == "auto" && is_small && shifts.time_steps > bound {
+                true => ("rounds", hosts::rounds(flits)),
+                false => ("shifts", shifts),
+            }
+        }
+    };
+    Ok(StaticPlan {
+        name: args.tree.network.clone().unwrap_or_default(),
+        ports: "shared",
+        ..of_timetable(algorithm, plan, bound)
+    })
+}
+
+/// The nonnull messages.
+fn messages(flits: &[Vec<u64>]) -> Vec<PlannedMessage> {
+    let pes = || (0..flits.len() as u32).map(PeId);
+    let pairs = pes().flat_map(|from| pes().map(move |to| (from, to)));
+    let nonnull = pairs.filter_map(|(source, to)| {
+        let flits_of_it = flits[source.index()][to.index()];
+        (flits_of_it > 0).then(|| PlannedMessage {
+            id: exchange::message(source, to, flits.len()).0,
+            source,
+            destinations: vec![to],
+            flits: flits_of_it,
+        })
+    });
+    nonnull.collect()
 }

@@ -1,11 +1,168 @@
 //! Gossip over the edges of a tree.
 
 use std::io::{self, Write};
+use std::str::FromStr;
 
-use super::args::PlanGossipArgs;
+use flitcast_proto::ops::gossip_plan::{self as gossip, Order};
+use flitcast_proto::ops::timetable::Timetable;
+use flitcast_proto::{PeId, Tree};
+
+use super::args::{MAX_FLITS, PlanGossipArgs, Ports};
 use super::command::PlanError;
+use super::static_plan::{
+    Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
+};
+use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
+use crate::options::tree::SpanningArg;
+
+/// How to gossip on a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Algorithm {
+    /// What suits the ports.
+    Auto,
+    /// Each flit over each edge once.
+    Flood,
+    /// Around the tree.
+    RingEmulation,
+}
+
+impl FromStr for Algorithm {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Algorithm, PlanError> {
+        Ok(match text {
+            "auto" => Algorithm::Auto,
+            "flood" => Algorithm::Flood,
+            "ring-emulation" => Algorithm::RingEmulation,
+            _ => {
+                return Err(PlanError::Unfit {
+                    algorithm: text.to_owned(),
+                    why: "on a tree there are auto, flood and, with --ports multi and a flit from \
+                          each PE, ring-emulation"
+                        .to_owned(),
+                });
+            }
+        })
+    }
+}
 
 /// Plans and prints; all that is wrong with the command line, if something is.
-pub fn run(_args: &PlanGossipArgs, _out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    todo!()
+pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    let plan = plan(args)?;
+    Ok(plan.write(args.format, args.summary, out))
+}
+
+fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    let topology = args.tree.topology(SpanningArg::Bfs);
+    let lengths = lengths_of_all_in_flits(&args.lengths);
+    let algorithm = args.algorithm.parse::<Algorithm>();
+    let (topology, lengths, algorithm) = match (topology, lengths, algorithm) {
+        (Ok(topology), Ok(lengths), Ok(algorithm)) => (topology, lengths, algorithm),
+        (topology, lengths, algorithm) => {
+            let faults = topology.err().unwrap_or_default().into_iter();
+            let faults = faults.map(PlanError::from);
+            let lengths = lengths.err().map(PlanError::from);
+            return Err(faults.chain(lengths).chain(algorithm.err()).collect());
+        }
+    };
+    let tree = &topology.tree;
+    let dealt = deal_flits_to_all(&lengths, tree.len()).map_err(PlanError::from);
+    let flits = dealt.and_then(|flits| check(tree, flits));
+    let flits = flits.map_err(|fault| vec![fault])?;
+    let planned = match args.ports {
+        Ports::Multi => by_all_ports(tree, &flits, algorithm),
+        Ports::Single => by_one_port(tree, &flits, algorithm),
+    };
+    let (algorithm, plan, bound_steps) = planned.map_err(|fault| vec![fault])?;
+    Ok(StaticPlan {
+        operation: "gossip",
+        algorithm: algorithm.to_owned(),
+        ports: args.ports.name(),
+        name: topology.name.clone(),
+        edges: Some(edges_of(tree)),
+        nodes: topology.nodes.clone(),
+        pes: tree.len(),
+        messages: messages(tree, &flits),
+        crossings: Crossings::Listed(plan.legs),
+        time_steps: plan.time_steps,
+        bound_steps,
+        kept_flits: plan.kept_flits,
+        ..StaticPlan::default()
+    })
+}
+
+/// That the plan can be worked out.
+fn check(tree: &Tree, flits: Vec<u64>) -> Result<Vec<u64>, PlanError> {
+    let total = flits
+        .iter()
+        .fold(0, |sum: u64, flits| sum.saturating_add(*flits));
+    match tree.len() {
+        pes if pes > MOST_PES => Err(PlanError::TooManyPes {
+            pes,
+            most: MOST_PES,
+        }),
+        _ if total > MAX_FLITS => Err(PlanError::TooManyFlits {
+            option: "--lengths",
+            flits: total,
+            most: MAX_FLITS,
+        }),
+        _ => Ok(flits),
+    }
+}
+
+/// The algorithm's name, its plan and the bound.
+type Planned = (&'static str, Timetable, u64);
+
+fn by_all_ports(tree: &Tree, flits: &[u64], algorithm: Algorithm) -> Result<Planned, PlanError> {
+    let bound = gossip::least_steps_of_all_ports(tree, flits);
+    match algorithm {
+        Algorithm::RingEmulation if flits.iter().any(|flits| *flits != 1) => Err(unfit(
+            "the plan is for one flit from each PE: --lengths equal:1",
+        )),
+        Algorithm::RingEmulation => Ok(("ring-emulation", gossip::ring_emulation(tree), bound)),
+        _ => Ok(("flood", gossip::all_ports(tree, flits), bound)),
+    }
+}
+
+/// By whichever order takes fewer steps.
+fn by_one_port(tree: &Tree, flits: &[u64], algorithm: Algorithm) -> Result<Planned, PlanError> {
+    if algorithm == Algorithm::RingEmulation {
+        return Err(unfit(
+            "a PE sends to several neighbours at once: --ports multi",
+        ));
+    }
+    let total: u64 = flits.iter().sum();
+    let crossings = total.saturating_mul(tree.len() as u64 - 1);
+    if crossings > MOST_CROSSINGS {
+        let most = MOST_CROSSINGS;
+        return Err(PlanError::TooLongToPlan { crossings, most });
+    }
+    let bound = gossip::least_steps(tree, flits);
+    let mut plan = gossip::one_port(tree, flits, Order::Hungry);
+    if plan.time_steps > bound {
+        let other = gossip::one_port(tree, flits, Order::Needy);
+        if other.time_steps < plan.time_steps {
+            plan = other;
+        }
+    }
+    Ok(("flood", plan, bound))
+}
+
+fn unfit(why: &str) -> PlanError {
+    PlanError::Unfit {
+        algorithm: "ring-emulation".to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+/// The nonnull messages.
+fn messages(tree: &Tree, flits: &[u64]) -> Vec<PlannedMessage> {
+    let message = |source: PeId| PlannedMessage {
+        id: source.0.into(),
+        source,
+        destinations: tree.ids().filter(|pe| *pe != source).collect(),
+        flits: flits[source.index()],
+    };
+    let all = tree.ids().map(message);
+    all.filter(|message| message.flits > 0).collect()
 }

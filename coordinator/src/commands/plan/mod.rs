@@ -4,6 +4,7 @@
 mod args;
 mod broadcast;
 mod command;
+mod cover;
 mod exchange;
 mod gossip;
 mod gossip_on_network;

@@ -1,11 +1,11 @@
-//! Plans that are lists of what crosses each edge when: of a broadcast, and of a scatter from any
-//! PE or by many ports.
+//! Plans that are lists of what crosses each edge when: of a broadcast, a gossip, an exchange, and of
+//! a scatter from any PE or by many ports.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use flitcast_proto::items::Leg;
 use flitcast_proto::ops::plan::{MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch};
 use flitcast_proto::schedule::scatter::farthest_first;
@@ -17,8 +17,14 @@ use super::command::PlanError;
 use crate::options::flits::{deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::tree::SpanningArg;
-use crate::text::figures::lines;
+use crate::text::figures::{lines, table};
 use crate::text::words::counted;
+
+/// PEs of a gossip or an exchange: each has something for each other, which is more than a million
+/// crossings.
+pub const MOST_PES: usize = 1 << 10;
+/// Crossings that such a plan may have if it is worked out one by one: seconds, at most, and 120 MB.
+pub const MOST_CROSSINGS: u64 = 1 << 21;
 
 /// Such a plan, and how to speak of it.
 #[derive(Debug, Default)]
@@ -33,6 +39,10 @@ pub struct StaticPlan {
     pub name: String,
     /// Who is connected; `None` where everybody is.
     pub edges: Option<Vec<[PeId; 2]>>,
+    /// The node of the network that each PE stands on, if a tree spans one.
+    pub nodes: Option<Vec<u32>>,
+    /// The trees of a cover.
+    pub trees: Vec<Tree>,
     /// How many PEs there are.
     pub pes: usize,
     /// The nonnull messages.
@@ -138,6 +148,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         ports: args.ports.name(),
         name: topology.name.clone(),
         edges: Some(edges_of(&topology.tree)),
+        nodes: topology.nodes.clone(),
         pes: tree.len(),
         messages: plans.iter().map(message).collect(),
         time_steps: time_steps.unwrap_or(0),
@@ -145,6 +156,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         bound_steps: time_steps.unwrap_or(0),
         kept_flits: u64::from(has_relay),
         crossings: Crossings::Ways(tree, plans),
+        trees: Vec::new(),
     })
 }
 
@@ -156,12 +168,16 @@ struct PlanReport<'a> {
     pes: usize,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "edges")]
     edges: Option<&'a [[PeId; 2]]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<&'a [u32]>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     complete: bool,
     time_steps: u64,
     bound_steps: u64,
     proof: String,
     kept_flits: u64,
+    #[serde(skip_serializing_if = "<[Tree]>::is_empty", serialize_with = "parents")]
+    trees: &'a [Tree],
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
     messages: Option<&'a [PlannedMessage]>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crossings")]
@@ -190,6 +206,14 @@ struct Crossing {
 fn edges<S: Serializer>(edges: &Option<&[[PeId; 2]]>, to: S) -> Result<S::Ok, S::Error> {
     let edges = edges.iter().flat_map(|edges| edges.iter());
     to.collect_seq(edges.map(|edge| edge.map(|pe| pe.0)))
+}
+
+fn parents<S: Serializer>(trees: &&[Tree], to: S) -> Result<S::Ok, S::Error> {
+    let parents = |tree: &Tree| {
+        let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
+        parents.collect::<Vec<_>>()
+    };
+    to.collect_seq(trees.iter().map(parents))
 }
 
 fn messages<S: Serializer>(all: &Option<&[PlannedMessage]>, to: S) -> Result<S::Ok, S::Error> {
@@ -239,11 +263,13 @@ impl StaticPlan {
             ports: self.ports,
             pes: self.pes,
             edges: self.edges.as_deref().filter(|_| !summary),
+            nodes: self.nodes.as_deref().filter(|_| !summary),
             complete: self.edges.is_none(),
             time_steps: self.time_steps,
             bound_steps: self.bound_steps,
             proof: self.proof(),
             kept_flits: self.kept_flits,
+            trees: if summary { &[] } else { &self.trees },
             messages: (!summary).then_some(&self.messages),
             crossings: (!summary).then_some(&self.crossings),
         };
@@ -251,14 +277,21 @@ impl StaticPlan {
         out.write_all(b"\n")
     }
 
+    /// Where all messages start, if they do so at one PE.
+    fn source(&self) -> Option<PeId> {
+        let sources = self.messages.iter().map(|message| message.source);
+        let first = sources.clone().next()?;
+        sources
+            .clone()
+            .all(|source| source == first)
+            .then_some(first)
+    }
+
     fn text(&self, summary: bool) -> String {
-        let source = self
-            .messages
-            .first()
-            .map_or(PeId::ROOT, |message| message.source);
         let flits = self.messages.iter().map(|message| message.flits).sum();
+        let source = self.source();
         let mut out = format!(
-            "{} {}: {}, {}, {} ports; {} in {} from {source}\n\n",
+            "{} {}: {}, {}, {} ports; {} in {}{}\n\n",
             self.operation,
             self.name,
             counted(self.pes as u64, "PE", "PEs"),
@@ -266,10 +299,22 @@ impl StaticPlan {
             self.ports,
             counted(flits, "flit", "flits"),
             counted(self.messages.len() as u64, "message", "messages"),
+            source.map_or(String::new(), |source| format!(" from {source}")),
         );
         if !summary {
-            out.push_str(&lines(self.table(), 2));
+            out.push_str(&match source {
+                Some(_) => lines(self.arrivals(), 2),
+                None => lines(self.traffic(), 1),
+            });
             out.push('\n');
+        }
+        if !self.trees.is_empty() {
+            let pes = self.trees.iter().flat_map(|tree| {
+                let depths = tree.pes().map(|pe| tree.depth(pe));
+                depths.collect::<Vec<_>>()
+            });
+            let (trees, depth) = (self.trees.len(), pes.max().unwrap_or(0));
+            out.push_str(&format!("  trees        {trees}, depth {depth}\n"));
         }
         out.push_str(&format!(
             "  time         {}\n  bound        {}: {}\n  kept         at most {} in a PE\n",
@@ -283,20 +328,17 @@ impl StaticPlan {
 
     /// A row for each PE: who sends to it, and when the first and the last flit come that are for
     /// it.
-    fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["PE", "from", "first flit", "last flit"]);
+    fn arrivals(&self) -> Table {
+        let mut table = table(["PE", "from", "first flit", "last flit"]);
         let is_for = |leg: &Leg| self.messages.len() <= 1 || leg.message == leg.to.into();
         let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
         for leg in self.crossings.legs().filter(is_for) {
-            let last = leg.first_step + (leg.flits - 1) * leg.every;
             let (from, first, end) = came.entry(leg.to).or_insert((vec![], u64::MAX, 0));
             if !from.contains(&leg.from) {
                 from.push(leg.from);
             }
             *first = leg.first_step.min(*first);
-            *end = last.max(*end);
+            *end = last_step(&leg).max(*end);
         }
         for (pe, (from, first, last)) in came {
             let from: Vec<String> = from.iter().map(PeId::to_string).collect();
@@ -309,4 +351,39 @@ impl StaticPlan {
         }
         table
     }
+
+    /// A row for each PE: what crosses its ports, for others too, and when it begins and ends.
+    fn traffic(&self) -> Table {
+        let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
+        // Flits out and in, the first step and the last one.
+        let mut ports = vec![(0, 0, u64::MAX, 0); self.pes];
+        for leg in self.crossings.legs() {
+            ports[leg.from.index()].0 += leg.flits;
+            ports[leg.to.index()].1 += leg.flits;
+            for pe in [leg.from, leg.to] {
+                let (_, _, first, last) = &mut ports[pe.index()];
+                *first = leg.first_step.min(*first);
+                *last = last_step(&leg).max(*last);
+            }
+        }
+        for (pe, (sends, gets, first, last)) in (0..).map(PeId).zip(ports) {
+            let step = |step: u64| match sends + gets {
+                0 => "-".to_owned(),
+                _ => step.to_string(),
+            };
+            table.add_row([
+                pe.to_string(),
+                sends.to_string(),
+                gets.to_string(),
+                step(first),
+                step(last),
+            ]);
+        }
+        table
+    }
+}
+
+/// The step in which the last flit of a leg crosses.
+fn last_step(leg: &Leg) -> u64 {
+    leg.first_step + (leg.flits - 1) * leg.every
 }

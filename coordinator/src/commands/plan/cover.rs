@@ -1,0 +1,233 @@
+//! Scatters, gathers and broadcasts over all trees of a cover of a network at once.
+
+use flitcast_proto::PeId;
+use flitcast_proto::network::cover::{Cover, cover, ways_to_all};
+use flitcast_proto::network::{Network, NetworkSpec, bfs};
+use flitcast_proto::ops::cover_plan::{self, Deal};
+use flitcast_proto::ops::timetable::Timetable;
+
+use super::args::{
+    DealArg, MAX_FLITS, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
+};
+use super::command::PlanError;
+use super::static_plan::{Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan};
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::flits::{deal_flits, lengths_in_flits};
+use crate::options::format::Format;
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::topology::Topology;
+
+/// A network, and the trees that cover it from its root.
+struct Covered {
+    name: String,
+    network: Network,
+    cover: Cover,
+    /// By PE, how far it is from P0.
+    distances: Vec<u64>,
+}
+
+impl Covered {
+    fn of(topology: &Topology, args: &TreeArgs) -> Result<Covered, PlanError> {
+        let spanned = topology.network.as_ref().ok_or(PlanError::NothingToCover)?;
+        // A network of a cluster file has no rule, whatever it is.
+        let no_rule = || NetworkSpec::Edges(args.cluster.clone().unwrap_or_default());
+        let spec = spanned.spec.clone().unwrap_or_else(no_rule);
+        let network = spanned.network.clone();
+        let (pes, most) = (network.len(), MOST_PES);
+        if pes > most {
+            return Err(PlanError::TooManyPes { pes, most });
+        }
+        let nodes = topology.nodes.as_deref().unwrap_or_default();
+        let root = nodes.first().copied().unwrap_or(0);
+        let nearest = bfs(&network, root).map_err(|fault| PlanError::Cover(fault.into()))?;
+        let depths = nearest.tree.pes().map(|pe| nearest.tree.depth(pe).into());
+        Ok(Covered {
+            name: format!("{spec} root {root}"),
+            cover: cover(&network, &spec, root)?,
+            distances: depths.collect(),
+            network,
+        })
+    }
+
+    /// The ports of P0.
+    fn ports(&self) -> usize {
+        self.network.neighbours(self.cover.nodes[0]).len()
+    }
+
+    /// What there is to say of any plan over the cover.
+    fn plan(self, algorithm: String, plan: Timetable) -> StaticPlan {
+        let mut pe_on = vec![PeId::ROOT; self.cover.nodes.len()];
+        for (pe, node) in (0..).map(PeId).zip(&self.cover.nodes) {
+            pe_on[*node as usize] = pe;
+        }
+        let nodes = 0..self.network.len() as u32;
+        let edges = nodes.flat_map(|node| {
+            let others = self.network.neighbours(node).iter();
+            let others = others.filter(move |other| node < **other);
+            others.map(move |other| [node, *other])
+        });
+        let edges = edges.map(|edge| edge.map(|node| pe_on[node as usize]));
+        StaticPlan {
+            algorithm,
+            ports: "multi",
+            name: self.name,
+            edges: Some(edges.collect()),
+            pes: self.cover.nodes.len(),
+            nodes: Some(self.cover.nodes),
+            trees: self.cover.trees,
+            crossings: Crossings::Listed(plan.legs),
+            time_steps: plan.time_steps,
+            kept_flits: plan.kept_flits,
+            ..StaticPlan::default()
+        }
+    }
+}
+
+/// The cover and the lengths that are asked for; all that is wrong with them.
+fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
+    let lengths = lengths_in_flits(&args.lengths);
+    let topology = args.tree.topology(SpanningArg::Bfs);
+    let (topology, lengths) = match (topology, lengths) {
+        (Ok(topology), Ok(lengths)) => (topology, lengths),
+        (topology, lengths) => {
+            let faults = topology.err().unwrap_or_default().into_iter();
+            let lengths = lengths.err().map(PlanError::from);
+            return Err(faults.map(PlanError::from).chain(lengths).collect());
+        }
+    };
+    let flits = deal_flits(&lengths, &topology.tree).map_err(|fault| vec![fault.into()])?;
+    let total = flits
+        .iter()
+        .fold(0, |sum: u64, flits| sum.saturating_add(*flits));
+    if total > MAX_FLITS {
+        return Err(vec![PlanError::TooManyFlits {
+            option: "--lengths",
+            flits: total,
+            most: MAX_FLITS,
+        }]);
+    }
+    let covered = Covered::of(&topology, &args.tree).map_err(|fault| vec![fault])?;
+    Ok((covered, flits))
+}
+
+/// The plan of the deal that is asked for, or of the quickest, ties to those that cut the least.
+fn dealt(
+    args: &PlanRoundArgs,
+    cover: &Cover,
+    flits: &[u64],
+    plan: impl Fn(&Cover, &[Vec<u64>]) -> Timetable,
+) -> (String, Timetable) {
+    let deals = match args.deal {
+        None | Some(DealArg::Auto) => Deal::ALL.to_vec(),
+        Some(DealArg::Whole) => vec![Deal::Whole],
+        Some(DealArg::Striped) => vec![Deal::Striped],
+        Some(DealArg::Levelled) => vec![Deal::Levelled],
+    };
+    let plans = deals.into_iter().map(|how| {
+        let dealt = cover_plan::deal(cover, flits, how);
+        (how.to_string(), plan(cover, &dealt))
+    });
+    let quickest = plans.min_by_key(|(_, plan)| plan.time_steps);
+    quickest.unwrap_or_default()
+}
+
+/// The nonnull messages between P0 and each other PE.
+fn messages(flits: &[u64], ends: impl Fn(PeId) -> [PeId; 2]) -> Vec<PlannedMessage> {
+    let all = (0..).map(PeId).zip(flits);
+    let message = |(pe, flits): (PeId, &u64)| {
+        let [source, destination] = ends(pe);
+        PlannedMessage {
+            id: pe.0.into(),
+            source,
+            destinations: vec![destination],
+            flits: *flits,
+        }
+    };
+    all.filter(|(_, flits)| **flits > 0).map(message).collect()
+}
+
+/// Those that are given, of options that do not go with a cover.
+fn check(options: &[(bool, &'static str)]) -> Result<(), Vec<PlanError>> {
+    let given = options.iter().filter(|(is_given, _)| *is_given);
+    let faults: Vec<PlanError> = given
+        .map(|(_, option)| PlanError::WithCover(option))
+        .collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults),
+    }
+}
+
+/// A scatter, farthest destination first on each port of P0.
+pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    check(&[
+        (args.order != Order::FarthestFirst, "--order"),
+        (args.from.is_some(), "--from"),
+        (args.plan.simulate, "--simulate"),
+        (args.plan.format == Format::Svg, "--format svg"),
+    ])?;
+    let (covered, flits) = asked(&args.plan)?;
+    let (deal, plan) = dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter);
+    let (ports, distances) = (covered.ports(), &covered.distances);
+    let bound_steps = cover_plan::least_steps_of_scatter(ports, distances, &flits);
+    Ok(StaticPlan {
+        operation: "scatter",
+        messages: messages(&flits, |pe| [PeId::ROOT, pe]),
+        bound_steps,
+        ..covered.plan(deal, plan)
+    })
+}
+
+/// A gather, synchronized on all trees before anything is sent.
+pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    check(&[
+        (args.algorithm.is_some(), "--algorithm"),
+        (args.sync.is_some(), "--sync"),
+        (args.plan.simulate, "--simulate"),
+        (args.plan.format == Format::Svg, "--format svg"),
+    ])?;
+    let (covered, flits) = asked(&args.plan)?;
+    let (deal, plan) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
+    let (ports, distances) = (covered.ports(), &covered.distances);
+    let bound_steps = cover_plan::least_steps_of_gather(ports, distances, &flits);
+    Ok(StaticPlan {
+        operation: "gather",
+        messages: messages(&flits, |pe| [pe, PeId::ROOT]),
+        bound_steps,
+        ..covered.plan(deal, plan)
+    })
+}
+
+/// A broadcast, its flits down one tree after the other.
+pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    check(&[
+        (args.algorithm != BroadcastAlgorithm::Auto, "--algorithm"),
+        (args.from.is_some(), "--from"),
+    ])?;
+    let topology = args.tree.topology(SpanningArg::Bfs);
+    let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
+    let covered = Covered::of(&topology?, &args.tree).map_err(|fault| vec![fault])?;
+    let pes = covered.cover.nodes.len() as u64;
+    let crossings = args.size.saturating_mul(pes - 1);
+    if crossings > MOST_CROSSINGS {
+        let most = MOST_CROSSINGS;
+        return Err(vec![PlanError::TooManyCrossings { crossings, most }]);
+    }
+    let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
+    let nodes = covered.cover.nodes.iter();
+    let ways: Vec<usize> = nodes.map(|node| ways[*node as usize]).collect();
+    let bound_steps = cover_plan::least_steps_of_broadcast(&covered.distances, &ways, args.size);
+    let plan = cover_plan::broadcast(&covered.cover, args.size);
+    let message = PlannedMessage {
+        id: 0,
+        source: PeId::ROOT,
+        destinations: (1..pes as u32).map(PeId).collect(),
+        flits: args.size,
+    };
+    Ok(StaticPlan {
+        operation: "broadcast",
+        messages: vec![message],
+        bound_steps,
+        ..covered.plan("cover".to_owned(), plan)
+    })
+}

@@ -1,0 +1,138 @@
+//! The matrix of a total exchange: a row for each PE, what it has for each, in flits.
+//!
+//! ```text
+//! 0,3,0,5
+//! 1,0,2,2
+//! 4,4,0,1
+//! 0,0,7,0
+//! ```
+//!
+//! Nobody has anything for itself. Blank lines are skipped. All faults are reported at once, each
+//! with its row and column.
+
+use std::path::Path;
+
+use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
+
+const FILE: FileKind = FileKind {
+    name: "matrix",
+    // A thousand rows of a thousand numbers of 15 digits.
+    max_bytes: 16 << 20,
+};
+
+/// Reads the matrix in the file at `path`; no cell is more than `most`.
+///
+/// # Errors
+///
+/// That the file cannot be read, or all that is wrong in it.
+pub fn load(path: &Path, most: u64) -> Result<Vec<Vec<u64>>, FileError> {
+    user_file::load(FILE, path, |text| parse(text, most))
+}
+
+fn parse(text: &str, most: u64) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
+    let lines = (1..).zip(text.lines());
+    let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.trim().is_empty()).collect();
+    let rows = lines.len();
+    let mut faults = Vec::new();
+    if rows == 0 {
+        let fault = "no rows: give each PE one, like `0,3,5`".to_owned();
+        faults.push(SpotFault { spot: None, fault });
+    }
+    let mut matrix = Vec::new();
+    for (row, (line, text)) in lines.into_iter().enumerate() {
+        let mut on_line = |fault| {
+            let spot = Some(Spot { line, column: 0 });
+            faults.push(SpotFault { spot, fault });
+        };
+        let words: Vec<&str> = text.split(',').map(str::trim).collect();
+        if words.len() != rows {
+            on_line(format!(
+                "row {} has {} columns, but the matrix has {rows} rows: it needs as many of both",
+                row + 1,
+                words.len()
+            ));
+        }
+        let mut cells = Vec::new();
+        for (column, word) in words.into_iter().enumerate() {
+            match cell(word, row == column, most) {
+                Ok(flits) => cells.push(flits),
+                Err(why) => on_line(format!(
+                    "row {}, column {} (P{row} to P{column}): {why}",
+                    row + 1,
+                    column + 1
+                )),
+            }
+        }
+        matrix.push(cells);
+    }
+    match faults.is_empty() {
+        true => Ok(matrix),
+        false => Err(faults),
+    }
+}
+
+fn cell(word: &str, is_own: bool, most: u64) -> Result<u64, String> {
+    // `parse` alone would also take `+5`.
+    let digits = word.bytes().all(|b| b.is_ascii_digit());
+    let flits = word.parse().ok().filter(|flits| digits && *flits <= most);
+    match flits {
+        Some(flits) if is_own && flits > 0 => Err(format!(
+            "{flits} flits of a PE for itself; the diagonal is 0"
+        )),
+        Some(flits) => Ok(flits),
+        None => {
+            let found: String = word.chars().take(24).collect();
+            Err(format!(
+                "`{found}` is no number of flits, a whole number from 0 to {most}"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> Vec<String> {
+        let faults = parse(text, 99).unwrap_err();
+        let line = |fault: &SpotFault| fault.spot.map_or(0, |spot| spot.line);
+        let told = faults
+            .iter()
+            .map(|it| format!("{}: {}", line(it), it.fault));
+        told.collect()
+    }
+
+    #[test]
+    fn rows_of_numbers() {
+        let rows = parse("0,1,2\r\n\n 3, 0,4\n5,99,0\n\n", 99).unwrap();
+        assert_eq!(rows, [[0, 1, 2], [3, 0, 4], [5, 99, 0]]);
+        assert_eq!(parse("0", 99).unwrap(), [[0]]);
+    }
+
+    #[test]
+    fn all_faults_with_their_cells() {
+        let number = "is no number of flits, a whole number from 0 to 99";
+        let columns = "but the matrix has 3 rows: it needs as many of both";
+        assert_eq!(
+            faults("0,-1,x\n\n1,7\n100,+1,0,2\n"),
+            [
+                format!("1: row 1, column 2 (P0 to P1): `-1` {number}"),
+                format!("1: row 1, column 3 (P0 to P2): `x` {number}"),
+                format!("3: row 2 has 2 columns, {columns}"),
+                "3: row 2, column 2 (P1 to P1): 7 flits of a PE for itself; the diagonal is 0"
+                    .to_owned(),
+                format!("4: row 3 has 4 columns, {columns}"),
+                format!("4: row 3, column 1 (P2 to P0): `100` {number}"),
+                format!("4: row 3, column 2 (P2 to P1): `+1` {number}"),
+            ]
+        );
+        assert_eq!(
+            faults(" \n"),
+            ["0: no rows: give each PE one, like `0,3,5`"]
+        );
+        assert_eq!(
+            faults("0,\n0,0")[0],
+            format!("1: row 1, column 2 (P0 to P1): `` {number}")
+        );
+    }
+}

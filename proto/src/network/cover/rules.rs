@@ -1,0 +1,191 @@
+//! Covers of networks that have a rule: who is whose parent follows from coordinates relative to the
+//! root.
+
+use std::collections::VecDeque;
+
+use super::Parents;
+use crate::network::NetworkSpec;
+
+/// The trees by the network's rule, if it has one.
+pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
+    match spec {
+        NetworkSpec::Ring { nodes } if *nodes > 2 => Some(torus(&[*nodes], root)),
+        NetworkSpec::Torus { sides } if sides.iter().all(|side| *side != 2) => {
+            Some(torus(sides, root)).filter(|trees| !trees.is_empty())
+        }
+        NetworkSpec::Mesh { sides } => Some(mesh(sides, root)).filter(|trees| !trees.is_empty()),
+        NetworkSpec::Hypercube { dimensions } if *dimensions > 0 => {
+            Some(hypercube(*dimensions, root))
+        }
+        // Of a larger base there are more trees than two, which the search finds.
+        NetworkSpec::DeBruijn { base: 2, digits } if *digits > 1 => Some(de_bruijn(*digits, root)),
+        _ => None,
+    }
+}
+
+/// Places in a grid, dimension 0 the slowest to change.
+struct Grid<'a> {
+    sides: &'a [u32],
+    root: Vec<u32>,
+}
+
+impl<'a> Grid<'a> {
+    fn of(sides: &'a [u32], root: u32) -> Grid<'a> {
+        let mut grid = Grid {
+            sides,
+            root: vec![],
+        };
+        grid.root = grid.place(root);
+        grid
+    }
+
+    fn nodes(&self) -> u32 {
+        self.sides.iter().product()
+    }
+
+    /// The dimensions in which there are neighbours.
+    fn dimensions(&self) -> Vec<usize> {
+        let all = 0..self.sides.len();
+        all.filter(|dimension| self.sides[*dimension] > 1).collect()
+    }
+
+    fn place(&self, mut node: u32) -> Vec<u32> {
+        let mut place = vec![0; self.sides.len()];
+        for (at, side) in place.iter_mut().zip(self.sides).rev() {
+            *at = node % side;
+            node /= side;
+        }
+        place
+    }
+
+    /// The node a step away, around the ends.
+    fn beside(&self, place: &[u32], dimension: usize, step: i64) -> u32 {
+        let mut node = 0;
+        for (at, side) in self.sides.iter().enumerate() {
+            let step = if at == dimension { step } else { 0 };
+            let moved = (i64::from(place[at]) + step).rem_euclid(i64::from(*side));
+            node = node * side + moved as u32;
+        }
+        node
+    }
+}
+
+/// The last dimension before `dimensions[j]`, around, in which the node is not level with the root;
+/// `dimensions[j]` itself comes last.
+fn before(dimensions: &[usize], j: usize, is_off: impl Fn(usize) -> bool) -> usize {
+    let count = dimensions.len();
+    let back = (1..=count).map(|back| dimensions[(j + count - back) % count]);
+    let mut off = back.filter(|dimension| is_off(*dimension));
+    off.next().unwrap_or(dimensions[j])
+}
+
+/// Two trees for each dimension, one for each way around it (ours): off the root's level in the
+/// dimension, then down to it in all others, then back.
+fn torus(sides: &[u32], root: u32) -> Parents {
+    let grid = Grid::of(sides, root);
+    let dimensions = grid.dimensions();
+    let trees = (0..dimensions.len()).flat_map(|j| [(j, 1), (j, -1)]);
+    let tree = |(j, way): (usize, i64)| {
+        let parent = |node: u32| {
+            let place = grid.place(node);
+            let is_off = |dimension: usize| place[dimension] != grid.root[dimension];
+            match is_off(dimensions[j]) {
+                false => grid.beside(&place, dimensions[j], way),
+                true => grid.beside(&place, before(&dimensions, j, is_off), -way),
+            }
+        };
+        let nodes = 0..grid.nodes();
+        nodes
+            .map(|node| if node == root { root } else { parent(node) })
+            .collect()
+    };
+    trees.map(tree).collect()
+}
+
+/// A tree for each dimension (ours), which leaves the root by both of its ports there.
+fn mesh(sides: &[u32], root: u32) -> Parents {
+    let grid = Grid::of(sides, root);
+    let dimensions = grid.dimensions();
+    let tree = |j: usize| {
+        let own = dimensions[j];
+        let parent = |node: u32| {
+            let place = grid.place(node);
+            let away =
+                |dimension: usize| i64::from(place[dimension]) - i64::from(grid.root[dimension]);
+            if away(own) != 0 {
+                let nearer = before(&dimensions, j, |dimension| away(dimension) != 0);
+                return grid.beside(&place, nearer, -away(nearer).signum());
+            }
+            let is_even = dimensions
+                .iter()
+                .map(|dimension| away(*dimension))
+                .sum::<i64>()
+                % 2
+                == 0;
+            let (has_below, has_above) = (grid.root[own] > 0, grid.root[own] + 1 < sides[own]);
+            let goes_up = !has_below || has_above && is_even;
+            grid.beside(&place, own, if goes_up { 1 } else { -1 })
+        };
+        let nodes = 0..grid.nodes();
+        nodes
+            .map(|node| if node == root { root } else { parent(node) })
+            .collect()
+    };
+    (0..dimensions.len()).map(tree).collect()
+}
+
+/// A tree for each dimension (Johnsson and Ho, 1989), dimension 0 being the highest bit.
+fn hypercube(dimensions: u32, root: u32) -> Parents {
+    let all: Vec<usize> = (0..dimensions as usize).collect();
+    let bit = |dimension: usize| 1u32 << (all.len() - 1 - dimension);
+    let tree = |j: usize| {
+        let parent = |node: u32| {
+            let is_off = |dimension: usize| (node ^ root) & bit(dimension) != 0;
+            match is_off(j) {
+                false => node ^ bit(j),
+                true => node ^ bit(before(&all, j, is_off)),
+            }
+        };
+        let nodes = 0..1u32 << dimensions;
+        nodes
+            .map(|node| if node == root { root } else { parent(node) })
+            .collect()
+    };
+    all.iter().copied().map(tree).collect()
+}
+
+/// Two trees on the words of so many binary digits, breadth first: by digits appended, and by digits put
+/// in front, without the first one's arcs (ours; paper 000 has both shifts, and not that they can meet).
+fn de_bruijn(digits: u32, root: u32) -> Parents {
+    let nodes = 1u32 << digits;
+    let append = |node: u32| [0, 1].map(|digit| node * 2 % nodes + digit);
+    let put_in_front = |node: u32| [0, 1].map(|digit| node / 2 + digit * (nodes / 2));
+    let appended = breadth_first(nodes, root, append, |_, _| true);
+    let in_front = breadth_first(nodes, root, put_in_front, |node, other| {
+        appended[other as usize] != node
+    });
+    vec![appended, in_front]
+}
+
+/// The tree over the arcs that are allowed. Its nodes are all of them.
+fn breadth_first(
+    nodes: u32,
+    root: u32,
+    next: impl Fn(u32) -> [u32; 2],
+    is_allowed: impl Fn(u32, u32) -> bool,
+) -> Vec<u32> {
+    let mut parents: Vec<Option<u32>> = vec![None; nodes as usize];
+    parents[root as usize] = Some(root);
+    let mut waiting = VecDeque::from([root]);
+    while let Some(node) = waiting.pop_front() {
+        for other in next(node) {
+            let parent = &mut parents[other as usize];
+            if parent.is_none() && is_allowed(node, other) {
+                *parent = Some(node);
+                waiting.push_back(other);
+            }
+        }
+    }
+    let parents = parents.into_iter();
+    parents.map(|parent| parent.unwrap_or(root)).collect()
+}

@@ -1,0 +1,255 @@
+//! Gossip over a tree by PEs that send one flit and take one flit a step (ours): in each step, the
+//! arcs that have a flit to send are gone through in an order, and those cross whose ports are free.
+
+use super::arcs::{Arcs, Ports};
+use super::timetable::{Legs, Timetable};
+use crate::{PeId, Tree};
+
+/// Which arcs come first in a step. Neither order is the better one on every tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Those to who has the least to pass on now, and of these to who has the most to send yet.
+    Hungry,
+    /// Those to who has more to send yet than is there, first to who lacks the most of it and has
+    /// the longest way behind.
+    Needy,
+}
+
+/// A message that has come to a PE, or starts there.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    source: PeId,
+    /// The neighbour that it comes from; its source, if it starts here.
+    from: PeId,
+    /// The flits of it that are here.
+    here: u64,
+}
+
+/// What a PE sends over an arc next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    /// The place of the message among those of the sender.
+    place: usize,
+    /// Flits of it that have crossed.
+    sent: u64,
+}
+
+/// Who has what between two steps.
+struct Flood<'a> {
+    flits: &'a [u64],
+    arcs: Arcs,
+    /// By arc, the one between the same two in the other direction.
+    reversed: Vec<usize>,
+    /// By PE, its messages in the order in which they came; its own first.
+    held: Vec<Vec<Held>>,
+    cursors: Vec<Cursor>,
+    /// By arc, whether its sender has a flit for it now.
+    is_ready: Vec<bool>,
+    /// By arc, the place of the message that comes over it among those of the receiver.
+    arriving: Vec<usize>,
+    /// By arc, flits that are with its sender and wait for it, and those of all arcs of a PE.
+    queued: Vec<u64>,
+    queued_at: Vec<u64>,
+    /// By arc, flits that have yet to cross it, and those of all arcs of a PE.
+    todo: Vec<u64>,
+    todo_at: Vec<u64>,
+    /// Where each message's flits stand among those of all messages.
+    first_flit: Vec<usize>,
+    /// By PE, then by flit: the arcs that a flit of others has yet to cross from there.
+    unsent: Vec<Vec<u32>>,
+    /// By PE, the flits of others that have an arc to cross.
+    kept: Vec<u64>,
+}
+
+/// The plan by an order. It costs time and memory for each flit at each PE.
+pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
+    let mut flood = Flood::of(tree, flits);
+    let branches = match order {
+        Order::Hungry => Vec::new(),
+        Order::Needy => steps_of_branches(tree, &flood.arcs),
+    };
+    let mut ports = Ports::of(tree.len());
+    let mut legs = Legs::over(flood.arcs.len());
+    let mut left: u64 = flood.todo_at.iter().sum();
+    let mut kept = 0;
+    let mut step = 0;
+    while left > 0 {
+        step += 1;
+        let key = |arc: usize| {
+            if !flood.is_ready[arc] {
+                return None;
+            }
+            let to = flood.arcs.to(arc).index();
+            let todo = flood.todo[arc] as i64;
+            let waits = (flood.queued_at[to] - flood.queued[flood.reversed[arc]]) as i64;
+            let out = flood.todo_at[to] as i64;
+            Some(match order {
+                Order::Hungry => (waits, -out, -todo, arc),
+                Order::Needy => {
+                    let urgency = 4 * waits - out - branches[arc];
+                    (i64::from(out <= waits), urgency, -todo, arc)
+                }
+            })
+        };
+        let senders = tree.pes().filter(|pe| flood.queued_at[pe.index()] > 0);
+        let taken = ports.take(&flood.arcs, senders, key);
+        left -= taken.len() as u64;
+        let crossing: Vec<(usize, Held, u64)> = taken
+            .into_iter()
+            .filter_map(|arc| flood.next(arc).map(|(held, flit)| (arc, held, flit)))
+            .collect();
+        for (arc, held, flit) in &crossing {
+            flood.send(*arc, held, *flit);
+            let flit = (held.source.into(), *flit);
+            legs.put(*arc, flood.arcs.ends(*arc), step, flit);
+        }
+        for (arc, held, flit) in &crossing {
+            flood.take(*arc, held, *flit);
+            kept = flood.kept[flood.arcs.to(*arc).index()].max(kept);
+        }
+    }
+    Timetable::of(legs.into_legs(), kept)
+}
+
+/// By arc, the steps that a flit at its receiver needs for what lies behind, one arc a step.
+fn steps_of_branches(tree: &Tree, arcs: &Arcs) -> Vec<i64> {
+    let mut steps = vec![0; arcs.len()];
+    for pe in tree.pes() {
+        let seen = tree.rerooted(pe);
+        let token = seen.token_broadcast();
+        for neighbour in seen.children(seen.root()) {
+            let arc = arcs.between(pe, *neighbour);
+            steps[arc] = token.b(*neighbour) as i64;
+        }
+    }
+    steps
+}
+
+impl<'a> Flood<'a> {
+    /// Before the first step.
+    fn of(tree: &Tree, flits: &'a [u64]) -> Flood<'a> {
+        let arcs = Arcs::of(tree);
+        let own = |pe: PeId| Held {
+            source: pe,
+            from: pe,
+            here: flits[pe.index()],
+        };
+        let held = tree.pes().map(own).map(|own| vec![own]);
+        let total: u64 = flits.iter().sum();
+        let below = tree.subtree_sums(|pe| flits[pe.index()]);
+        let todo = (0..arcs.len()).map(|arc| {
+            let [from, to] = arcs.ends(arc);
+            match tree.parent(to) == Some(from) {
+                true => total - below[to.index()],
+                false => below[from.index()],
+            }
+        });
+        let todo: Vec<u64> = todo.collect();
+        let queued = (0..arcs.len()).map(|arc| flits[arcs.from(arc).index()]);
+        let queued: Vec<u64> = queued.collect();
+        let at = |of_arcs: &[u64]| {
+            let sums = tree.pes().map(|pe| of_arcs[arcs.out_of(pe)].iter().sum());
+            sums.collect::<Vec<u64>>()
+        };
+        let ends = flits.iter().scan(0, |end, flits| {
+            *end += *flits as usize;
+            Some(*end - *flits as usize)
+        });
+        let mut flood = Flood {
+            flits,
+            reversed: arcs.reversed(),
+            held: held.collect(),
+            cursors: vec![Cursor::default(); arcs.len()],
+            is_ready: vec![false; arcs.len()],
+            arriving: vec![0; arcs.len()],
+            queued_at: at(&queued),
+            todo_at: at(&todo),
+            queued,
+            todo,
+            first_flit: ends.collect(),
+            unsent: vec![vec![0; total as usize]; tree.len()],
+            kept: vec![0; tree.len()],
+            arcs,
+        };
+        for arc in 0..flood.arcs.len() {
+            flood.skip(arc);
+            flood.is_ready[arc] = flood.next(arc).is_some();
+        }
+        flood
+    }
+
+    /// The message that is next over an arc, and which flit of it; `None` if none is there to
+    /// send. An arc waits for the rest of a message that it has begun.
+    fn next(&self, arc: usize) -> Option<(Held, u64)> {
+        if self.queued[arc] == 0 {
+            return None;
+        }
+        let Cursor { place, sent } = self.cursors[arc];
+        let held = self.held[self.arcs.from(arc).index()][place];
+        (sent < held.here).then_some((held, sent))
+    }
+
+    /// Past null messages, and what the receiver has itself.
+    fn skip(&mut self, arc: usize) {
+        let [from, to] = self.arcs.ends(arc);
+        let cursor = &mut self.cursors[arc];
+        let is_skipped = |held: &Held| held.from == to || self.flits[held.source.index()] == 0;
+        let held = &self.held[from.index()];
+        while held.get(cursor.place).is_some_and(is_skipped) {
+            cursor.place += 1;
+        }
+    }
+
+    fn send(&mut self, arc: usize, held: &Held, flit: u64) {
+        let from = self.arcs.from(arc).index();
+        for count in [&mut self.queued[arc], &mut self.queued_at[from]] {
+            *count -= 1;
+        }
+        for count in [&mut self.todo[arc], &mut self.todo_at[from]] {
+            *count -= 1;
+        }
+        let cursor = &mut self.cursors[arc];
+        cursor.sent += 1;
+        if cursor.sent == self.flits[held.source.index()] {
+            cursor.place += 1;
+            cursor.sent = 0;
+            self.skip(arc);
+        }
+        self.is_ready[arc] = self.next(arc).is_some();
+        if held.source.index() != from {
+            let place = self.first_flit[held.source.index()] + flit as usize;
+            let unsent = &mut self.unsent[from][place];
+            *unsent -= 1;
+            self.kept[from] -= u64::from(*unsent == 0);
+        }
+    }
+
+    fn take(&mut self, arc: usize, held: &Held, flit: u64) {
+        let [from, to] = self.arcs.ends(arc);
+        let at_receiver = &mut self.held[to.index()];
+        match flit {
+            0 => {
+                self.arriving[arc] = at_receiver.len();
+                at_receiver.push(Held {
+                    source: held.source,
+                    from,
+                    here: 1,
+                });
+                self.skip(self.reversed[arc]);
+            }
+            _ => at_receiver[self.arriving[arc]].here += 1,
+        }
+        let back = self.reversed[arc];
+        let others = self.arcs.out_of(to).filter(|other| *other != back);
+        let mut waits_for = 0;
+        for other in others {
+            self.queued[other] += 1;
+            self.is_ready[other] = self.next(other).is_some();
+            waits_for += 1;
+        }
+        self.queued_at[to.index()] += u64::from(waits_for);
+        let place = self.first_flit[held.source.index()] + flit as usize;
+        self.unsent[to.index()][place] = waits_for;
+        self.kept[to.index()] += u64::from(waits_for > 0);
+    }
+}

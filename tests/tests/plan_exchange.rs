@@ -1,0 +1,260 @@
+//! Plans of total exchanges, and of gossip on trees, replayed flit by flit.
+
+use std::path::Path;
+
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_tests::{run, scratch};
+use serde_json::Value;
+
+use super::replay::{list, number, planned_of, replay};
+
+const COMPLETE_BINARY: [u64; 5] = [3, 7, 15, 31, 63];
+
+/// Many ports, single ports, and around the tree.
+#[test]
+fn gossip_takes_what_the_table_says() {
+    let table = [
+        [2, 4, 3],
+        [6, 15, 11],
+        [14, 33, 27],
+        [30, 67, 59],
+        [62, 133, 123],
+    ];
+    for (pes, expected) in COMPLETE_BINARY.into_iter().zip(table) {
+        let line = |rest| format!("--tree kary:2:{pes} --lengths equal:1 {rest}");
+        let ways = [
+            "--ports multi",
+            "",
+            "--ports multi --algorithm ring-emulation",
+        ];
+        let times = ways.map(|rest| replay(&planned_of("gossip", &line(rest))));
+        assert_eq!(times, expected, "{pes} PEs");
+    }
+}
+
+/// Many ports and single ports.
+#[test]
+fn exchanges_take_what_the_table_says() {
+    let table = [[2, 4], [12, 24], [56, 128], [240, 576], [992, 2432]];
+    for (pes, expected) in COMPLETE_BINARY.into_iter().zip(table) {
+        let line = |ports| format!("--tree kary:2:{pes} --lengths each:1 --ports {ports}");
+        let plans = ["multi", "single"].map(|ports| planned_of("exchange", &line(ports)));
+        let bounds = plans.each_ref().map(|plan| number(plan, "bound_steps"));
+        assert_eq!(bounds, expected, "{pes} PEs");
+        let times = plans.each_ref().map(replay);
+        // Of 63 PEs the table has bounds only.
+        assert!(times == expected || pes == 63, "{pes} PEs: {times:?}");
+    }
+}
+
+fn lengths(random: &mut SplitMix64, count: u64, most: u64) -> Vec<u64> {
+    (0..count).map(|_| random.below(most + 1)).collect()
+}
+
+fn line(numbers: &[u64]) -> String {
+    let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    words.join(",")
+}
+
+/// A matrix in a file.
+fn write_matrix(path: &Path, rows: &[Vec<u64>]) {
+    let lines: Vec<String> = rows.iter().map(|row| line(row)).collect();
+    std::fs::write(path, lines.join("\n")).expect("it is written");
+}
+
+#[test]
+fn plans_on_random_trees_keep_the_rules() {
+    let mut random = SplitMix64::new(7);
+    let dir = scratch();
+    let file = dir.path().join("matrix.csv");
+    let (mut gossip, mut gossip_bounds) = (0, 0);
+    for seed in 0..60 {
+        let pes = 1 + random.below(14);
+        let tree = format!("--tree random:{pes}:{seed}");
+        let lengths_of_all = line(&lengths(&mut random, pes, [1, 5][seed % 2]));
+        let rows = (0..pes as usize).map(|pe| {
+            let mut row = lengths(&mut random, pes, [1, 3][seed % 2]);
+            row[pe] = 0;
+            row
+        });
+        let rows: Vec<Vec<u64>> = rows.collect();
+        write_matrix(&file, &rows);
+        let exchange = format!("--matrix {}", file.display());
+        for ports in ["single", "multi"] {
+            let plan = planned_of(
+                "gossip",
+                &format!("{tree} --lengths {lengths_of_all} --ports {ports}"),
+            );
+            gossip += replay(&plan);
+            gossip_bounds += number(&plan, "bound_steps");
+            assert!(ports == "single" || plan["proof"] == "optimal", "{plan}");
+            let plan = planned_of("exchange", &format!("{tree} {exchange} --ports {ports}"));
+            replay(&plan);
+            check_messages(&plan, &rows);
+        }
+        let around = format!("{tree} --lengths equal:1 --ports multi --algorithm ring-emulation");
+        let steps = replay(&planned_of("gossip", &around));
+        assert_eq!(steps, (2 * pes).saturating_sub(3), "{pes} PEs");
+        for algorithm in ["rounds", "shifts", "auto"] {
+            let line = format!("--network complete:{pes} {exchange} --algorithm {algorithm}");
+            let plan = planned_of("exchange", &line);
+            replay(&plan);
+            check_messages(&plan, &rows);
+            assert!(
+                algorithm == "shifts" || plan["proof"] == "optimal",
+                "{plan}"
+            );
+        }
+    }
+    assert!(
+        gossip * 100 <= gossip_bounds * 102,
+        "{gossip} and {gossip_bounds} steps"
+    );
+}
+
+/// A plan has the messages of its matrix, numbered by source, then by destination.
+#[track_caller]
+fn check_messages(plan: &Value, rows: &[Vec<u64>]) {
+    let pes = rows.len() as u64;
+    let mut planned = vec![vec![0; rows.len()]; rows.len()];
+    for message in list(plan, "messages") {
+        let (id, source) = (number(message, "id"), number(message, "source"));
+        assert_eq!(list(message, "destinations"), [Value::from(id % pes)]);
+        assert_eq!(source, id / pes);
+        planned[source as usize][(id % pes) as usize] = number(message, "flits");
+    }
+    assert_eq!(planned, rows);
+}
+
+#[test]
+fn four_hosts_exchange_by_rounds_in_9_steps_and_by_shifts_in_14() {
+    let dir = scratch();
+    let file = dir.path().join("matrix.csv");
+    std::fs::write(&file, "0,3,0,5\n1,0,2,2\n4,4,0,1\n0,0,7,0\n").expect("it is written");
+    for (algorithm, steps) in [("rounds", 9), ("shifts", 14), ("auto", 9)] {
+        let file = file.display();
+        let line = format!("--network complete:4 --matrix {file} --algorithm {algorithm}");
+        assert_eq!(replay(&planned_of("exchange", &line)), steps, "{algorithm}");
+    }
+    // Among equals, whole messages are as fast.
+    let plan = planned_of("exchange", "--network complete:9 --lengths each:4");
+    assert_eq!(plan["algorithm"], "shifts");
+    assert_eq!(replay(&plan), 32);
+}
+
+#[track_caller]
+fn assert_refused(line: &str, told: &[&str]) {
+    let finished = run(format!("plan {line}").split_whitespace());
+    let stderr = &finished.stderr;
+    assert_eq!(finished.code, Some(2), "{line}: {stderr}");
+    assert_eq!(finished.stdout, "", "{line}");
+    for told in told {
+        assert!(stderr.contains(told), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_would() {
+    for (line, told) in [
+        (
+            "gossip --tree path:3 --lengths 1,2",
+            &["2 length(s) given, but 3 needed", "from P0 to P2"][..],
+        ),
+        (
+            "gossip --tree path:3 --lengths x1,2,3 --algorithm halves",
+            &["`x1,2,3` is neither", "auto, flood and, with --ports multi"],
+        ),
+        (
+            "gossip --tree path:3 --lengths 1,-2,3",
+            &["the length of P1"],
+        ),
+        (
+            "gossip --tree path:3 --lengths equal:1 --algorithm ring-emulation",
+            &["--ports multi"],
+        ),
+        (
+            "gossip --tree path:3 --lengths equal:2 --ports multi --algorithm ring-emulation",
+            &["--lengths equal:1"],
+        ),
+        (
+            "gossip --tree path:9 --lengths equal:1000000",
+            &["72000000 crossings", "at most 2097152"],
+        ),
+        (
+            "gossip --tree path:2000 --lengths equal:1 --ports multi",
+            &["2000 PEs are too many", "at most 1024"],
+        ),
+        (
+            "gossip --tree path:9 --lengths equal:1000000000000 --ports multi",
+            &["--lengths: 9000000000000 flits in all are too many"],
+        ),
+        (
+            "exchange --tree path:3",
+            &["--lengths each:F", "--matrix FILE.csv"],
+        ),
+        (
+            "exchange --tree paht:3 --lengths equal:3 --algorithm direct",
+            &["`paht`", "write each:F", "there are auto and tree"],
+        ),
+        (
+            "exchange --tree path:3 --lengths each:1 --algorithm rounds",
+            &["--network complete:N"],
+        ),
+        (
+            "exchange --network complete:3 --lengths each:1 --algorithm tree",
+            &["auto, rounds and shifts"],
+        ),
+        (
+            "exchange --network complete:3 --lengths each:1 --ports multi",
+            &["leave out --ports"],
+        ),
+        (
+            "exchange --tree path:9 --lengths each:18446744073709551615",
+            &["18446744073709551615 flits in all are too many"],
+        ),
+        (
+            "exchange --tree path:9 --lengths each:99999999999999999999",
+            &["write each:F"],
+        ),
+        (
+            "exchange --tree path:9 --lengths each:100000",
+            &["24000000 crossings"],
+        ),
+        (
+            "exchange --network complete:600 --lengths each:1 --algorithm rounds",
+            &["at most 512 PEs"],
+        ),
+        (
+            "exchange --tree path:3 --matrix no-such-file.csv",
+            &["--matrix: cannot read the matrix no-such-file.csv"],
+        ),
+        (
+            "exchange --tree path:3 --matrix m.csv --lengths each:1",
+            &["--lengths", "cannot be used with"],
+        ),
+    ] {
+        assert_refused(line, told);
+    }
+}
+
+#[test]
+fn all_faults_of_a_matrix_are_told_with_their_cells() {
+    let dir = scratch();
+    let file = dir.path().join("matrix.csv");
+    let refused = |text: &str, told: &[&str]| {
+        std::fs::write(&file, text).expect("it is written");
+        let line = format!("exchange --tree path:3 --matrix {}", file.display());
+        assert_refused(&line, told);
+    };
+    refused(
+        "0,-1,2\n1,3\n1,x,0\n",
+        &[
+            "matrix.csv:1: row 1, column 2 (P0 to P1): `-1` is no number of flits",
+            "matrix.csv:2: row 2 has 2 columns",
+            "matrix.csv:2: row 2, column 2 (P1 to P1): 3 flits of a PE for itself",
+            "matrix.csv:3: row 3, column 2 (P2 to P1): `x` is no number of flits",
+        ],
+    );
+    refused("0,1\n1,0\n", &["2 rows and columns, but there are 3 PEs"]);
+    refused("", &["no rows"]);
+}

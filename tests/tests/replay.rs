@@ -1,0 +1,153 @@
+//! A checker of plans as they are printed, which knows nothing of how they are made: it replays them
+//! flit by flit and holds them to ports, possession and delivery, and to what they say of
+//! themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flitcast_tests::run;
+use serde_json::Value;
+
+/// What `flitcast plan` prints.
+#[track_caller]
+pub fn planned_of(operation: &str, line: &str) -> Value {
+    let line = format!("plan {operation} {line} --format json");
+    let finished = run(line.split_whitespace()).ok();
+    serde_json::from_str(&finished.stdout).expect("it is JSON")
+}
+
+pub fn number(value: &Value, key: &str) -> u64 {
+    let number = value[key].as_u64();
+    number.unwrap_or_else(|| panic!("no number {key} in {value}"))
+}
+
+pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    let list = value[key].as_array();
+    list.unwrap_or_else(|| panic!("no list {key} in {value}"))
+}
+
+/// Whether this came first is what a set says that takes it.
+fn is_new<T: Ord>(set: &mut BTreeSet<T>, element: T, what: &str) {
+    assert!(set.insert(element), "{what} twice");
+}
+
+/// Both directions of all edges; `None` where all PEs reach each other.
+fn arcs_of(plan: &Value) -> Option<BTreeSet<[u64; 2]>> {
+    let edges = plan["edges"].as_array();
+    assert_eq!(edges.is_none(), plan["complete"] == true);
+    let ends = |edge: &Value| [0, 1].map(|end| edge[end].as_u64().expect("a PE"));
+    let both = edges?.iter().map(ends).flat_map(|[a, b]| [[a, b], [b, a]]);
+    Some(both.collect())
+}
+
+/// All that crosses in each step: from, to, message, flit.
+fn steps_of(plan: &Value) -> BTreeMap<u64, Vec<[u64; 4]>> {
+    let arcs = arcs_of(plan);
+    let pes = number(plan, "pes");
+    let mut steps: BTreeMap<u64, Vec<[u64; 4]>> = BTreeMap::new();
+    for crossing in list(plan, "crossings") {
+        let of = |key| number(crossing, key);
+        let edge = [of("from"), of("to")];
+        assert!(arcs.as_ref().is_none_or(|arcs| arcs.contains(&edge)));
+        assert!(edge[0] != edge[1] && edge.iter().all(|pe| *pe < pes));
+        assert!(of("flits") > 0 && of("first_step") > 0 && of("every") > 0);
+        for flit in 0..of("flits") {
+            let step = of("first_step") + flit * of("every");
+            let crossings = steps.entry(step).or_default();
+            crossings.push([edge[0], edge[1], of("message"), of("offset") + flit]);
+        }
+    }
+    steps
+}
+
+/// What a PE has of a flit: when it came, and when it last went on from there.
+#[derive(Clone, Copy)]
+struct Stay {
+    came: u64,
+    gone: u64,
+}
+
+/// Replays a plan; its time.
+#[track_caller]
+pub fn replay(plan: &Value) -> u64 {
+    let steps = steps_of(plan);
+    // By PE, message and flit. What is at its source came in step 0.
+    let mut stays: BTreeMap<[u64; 3], Stay> = BTreeMap::new();
+    let mut sources = BTreeMap::new();
+    for message in list(plan, "messages") {
+        let of = |key| number(message, key);
+        let here = Stay { came: 0, gone: 0 };
+        let flits = 0..of("flits");
+        stays.extend(flits.map(|flit| ([of("source"), of("id"), flit], here)));
+        let other = sources.insert(of("id"), of("source"));
+        assert_eq!(other, None, "an id twice");
+    }
+    // A flit that goes around a tree meets some PEs again.
+    let may_return = plan["algorithm"] == "ring-emulation";
+    let has_one_port = plan["ports"] != "multi";
+    let mut ended = Vec::new();
+    for (&step, crossings) in &steps {
+        let (mut sends, mut takes, mut arcs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for &[from, to, message, flit] in crossings {
+            is_new(&mut arcs, [from, to], "an arc");
+            if has_one_port {
+                is_new(&mut sends, from, "a send port");
+                is_new(&mut takes, to, "a receive port");
+            }
+            let here = stays.get_mut(&[from, message, flit]);
+            let here = here.filter(|stay| stay.came < step);
+            let here = here.unwrap_or_else(|| panic!("P{from}: {flit} of {message} in {step}"));
+            here.gone = step;
+        }
+        for &[_, to, message, flit] in crossings {
+            let stay = Stay {
+                came: step,
+                gone: 0,
+            };
+            let before = stays.insert([to, message, flit], stay);
+            assert!(
+                before.is_none() || may_return,
+                "P{to} gets {flit} of {message} again"
+            );
+            ended.extend(before.map(|stay| ([to, message, flit], stay)));
+        }
+    }
+    check_delivery(plan, &stays);
+    let time = steps.last_key_value().map_or(0, |(step, _)| *step);
+    assert_eq!(time, number(plan, "time_steps"));
+    let bound = number(plan, "bound_steps");
+    assert!(bound <= time, "no plan beats the bound");
+    assert_eq!(plan["proof"] == "optimal", bound == time);
+    ended.extend(stays);
+    let of_others = ended.into_iter();
+    let of_others = of_others.filter(|([pe, message, _], _)| sources[message] != *pe);
+    let kept = most_kept(of_others.map(|([pe, ..], stay)| (pe, stay)));
+    assert_eq!(kept, number(plan, "kept_flits"));
+    time
+}
+
+fn check_delivery(plan: &Value, stays: &BTreeMap<[u64; 3], Stay>) {
+    for message in list(plan, "messages") {
+        let of = |key| number(message, key);
+        for to in list(message, "destinations") {
+            let to = to.as_u64().expect("a PE");
+            assert!(to < number(plan, "pes") && to != of("source"));
+            let mut all = (0..of("flits")).map(|flit| [to, of("id"), flit]);
+            assert!(all.all(|flit| stays.contains_key(&flit)), "P{to}");
+        }
+    }
+}
+
+/// The most that a PE has at the end of a step of what has come and is yet to go on.
+fn most_kept(stays: impl Iterator<Item = (u64, Stay)>) -> u64 {
+    let kept = stays.filter(|(_, stay)| stay.gone > stay.came);
+    let changes = kept.flat_map(|(pe, stay)| [(pe, stay.gone, -1), (pe, stay.came, 1)]);
+    let mut changes: Vec<(u64, u64, i64)> = changes.collect();
+    // Of a step, what goes on comes before what comes, as at its end it is gone.
+    changes.sort_unstable();
+    let (mut here, mut most) = (0, 0);
+    for (_, _, change) in changes {
+        here += change;
+        most = most.max(here);
+    }
+    most as u64
+}

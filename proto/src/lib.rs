@@ -33,6 +33,7 @@ pub mod baseline;
 pub mod calibration;
 pub mod cost;
 mod ids;
+pub mod gossip;
 pub mod items;
 mod limits;
 mod names;

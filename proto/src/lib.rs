@@ -32,8 +32,8 @@
 pub mod baseline;
 pub mod calibration;
 pub mod cost;
-mod ids;
 pub mod gossip;
+mod ids;
 pub mod items;
 mod limits;
 mod names;

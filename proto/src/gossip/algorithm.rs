@@ -131,7 +131,6 @@ pub enum Unfit {
     },
 }
 
-const LINES: &str = "approach1, approach2[:A], circgos:A,a,b";
 const ALL: &str = "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
                    phases:A,a,b/A,a,b/.., halves, dissemination[:K], circulate, neighbour, direct";
 
@@ -202,10 +201,7 @@ impl FromStr for Algorithm {
             }
             ("torgos", rest) => {
                 let read = diagonal(rest.unwrap_or_default());
-                (
-                    "torgos:A;b0,b1,..;x0,x1,..",
-                    read.map(Algorithm::Torgos),
-                )
+                ("torgos:A;b0,b1,..;x0,x1,..", read.map(Algorithm::Torgos))
             }
             ("phases", rest) => {
                 let phases = rest.unwrap_or_default().split('/').map(line_parameters);
@@ -317,9 +313,7 @@ fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
 /// The algorithms of a network, as errors list them.
 fn fitting(arena: &Arena) -> &'static str {
     match arena {
-        Arena::Complete(_) => {
-            "auto, dissemination[:K], circulate, neighbour, direct, approach1"
-        }
+        Arena::Complete(_) => "auto, dissemination[:K], circulate, neighbour, direct, approach1",
         Arena::Grid(Grid { sides, closed }) => match (sides.len(), closed) {
             (1, true) => {
                 "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
@@ -370,11 +364,7 @@ fn check_line(parameters: LineParameters, grid: &Grid) -> Result<(), Vec<Unfit>>
     all_well(faults.into_iter().flatten().collect())
 }
 
-fn check_phases(
-    phases: &[LineParameters],
-    grid: &Grid,
-    arena: &Arena,
-) -> Result<Way, Vec<Unfit>> {
+fn check_phases(phases: &[LineParameters], grid: &Grid, arena: &Arena) -> Result<Way, Vec<Unfit>> {
     let (given, needed) = (phases.len(), grid.sides.len());
     let checks = phases.iter().map(|phase| check_line(*phase, grid));
     let mut faults: Vec<Unfit> = checks.filter_map(Result::err).flatten().collect();
@@ -396,9 +386,8 @@ fn check_diagonal(diagonal: &Diagonal, side: usize) -> Result<(), Vec<Unfit>> {
         product.saturating_mul(division as u128)
     });
     let steps = diagonal.rounds.iter().enumerate();
-    let steps = steps.filter_map(|(j, &(division, steps))| {
-        least_steps(&format!("x{j}"), steps, division)
-    });
+    let steps =
+        steps.filter_map(|(j, &(division, steps))| least_steps(&format!("x{j}"), steps, division));
     let mut faults: Vec<Unfit> = steps.collect();
     if product != side as u128 {
         faults.push(Unfit::Product {

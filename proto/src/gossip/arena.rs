@@ -92,6 +92,14 @@ impl Arena {
         Ok(arena)
     }
 
+    /// The mesh or torus, if it is one.
+    pub fn grid(&self) -> Option<&Grid> {
+        match self {
+            Arena::Grid(grid) => Some(grid),
+            Arena::Complete(_) => None,
+        }
+    }
+
     /// How many PEs there are.
     pub fn pes(&self) -> usize {
         match self {

@@ -3,7 +3,7 @@
 //! Dissemination is Bruck's (Bruck, Ho, Kipnis, Upfal, Weathersby, 1997); circulating, and neighbours
 //! that swap, are what MPI libraries have for rings and for even numbers of PEs.
 
-use super::flits::{Blocks, Flits};
+use super::flits::Blocks;
 use super::steps::{Packet, Step};
 use crate::PeId;
 
@@ -122,7 +122,11 @@ fn swap(blocks: &Blocks, step: usize) -> Vec<Packet> {
         }
         // What came from one side goes on to the other: in step 1 the own pair of somebody who is
         // `step - 1` away on the side that it came from.
-        let first = if is_first { pe + n - step } else { pe + step - 1 };
+        let first = if is_first {
+            pe + n - step
+        } else {
+            pe + step - 1
+        };
         packet(blocks, pe, other, first, 2)
     };
     (0..n).map(sent).collect()

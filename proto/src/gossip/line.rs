@@ -68,7 +68,9 @@ pub fn spreading(line: Line, mut heads: Vec<usize>, division: usize) -> Vec<Vec<
     let mut rounds = Vec::new();
     while heads.len() < line.positions {
         let gaps = gaps(line, &heads, division);
-        let new = gaps.iter().flat_map(|gap| &gap.points[1..=gap.new_points()]);
+        let new = gaps
+            .iter()
+            .flat_map(|gap| &gap.points[1..=gap.new_points()]);
         heads.extend(new.map(|point| line.position(*point)));
         heads.sort_unstable();
         rounds.push(gaps);

@@ -2,7 +2,9 @@
 //! told does a packet leave out anything, since only these hold something then of what is sent: what
 //! they had concentrated before.
 
-use super::flits::Flits;
+use std::collections::BTreeMap;
+
+use super::flits::{Flits, share};
 use super::line::{LineParameters, meeting, spreading};
 use super::moves::{Gap, Line, Move};
 use super::steps::StepCost;
@@ -58,7 +60,8 @@ impl Load {
                     },
                 });
                 let nonnull = costs.filter(|cost| cost.flits > 0);
-                met.costs.push(nonnull.fold(StepCost::default(), StepCost::max));
+                met.costs
+                    .push(nonnull.fold(StepCost::default(), StepCost::max));
             }
             if let Move::Concentrate(pairs) = one {
                 for &(from, to) in pairs {
@@ -70,17 +73,13 @@ impl Load {
         met
     }
 
-    /// What a whole gossip costs, step by step.
-    #[cfg(test)]
-    pub fn costs(&self, parameters: LineParameters) -> Vec<StepCost> {
-        let met = self.met(parameters.heads);
-        let rounds = met.rounds(parameters.division);
-        met.costs_with(&rounds, parameters.packets())
+    /// How many positions the line has.
+    pub fn positions(&self) -> usize {
+        self.line.positions
     }
 }
 
 fn part_size(size: u64, part: usize, parts: usize) -> u64 {
-    use super::flits::share;
     share(size, part + 1, parts) - share(size, part, parts)
 }
 
@@ -96,15 +95,16 @@ pub struct Met<'a> {
 
 impl Met<'_> {
     /// The rounds of phase 3.
-    pub fn rounds(&self, division: usize) -> Vec<Vec<Gap>> {
-        spreading(self.load.line, self.heads.clone(), division)
+    pub fn rounds(&self, division: usize) -> Vec<Round> {
+        let rounds = spreading(self.load.line, self.heads.clone(), division);
+        rounds.into_iter().map(Round::new).collect()
     }
 
-    /// What all phases cost, step by step, where each round spreads so many packets.
-    pub fn costs_with(&self, rounds: &[Vec<Gap>], packets: usize) -> Vec<StepCost> {
+    /// What all phases cost, step by step, these being the rounds with the same parameters.
+    pub fn costs(&self, rounds: &[Round], parameters: LineParameters) -> Vec<StepCost> {
         let mut costs = self.costs.clone();
         for round in rounds {
-            let loaded = round.iter().map(|gap| LoadedGap {
+            let loaded = round.gaps.iter().map(|gap| LoadedGap {
                 gap,
                 total: self.load.total,
                 held: gap.points[1..=gap.new_points()]
@@ -112,24 +112,58 @@ impl Met<'_> {
                     .map(|point| &self.held[self.load.line.position(*point)])
                     .collect(),
             });
-            costs.extend(spread_costs(loaded, round, packets));
+            costs.extend(round.costs(self.load.total, loaded, parameters.packets()));
         }
         costs
     }
 }
 
-/// What spreading so many packets in gaps costs, step by step. `all` are the same gaps.
-pub fn spread_costs<'a>(
-    gaps: impl Iterator<Item = LoadedGap<'a>>,
-    all: &[Gap],
-    packets: usize,
-) -> Vec<StepCost> {
-    let steps = all.iter().map(|gap| gap.steps(packets)).max().unwrap_or(0);
-    let mut costs = vec![StepCost::default(); steps];
-    for gap in gaps {
-        put_costs(&gap, packets, &mut costs);
+/// The gaps of a round of spreading.
+pub struct Round {
+    /// All of them.
+    pub gaps: Vec<Gap>,
+    /// One of each kind: those whose points are as far apart.
+    kinds: Vec<Gap>,
+}
+
+impl Round {
+    /// With these gaps.
+    pub fn new(gaps: Vec<Gap>) -> Round {
+        let from_its_head = |gap: &Gap| {
+            let points = gap.points.iter().map(|point| point - gap.points[0]);
+            (gap.closed, points.collect::<Vec<i64>>())
+        };
+        let kinds: BTreeMap<_, &Gap> = gaps.iter().map(|gap| (from_its_head(gap), gap)).collect();
+        let kinds = kinds.into_values().cloned().collect();
+        Round { gaps, kinds }
     }
-    costs
+
+    /// What spreading so many packets costs, step by step; no heads hold more than `most` flits.
+    ///
+    /// `loaded` are the gaps in any order: once each step costs as much as if nobody held anything,
+    /// the others need not be looked at.
+    pub fn costs<'a>(
+        &self,
+        most: u64,
+        loaded: impl Iterator<Item = LoadedGap<'a>>,
+        packets: usize,
+    ) -> Vec<StepCost> {
+        let steps = self.kinds.iter().map(|gap| gap.steps(packets)).max();
+        let mut costs = vec![StepCost::default(); steps.unwrap_or(0)];
+        let mut limits = costs.clone();
+        let nothing = Flits::default();
+        for gap in &self.kinds {
+            let (total, held) = (most, vec![&nothing; gap.new_points()]);
+            put_costs(&LoadedGap { gap, total, held }, packets, &mut limits);
+        }
+        for gap in loaded {
+            if costs == limits {
+                break;
+            }
+            put_costs(&gap, packets, &mut costs);
+        }
+        costs
+    }
 }
 
 fn put_costs(loaded: &LoadedGap, packets: usize, costs: &mut [StepCost]) {

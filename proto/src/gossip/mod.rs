@@ -14,8 +14,13 @@
 
 mod algorithm;
 mod arena;
+mod bounds;
+mod choose;
 mod complete;
+mod diagonal_search;
+mod exact;
 mod flits;
+mod free_run;
 mod line;
 mod line_cost;
 mod moves;
@@ -25,16 +30,22 @@ mod walk;
 
 pub use algorithm::{Algorithm, NameError, Unfit, Way};
 pub use arena::{Arena, ArenaError, Grid, MAX_PES};
+pub use choose::choose;
 pub use complete::Among;
+pub use exact::Exact;
 pub use flits::{Blocks, Flits, Piece};
+pub use free_run::free_run;
 pub use line::LineParameters;
 pub use stage::{Diagonal, Stage};
 pub use steps::{Cost, Packet, Prices, Step, StepCost};
 
-use moves::{Line, Move};
+use moves::Line;
 use walk::Walk;
 
 use crate::PeId;
+
+/// Flits that all blocks together may have: sums over steps, and times, then stay exact.
+pub const MAX_FLITS: u64 = 1 << 44;
 
 /// A gossip of blocks of known lengths, by one algorithm.
 #[derive(Clone, Debug)]
@@ -47,16 +58,12 @@ pub struct Gossip {
 }
 
 impl Gossip {
-    /// Block i has `lengths[i]` flits; there is one for each PE.
+    /// Block i has `lengths[i]` flits, all together at most [`MAX_FLITS`]; there is one for each PE.
     ///
     /// # Errors
     ///
     /// All for which the algorithm does not suit the network.
-    pub fn new(
-        arena: Arena,
-        lengths: &[u64],
-        algorithm: &Algorithm,
-    ) -> Result<Gossip, Vec<Unfit>> {
+    pub fn new(arena: Arena, lengths: &[u64], algorithm: &Algorithm) -> Result<Gossip, Vec<Unfit>> {
         let way = algorithm.on(&arena)?;
         // Halves go whole, each by its side of the ring.
         let blocks = Blocks::new(lengths, arena.classes());
@@ -75,6 +82,16 @@ impl Gossip {
                 unreachable!("an algorithm has stages on grids alone")
             }
         }
+    }
+
+    /// What no gossip of these blocks on this network takes less than, at these prices; on a complete
+    /// network none that sends as many packets at a time.
+    pub fn bound(&self, prices: &Prices) -> Exact {
+        let ports = match self.way {
+            Way::Among(among) => among.ports(self.arena.pes()),
+            _ => 1,
+        };
+        bounds::bound(&self.arena, self.blocks.lengths(), ports, prices)
     }
 
     /// What it costs.

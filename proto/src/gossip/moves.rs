@@ -117,7 +117,9 @@ impl Move {
             Move::Spread { gaps, packets } => {
                 let gaps = gaps.iter().filter(|gap| step <= gap.steps(*packets));
                 let gaps: Vec<&Gap> = gaps.collect();
-                let onwards = gaps.iter().flat_map(|gap| onwards(line, gap, *packets, step));
+                let onwards = gaps
+                    .iter()
+                    .flat_map(|gap| onwards(line, gap, *packets, step));
                 let closed = gaps.iter().filter(|gap| gap.closed);
                 let back = closed.flat_map(|gap| back(line, gap, *packets, step));
                 onwards.chain(back).collect()

@@ -142,11 +142,7 @@ impl Diagonal {
     }
 
     /// The second half: what old and new points lack of each other.
-    pub fn wipe(
-        spacing: usize,
-        division: usize,
-        dimensions: usize,
-    ) -> impl Iterator<Item = Stage> {
+    pub fn wipe(spacing: usize, division: usize, dimensions: usize) -> impl Iterator<Item = Stage> {
         (1..dimensions).map(move |axis| Stage::Exchange {
             axis,
             spacing,

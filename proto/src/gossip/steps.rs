@@ -30,7 +30,7 @@ pub struct Step {
 }
 
 /// The longest distance and the largest packet of a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepCost {
     /// D, in hops; 0 if nothing is sent.
     pub distance: u64,

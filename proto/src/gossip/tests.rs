@@ -46,7 +46,11 @@ fn rings_and_arrays_cost_what_the_table_says() {
         ("mesh:27", "circgos:9,3,1", 1, [10, 26, 51]),
         ("mesh:10", "circgos:3,4,3", 1, [9, 14, 23]),
     ] {
-        assert_eq!(cost(network, algorithm, flits), expected, "{network} {algorithm}");
+        assert_eq!(
+            cost(network, algorithm, flits),
+            expected,
+            "{network} {algorithm}"
+        );
     }
 }
 
@@ -66,7 +70,11 @@ fn tori_and_meshes_cost_what_the_table_says() {
         ("mesh:4x6", "approach1", 2, [10, 10, 31]),
         ("mesh:3x4x5", "approach1", 3, [12, 12, 89]),
     ] {
-        assert_eq!(cost(network, algorithm, flits), expected, "{network} {algorithm}");
+        assert_eq!(
+            cost(network, algorithm, flits),
+            expected,
+            "{network} {algorithm}"
+        );
     }
 }
 
@@ -94,6 +102,175 @@ fn complete_networks_cost_what_the_table_says() {
         assert_eq!(cost(&network, "approach1", 2), [pes / 2, pes / 2, 2 * all]);
         if pes % 2 == 0 {
             assert_eq!(cost(&network, "neighbour", 1), [pes / 2, pes / 2, all]);
+        }
+    }
+}
+
+const RATIOS: [u64; 5] = [0, 2, 10, 50, 250];
+
+/// What the search works out by arithmetic is what the steps cost.
+#[test]
+fn the_choice_is_the_best_of_all_that_are_walked() {
+    for network in [
+        "ring:9",
+        "ring:12",
+        "mesh:10",
+        "mesh:3x4",
+        "torus:4x4",
+        "torus:3x5",
+    ] {
+        let arena = arena(network);
+        for (seed, ratio) in RATIOS.into_iter().enumerate() {
+            let mut random = crate::seeded::SplitMix64::new(seed as u64);
+            let lengths: Vec<u64> = (0..arena.pes()).map(|_| random.below(5)).collect();
+            let prices = Prices {
+                startup: ratio,
+                hop: 1,
+                flit: 2,
+                unit: 1,
+            };
+            let time = |algorithm: &Algorithm| {
+                let gossip = Gossip::new(arena.clone(), &lengths, algorithm);
+                prices.time(gossip.expect("it suits").cost())
+            };
+            let chosen = choose(&arena, &lengths, &prices);
+            let others = [
+                "approach1",
+                "approach2",
+                "approach2:3",
+                "circgos:3,3,2",
+                "halves",
+            ];
+            let others = others.map(|name| name.parse::<Algorithm>().expect("it is one"));
+            for other in others.iter().filter(|other| other.on(&arena).is_ok()) {
+                assert!(
+                    time(&chosen) <= time(other),
+                    "{network}: {chosen} and {other}"
+                );
+            }
+        }
+    }
+}
+
+/// Costs by arithmetic are those of the steps, for parameters and lengths at random.
+#[test]
+fn arithmetic_and_steps_agree_on_lines() {
+    let mut random = crate::seeded::SplitMix64::new(3);
+    let mut below = |n: usize| random.below(n as u64) as usize;
+    for _ in 0..300 {
+        let n = 3 + below(20);
+        let closed = below(2) == 0;
+        let sides = vec![n];
+        let arena = Arena::Grid(Grid { sides, closed });
+        let heads = 1 + below(n);
+        let division = 2 + below(6);
+        let parameters = LineParameters {
+            heads,
+            division,
+            steps: division / 2 + below(5),
+        };
+        let flits = [1, 4, 30][below(3)];
+        let lengths: Vec<u64> = (0..n).map(|_| below(flits + 1) as u64).collect();
+        let gossip = Gossip::new(arena, &lengths, &Algorithm::Circgos(parameters));
+        let gossip = gossip.expect("it suits");
+        let own: Vec<Flits> = (0..n).map(|pe| gossip.blocks.of(0, pe)).collect();
+        let line = Line {
+            positions: n,
+            closed,
+        };
+        let load = line_cost::Load::new(line, &own.iter().collect::<Vec<_>>());
+        let met = load.met(heads);
+        let costs = met.costs(&met.rounds(division), parameters);
+        let cost: Cost = costs.into_iter().collect();
+        assert_eq!(
+            cost,
+            gossip.cost(),
+            "{n} {closed} {parameters:?} {lengths:?}"
+        );
+    }
+}
+
+#[test]
+fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
+    let mut random = crate::seeded::SplitMix64::new(5);
+    for network in [
+        "torus:4x4",
+        "torus:6x6",
+        "mesh:3x5",
+        "torus:3x4x5",
+        "mesh:2x3x4",
+        "torus:4x4x4",
+    ] {
+        let Arena::Grid(grid) = arena(network) else {
+            panic!("{network} is a grid");
+        };
+        for startup in RATIOS {
+            let prices = Prices {
+                startup,
+                ..Prices::default()
+            };
+            let lengths: Vec<u64> = (0..grid.pes()).map(|_| random.below(7)).collect();
+            let blocks = Blocks::new(&lengths, grid.sides.len());
+            let walked = |algorithm: Algorithm| {
+                let gossip = Gossip::new(Arena::Grid(grid.clone()), &lengths, &algorithm);
+                gossip.expect("it suits").cost()
+            };
+            let (phases, cost) = choose::best_phases(&grid, &blocks, &prices);
+            assert_eq!(cost, walked(Algorithm::Phases(phases)), "{network}");
+            if grid.closed && grid.sides.iter().all(|side| *side == grid.sides[0]) {
+                let (diagonal, cost) = diagonal_search::best(&grid, &blocks, &prices);
+                assert_eq!(cost, walked(Algorithm::Torgos(diagonal)), "{network}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_free_run_takes_what_the_table_says() {
+    let lengths = |pe| [0, 0, 0, 0, 320, 40, 0, 0, 0][pe];
+    let prices = Prices {
+        startup: 10,
+        hop: 5,
+        flit: 1,
+        unit: 1,
+    };
+    for (algorithm, expected) in [("approach1", 420), ("approach2:3", 815), ("halves", 300)] {
+        let gossip = gossip("ring:9", algorithm, lengths);
+        assert_eq!(free_run(&gossip, &prices), Some(expected), "{algorithm}");
+        let [bound, data] = [
+            prices,
+            Prices {
+                startup: 0,
+                hop: 0,
+                ..prices
+            },
+        ]
+        .map(|prices| gossip.bound(&prices).whole());
+        assert_eq!((bound, data), (Some(180), Some(180)));
+    }
+}
+
+#[test]
+fn a_free_run_never_ends_after_lock_step() {
+    let mut random = crate::seeded::SplitMix64::new(9);
+    for network in ["ring:11", "mesh:9", "torus:4x4", "torus:3x5", "mesh:3x4"] {
+        for algorithm in ["approach1", "approach2", "approach2:3"] {
+            for _ in 0..10 {
+                let lengths: Vec<u64> = (0..20).map(|_| random.below(9)).collect();
+                let gossip = gossip(network, algorithm, |pe| lengths[pe]);
+                let mut below = |n| 1 + random.below(n);
+                let prices = Prices {
+                    startup: below(20),
+                    hop: below(9),
+                    flit: below(3),
+                    unit: 1,
+                };
+                let (free, locked) = (free_run(&gossip, &prices), prices.time(gossip.cost()));
+                assert!(
+                    free.is_some_and(|free| free <= locked),
+                    "{network} {algorithm}"
+                );
+            }
         }
     }
 }

@@ -3,11 +3,13 @@
 pub mod args;
 pub mod flits;
 pub mod format;
+pub mod gossip_network;
 pub mod guard;
 pub mod link_spec;
 pub mod names;
 pub mod pes;
 pub mod pictures;
+pub mod prices;
 pub mod retries;
 pub mod timeouts;
 pub mod tree;

@@ -135,7 +135,7 @@ const ALL: &str = "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1
                    phases:A,a,b/A,a,b/.., halves, dissemination[:K], circulate, neighbour, direct";
 
 /// The greatest number in a name: any parameter of use is below it.
-const MAX_NUMBER: usize = 2 * MAX_PES;
+const MAX_NUMBER: usize = 4 * MAX_PES;
 
 fn number(text: &str) -> Option<usize> {
     let number = usize::try_from(whole_number(text)?).ok()?;
@@ -251,6 +251,14 @@ impl fmt::Display for Algorithm {
     }
 }
 
+impl Unfit {
+    /// That an algorithm is not one of this network's.
+    pub fn other_network(arena: &Arena) -> Unfit {
+        let (arena, fit) = (arena.to_string(), fitting(arena));
+        Unfit::Network { arena, fit }
+    }
+}
+
 impl Algorithm {
     /// What it does on a network.
     ///
@@ -258,10 +266,7 @@ impl Algorithm {
     ///
     /// All that does not suit.
     pub fn on(&self, arena: &Arena) -> Result<Way, Vec<Unfit>> {
-        let unfit = || {
-            let (arena, fit) = (arena.to_string(), fitting(arena));
-            Err(vec![Unfit::Network { arena, fit }])
-        };
+        let unfit = || Err(vec![Unfit::other_network(arena)]);
         match (self, arena) {
             (Algorithm::Approach1, Arena::Complete(_)) => Ok(Way::Among(Among::CirculateBothWays)),
             (Algorithm::Among(among), Arena::Complete(pes)) => check_among(*among, *pes),

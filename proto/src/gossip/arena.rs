@@ -7,9 +7,9 @@ use super::moves::Line;
 use crate::PeId;
 use crate::network::NetworkSpec;
 
-/// PEs that a gossip may have: its plan says of each what it gets from each other, so that these
-/// are 16 million packets.
-pub const MAX_PES: usize = 4096;
+/// PEs that a gossip may have: its plan says of each what it gets from each other, in up to 4 million
+/// packets.
+pub const MAX_PES: usize = 2048;
 
 /// A network to gossip on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ mod free_run;
 mod line;
 mod line_cost;
 mod moves;
+pub mod paper;
 mod stage;
 mod steps;
 mod walk;

@@ -274,3 +274,84 @@ fn a_free_run_never_ends_after_lock_step() {
         }
     }
 }
+
+/// Rounded half to even, as C prints; logarithms may be off in the last digits.
+fn printed(number: f64) -> u64 {
+    let number = (number * 1e6).round() / 1e6;
+    number.round_ties_even() as u64
+}
+
+/// All but the one cell of Table 1 and the two of Table 2 that are misprints.
+#[test]
+fn formulas_give_what_the_paper_prints() {
+    let mut differ = Vec::new();
+    for row in &paper::TABLE_1 {
+        let (n, r) = (row.side, row.ratio as f64);
+        let circgos = match row.circgos.heads == n {
+            true => paper::ring_approach_1(n, r),
+            false => paper::ring_circgos(n, r, row.circgos),
+        };
+        let formulas = [
+            paper::ring_approach_1(n, r),
+            paper::ring_approach_2(n, r),
+            circgos,
+        ];
+        for (paper, formula) in row.printed.into_iter().zip(formulas.map(printed)) {
+            if paper != formula {
+                differ.push((n, row.ratio, paper, formula));
+            }
+        }
+    }
+    for row in &paper::TABLE_2 {
+        let (n, r) = (row.side, row.ratio as f64);
+        let torgos = [[3, 3, 1], row.torgos].map(|one| paper::torus_torgos(n, r, one));
+        let formulas = paper::torus_approaches(n, r).into_iter().chain(torgos);
+        for (paper, formula) in row.printed.into_iter().zip(formulas.map(printed)) {
+            if paper != formula {
+                differ.push((n, row.ratio, paper, formula));
+            }
+        }
+    }
+    let misprints = [
+        (81, 10, 319, 313),
+        (81, 250, 13568, 13586),
+        (729, 8, 137398, 137394),
+    ];
+    assert_eq!(differ, misprints);
+}
+
+#[test]
+fn whole_steps_take_what_the_tables_say() {
+    let rings = [
+        (27, [39.0, 100.0, 317.0, 1317.0]),
+        (81, [120.0, 248.0, 602.0, 2033.0]),
+    ];
+    for (n, expected) in rings {
+        let times = [2.0, 10.0, 50.0, 250.0].map(|r| paper::best_ring(n, r).1.time(r));
+        assert_eq!(times, expected, "ring of {n}");
+    }
+    let tori = [
+        (27, [344.0, 573.5, 1144.0, 2344.0]),
+        (81, [2103.0, 2624.0, 3899.5, 5855.0]),
+        (243, [16072.0, 17315.0, 20616.5, 24521.5]),
+        (729, [136676.0, 140045.0, 148166.0, 157564.0]),
+    ];
+    for (n, expected) in tori {
+        let times = [8.0, 30.0, 100.0, 250.0].map(|r| paper::best_torus(n, 2, r).1.time(r));
+        assert_eq!(times, expected, "torus of {n}");
+    }
+    let diagonal = |points, rounds: &[(usize, usize)]| Diagonal {
+        points,
+        rounds: rounds.to_vec(),
+    };
+    // Approach 1-1 where Table 2 has 351 by Lemma 7, and CUBGOS by its own formula: start-ups
+    // `(d + 1) k - 1`.
+    let all = paper::torus_whole_steps(27, 2, &diagonal(27, &[]));
+    assert_eq!(all.time(8.0), 390.0);
+    for k in 1..5 {
+        let cubgos = diagonal(3, &vec![(3, 1); k - 1]);
+        let side = 3usize.pow(k as u32);
+        let startups = paper::torus_whole_steps(side, 3, &cubgos).startups;
+        assert_eq!(startups, 4 * k as u64 - 1);
+    }
+}

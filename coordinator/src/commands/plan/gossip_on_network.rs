@@ -6,7 +6,7 @@ mod report;
 use std::io::{self, Write};
 
 use flitcast_proto::gossip::{
-    Algorithm, Arena, Exact, Gossip, MAX_FLITS, NameError, Prices, choose, free_run,
+    Algorithm, Arena, Exact, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
 };
 use thiserror::Error;
 
@@ -88,7 +88,7 @@ fn planned(args: &PlanGossipArgs) -> Result<(Gossip, Algorithm, Prices), Vec<Pla
     });
     let asked = match args.algorithm.as_str() {
         "auto" => Some(None),
-        name => kept(name.parse().map_err(GossipFault::from), &mut faults).map(Some),
+        name => kept(named(name, arena.as_ref()), &mut faults).map(Some),
     };
     if let Some(arena) = &arena {
         let size = arena.check_size().map_err(|fault| {
@@ -118,6 +118,17 @@ fn planned(args: &PlanGossipArgs) -> Result<(Gossip, Algorithm, Prices), Vec<Pla
     let gossip = Gossip::new(arena, &lengths, &algorithm);
     let gossip = gossip.map_err(|all| described(&algorithm, all))?;
     Ok((gossip, algorithm, prices))
+}
+
+/// The algorithm of that name; where there is none, those of the network are told.
+fn named(name: &str, arena: Option<&Arena>) -> Result<Algorithm, PlanError> {
+    name.parse().map_err(|fault| match (fault, arena) {
+        (NameError::Unknown(algorithm), Some(arena)) => PlanError::Unfit {
+            algorithm,
+            why: Unfit::other_network(arena).to_string(),
+        },
+        (fault, _) => GossipFault::from(fault).into(),
+    })
 }
 
 /// What came out well; the fault is put to the others.

@@ -28,6 +28,7 @@ pub mod paper;
 mod stage;
 mod steps;
 mod walk;
+pub mod whole_steps;
 
 pub use algorithm::{Algorithm, NameError, Unfit, Way};
 pub use arena::{Arena, ArenaError, Grid, MAX_PES};

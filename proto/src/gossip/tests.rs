@@ -327,7 +327,7 @@ fn whole_steps_take_what_the_tables_say() {
         (81, [120.0, 248.0, 602.0, 2033.0]),
     ];
     for (n, expected) in rings {
-        let times = [2.0, 10.0, 50.0, 250.0].map(|r| paper::best_ring(n, r).1.time(r));
+        let times = [2.0, 10.0, 50.0, 250.0].map(|r| whole_steps::best_ring(n, r).1.time(r));
         assert_eq!(times, expected, "ring of {n}");
     }
     let tori = [
@@ -337,7 +337,7 @@ fn whole_steps_take_what_the_tables_say() {
         (729, [136676.0, 140045.0, 148166.0, 157564.0]),
     ];
     for (n, expected) in tori {
-        let times = [8.0, 30.0, 100.0, 250.0].map(|r| paper::best_torus(n, 2, r).1.time(r));
+        let times = [8.0, 30.0, 100.0, 250.0].map(|r| whole_steps::best_torus(n, 2, r).1.time(r));
         assert_eq!(times, expected, "torus of {n}");
     }
     let diagonal = |points, rounds: &[(usize, usize)]| Diagonal {
@@ -346,12 +346,12 @@ fn whole_steps_take_what_the_tables_say() {
     };
     // Approach 1-1 where Table 2 has 351 by Lemma 7, and CUBGOS by its own formula: start-ups
     // `(d + 1) k - 1`.
-    let all = paper::torus_whole_steps(27, 2, &diagonal(27, &[]));
+    let all = whole_steps::torus_whole_steps(27, 2, &diagonal(27, &[]));
     assert_eq!(all.time(8.0), 390.0);
     for k in 1..5 {
         let cubgos = diagonal(3, &vec![(3, 1); k - 1]);
         let side = 3usize.pow(k as u32);
-        let startups = paper::torus_whole_steps(side, 3, &cubgos).startups;
+        let startups = whole_steps::torus_whole_steps(side, 3, &cubgos).startups;
         assert_eq!(startups, 4 * k as u64 - 1);
     }
 }

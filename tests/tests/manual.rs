@@ -52,8 +52,11 @@ fn every_command_has_a_page() {
     for (command, below) in [
         ("bench", &["gather", "scatter"][..]),
         ("ca", &["init", "issue", "revoke"]),
-        ("compare", &["gather", "scatter"]),
-        ("plan", &["broadcast", "gather", "scatter"]),
+        ("compare", &["gather", "gossip", "scatter"]),
+        (
+            "plan",
+            &["broadcast", "exchange", "gather", "gossip", "scatter"],
+        ),
     ] {
         let below = below
             .iter()

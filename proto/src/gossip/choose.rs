@@ -13,7 +13,7 @@ use super::stage::Stage;
 use super::steps::{Cost, Prices, StepCost};
 use super::walk::Walk;
 
-/// The greatest a that is tried; with more new points in a gap, a round takes longer than two do.
+/// The greatest a that is tried: that of the paper's Table 1.
 const MOST_DIVISION: usize = 13;
 
 /// The algorithm with the least time at these prices: of those of lines in every phase, TORGOS on

@@ -115,7 +115,7 @@ fn circulate_both_ways(blocks: &Blocks, step: usize) -> Vec<Packet> {
 fn swap(blocks: &Blocks, step: usize) -> Vec<Packet> {
     let n = blocks.lengths().len();
     let sent = |pe: usize| {
-        let is_first = (pe + step) % 2 == 0;
+        let is_first = (pe + step).is_multiple_of(2);
         let other = if is_first { pe + 1 } else { pe + n - 1 };
         if step == 0 {
             return packet(blocks, pe, other, pe, 1);

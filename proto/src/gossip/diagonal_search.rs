@@ -26,7 +26,7 @@ pub fn best(grid: &Grid, blocks: &Blocks, prices: &Prices) -> (Diagonal, Cost) {
         best: None,
     };
     let side = grid.sides[0];
-    for points in (1..=side).filter(|points| side % points == 0) {
+    for points in (1..=side).filter(|points| side.is_multiple_of(*points)) {
         let spacing = side / points;
         let stages = Diagonal::meeting(spacing, points, grid.sides.len());
         let mut walk = Walk::new(grid, blocks, stages);
@@ -58,7 +58,7 @@ impl Search<'_> {
             self.best = Some((time, so_far, cost));
             return;
         }
-        for division in (2..=spacing).filter(|division| spacing % division == 0) {
+        for division in (2..=spacing).filter(|division| spacing.is_multiple_of(*division)) {
             let (steps, of_spreading) = self.best_spread(walk, spacing, division);
             let mut walk = walk.clone();
             // Whatever the number of packets, the same is held in the end.

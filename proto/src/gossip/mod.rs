@@ -2,13 +2,14 @@
 //!
 //! On rings, arrays, meshes and tori this is Juurlink, Rao and Sibeyn, *Gossiping on Meshes and Tori*
 //! (1996), "the paper" in this folder: full ports, wormhole packets along straight lines, a step of
-//! longest distance D and largest packet F takes `t_s + D * t_d + F * t_l`. A schedule is [steps of
-//! packets](steps), which nobody needs to be told: they follow from the network, the lengths of all
+//! longest distance D and largest packet F takes `t_s + D * t_d + F * t_l`. A schedule is steps of
+//! packets (`steps`), which nobody needs to be told: they follow from the network, the lengths of all
 //! blocks and the algorithm's name.
 //!
-//! [`moves`] is what happens on one line, [`line`](mod@line) and [`stage`] which moves there are when, [`walk`]
-//! who holds what then; [`complete`] is for networks where all reach each other. [`choose`] finds the
-//! algorithm with the least cost.
+//! `moves` is what happens on one line, `line` and `stage` which moves there are when, `walk` who holds
+//! what then; `complete` is for networks where all reach each other. [`choose`](fn@choose) finds the
+//! algorithm with the least cost, by `line_cost` and `diagonal_search`; [`free_run`](fn@free_run) says
+//! when it ends where nobody waits. [`paper`] and [`whole_steps`] have the paper's own figures.
 //!
 //! Lengths may differ, and may be 0; then, too, a packet leaves out whatever its receiver has.
 
@@ -19,6 +20,7 @@ mod choose;
 mod complete;
 mod diagonal_search;
 mod exact;
+mod fit;
 mod flits;
 mod free_run;
 mod line;
@@ -30,11 +32,12 @@ mod steps;
 mod walk;
 pub mod whole_steps;
 
-pub use algorithm::{Algorithm, NameError, Unfit, Way};
+pub use algorithm::{Algorithm, NameError};
 pub use arena::{Arena, ArenaError, Grid, MAX_PES};
 pub use choose::choose;
 pub use complete::Among;
 pub use exact::Exact;
+pub use fit::{Unfit, Way};
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
 pub use line::LineParameters;
@@ -67,7 +70,6 @@ impl Gossip {
     /// All for which the algorithm does not suit the network.
     pub fn new(arena: Arena, lengths: &[u64], algorithm: &Algorithm) -> Result<Gossip, Vec<Unfit>> {
         let way = algorithm.on(&arena)?;
-        // Halves go whole, each by its side of the ring.
         let blocks = Blocks::new(lengths, arena.classes());
         Ok(Gossip { arena, blocks, way })
     }

@@ -138,7 +138,7 @@ impl Prices {
 }
 
 impl Default for Prices {
-    /// A step takes one, hops and flits nothing... but flits one: 1, 0, 1.
+    /// A step takes as long as a flit, and hops take nothing.
     fn default() -> Prices {
         Prices {
             startup: 1,

@@ -148,7 +148,7 @@ pub fn best_torus(side: usize, dimensions: usize, r: f64) -> (Diagonal, WholeSte
     };
     let whole = torus_whole_steps(side, dimensions, &all);
     let mut best = (all, whole);
-    for points in (1..side).filter(|points| side % points == 0) {
+    for points in (1..side).filter(|points| side.is_multiple_of(*points)) {
         let whole = meeting(side, dimensions, points);
         let held = at_first(side, dimensions, points);
         let rounds = Vec::new();
@@ -175,7 +175,7 @@ fn best_rounds(
         *best = (diagonal, whole);
         return;
     }
-    for division in (2..=spacing).filter(|division| spacing % division == 0) {
+    for division in (2..=spacing).filter(|division| spacing.is_multiple_of(*division)) {
         let options = (division / 2..=2 * division + 1)
             .map(|steps| (steps, round(whole, held, dimensions, division, steps)));
         let least = options.min_by(|one, other| one.1.time(r).total_cmp(&other.1.time(r)));

@@ -1,19 +1,12 @@
 //! `flitcast compare gossip`: what the paper's tables print, what its formulas give, what the same
 //! takes in whole steps, and what plans come to, for equal blocks.
 
+mod rows;
+
 use std::io::{self, Write};
 
 use clap::Args;
-use flitcast_proto::gossip::paper::{
-    RingRow, TABLE_1, TABLE_2, TorusRow, ring_approach_1, ring_approach_2, ring_circgos,
-    torus_approaches, torus_torgos,
-};
-use flitcast_proto::gossip::whole_steps::{
-    best_ring, best_torus, ring_whole_steps, torus_whole_steps,
-};
-use flitcast_proto::gossip::{
-    Algorithm, Arena, Diagonal, Exact, Gossip, Grid, LineParameters, Prices, choose,
-};
+use flitcast_proto::gossip::{Algorithm, Arena, Exact, Gossip, Prices, choose};
 use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;
@@ -23,6 +16,7 @@ use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::prices::{PriceArgs, PriceError};
 use crate::text::figures::{as_exact, decimal, lines, table};
+use rows::rows;
 
 /// Sides of rings and tori whose parameters can all be tried.
 const MAX_SIDE: usize = 65_536;
@@ -120,17 +114,19 @@ pub fn run(
     };
     let ratio = prices.startup as f64 / prices.flit as f64;
     let mut rows = rows(&arena, ratio);
-    if arena.check_size().is_ok() {
-        let chosen = choose(&arena, &lengths, &in_flits);
-        let is_there = |row: &&mut Row| row.algorithm.as_deref() == Some(&*chosen.to_string());
-        if rows.iter_mut().find(is_there).is_none() {
-            rows.push(Row::named("planner's choice", Some(&chosen)));
+    let can_plan = arena.check_size().is_ok();
+    let chosen = can_plan.then(|| choose(&arena, &lengths, &in_flits));
+    if let Some(chosen) = &chosen {
+        let name = Some(chosen.to_string());
+        if rows.iter().all(|row| row.algorithm != name) {
+            rows.push(Row::named("planner's choice", Some(chosen)));
         }
         for row in &mut rows {
             row.planned = row.plan(&arena, &lengths, &in_flits);
         }
     }
-    mark_best(&mut rows);
+    let chosen = chosen.map(|chosen| chosen.to_string());
+    mark_best(&mut rows, chosen.as_deref());
     let any = Gossip::new(arena.clone(), &lengths, &Algorithm::Approach1);
     let bound = any.map_or(Exact::new(0, 1), |gossip| gossip.bound(&in_flits));
     let comparison = Comparison {
@@ -143,7 +139,7 @@ pub fn run(
     };
     let printed = match args.format {
         Format::Json => format!("{:#}\n", json!(comparison)),
-        _ => comparison.text(prices.hop > 0),
+        _ => comparison.text(&arena, prices.hop > 0),
     };
     Ok(out.write_all(printed.as_bytes()))
 }
@@ -168,162 +164,9 @@ fn asked(args: &CompareGossipArgs) -> Result<(Arena, Prices), Vec<GossipFault>> 
     }
 }
 
-/// The algorithms of a network, with what is known of them without a plan.
-fn rows(arena: &Arena, ratio: f64) -> Vec<Row> {
-    match arena {
-        Arena::Grid(Grid {
-            sides,
-            closed: true,
-        }) if sides.iter().all(|side| *side == sides[0]) => match sides[..] {
-            [side] => ring_rows(side, ratio),
-            _ => torus_rows(sides[0], sides.len(), ratio),
-        },
-        Arena::Grid(_) => vec![
-            Row::named("approach 1", Some(&Algorithm::Approach1)),
-            Row::named("approach 2", Some(&Algorithm::Approach2(1))),
-        ],
-        Arena::Complete(_) => {
-            let names = [
-                "dissemination",
-                "circulate",
-                "neighbour",
-                "approach1",
-                "direct",
-            ];
-            let algorithms = names.map(|name| (name, name.parse::<Algorithm>().ok()));
-            let all = algorithms.into_iter();
-            let fitting =
-                all.filter(|(_, one)| one.as_ref().is_some_and(|one| one.on(arena).is_ok()));
-            fitting
-                .map(|(name, algorithm)| Row::named(name, algorithm.as_ref()))
-                .collect()
-        }
-    }
-}
-
-fn ring_rows(n: usize, r: f64) -> Vec<Row> {
-    let printed = TABLE_1
-        .iter()
-        .find(|row| row.side == n && row.ratio as f64 == r);
-    let paper = |place: usize| printed.map(|row: &RingRow| row.printed[place]);
-    let three = LineParameters::approach_2(3);
-    let circgos = |name: &str, parameters: LineParameters| Row {
-        formula: Some(match parameters.heads == n {
-            true => ring_approach_1(n, r),
-            false => ring_circgos(n, r, parameters),
-        }),
-        whole_steps: Some(ring_whole_steps(n, parameters).time(r)),
-        ..Row::named(name, Some(&Algorithm::Circgos(parameters)))
-    };
-    let mut rows = vec![
-        Row {
-            paper: paper(0),
-            formula: Some(ring_approach_1(n, r)),
-            whole_steps: Some(ring_whole_steps(n, LineParameters::APPROACH_1).time(r)),
-            ..Row::named("approach 1", Some(&Algorithm::Approach1))
-        },
-        Row {
-            paper: paper(1),
-            formula: Some(ring_approach_2(n, r)),
-            whole_steps: Some(ring_whole_steps(n, three).time(r)),
-            ..Row::named("approach 2", Some(&Algorithm::Approach2(3)))
-        },
-    ];
-    rows.extend(printed.map(|row| Row {
-        paper: paper(2),
-        ..circgos("CIRCGOS, the paper's", row.circgos)
-    }));
-    let (best, _) = best_ring(n, r);
-    if best.heads < n && printed.is_none_or(|row| row.circgos != best) {
-        rows.push(circgos("CIRCGOS, whole steps", best));
-    }
-    rows.push(Row::named("halves", Some(&Algorithm::Halves)));
-    rows
-}
-
-fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
-    let is_of_paper = |row: &&TorusRow| dimensions == 2 && row.side == n && row.ratio as f64 == r;
-    let printed = TABLE_2.iter().find(is_of_paper);
-    let paper = |place: usize| printed.map(|row: &TorusRow| row.printed[place]);
-    let in_whole_steps = |diagonal: &Diagonal| torus_whole_steps(n, dimensions, diagonal).time(r);
-    let three = LineParameters::approach_2(3);
-    let around = LineParameters {
-        heads: n,
-        division: 2,
-        steps: 1,
-    };
-    let all = Diagonal {
-        points: n,
-        rounds: Vec::new(),
-    };
-    let by_formula = torus_approaches(n, r).map(|formula| (dimensions == 2).then_some(formula));
-    let approach = |place: usize, name: &str, algorithm: Algorithm| Row {
-        paper: paper(place),
-        formula: by_formula[place],
-        ..Row::named(name, Some(&algorithm))
-    };
-    let in_all = |number| vec![number; dimensions].join("-");
-    let mut rows = vec![Row {
-        whole_steps: Some(in_whole_steps(&all)),
-        ..approach(
-            0,
-            &format!("approach {}", in_all("1")),
-            Algorithm::Approach1,
-        )
-    }];
-    if dimensions == 2 {
-        let phases = Algorithm::Phases(vec![three, around]);
-        rows.push(approach(1, "approach 2-1", phases));
-    }
-    rows.push(approach(
-        2,
-        &format!("approach {}", in_all("2")),
-        Algorithm::Approach2(3),
-    ));
-    let mut torgos = |name: &str, place: Option<usize>, [points, division, steps]: [usize; 3]| {
-        let diagonal = even_rounds(n, points, division, steps);
-        let algorithm = diagonal.clone().map(Algorithm::Torgos);
-        rows.push(Row {
-            paper: place.and_then(paper),
-            formula: (dimensions == 2).then(|| torus_torgos(n, r, [points, division, steps])),
-            whole_steps: diagonal.as_ref().map(in_whole_steps),
-            ..Row::named(name, algorithm.as_ref())
-        });
-    };
-    if dimensions == 2 || even_rounds(n, 3, 3, 1).is_some() {
-        torgos("TORGOS (3, 3, 1)", Some(3), [3, 3, 1]);
-    }
-    if let Some(row) = printed.filter(|row| row.torgos != [3, 3, 1]) {
-        let [points, division, steps] = row.torgos;
-        let name = format!("TORGOS ({points}, {division}, {steps})");
-        torgos(&name, Some(4), row.torgos);
-    }
-    let (best, whole) = best_torus(n, dimensions, r);
-    let algorithm = Algorithm::Torgos(best);
-    let name = algorithm.to_string();
-    if rows.iter().all(|row| row.algorithm.as_ref() != Some(&name)) {
-        rows.push(Row {
-            whole_steps: Some(whole.time(r)),
-            ..Row::named("TORGOS, whole steps", Some(&algorithm))
-        });
-    }
-    rows
-}
-
-/// TORGOS with all b and all x alike, if that many points come to the side so.
-fn even_rounds(side: usize, points: usize, division: usize, steps: usize) -> Option<Diagonal> {
-    let mut reached = points;
-    let mut rounds = Vec::new();
-    while reached < side {
-        reached *= division;
-        rounds.push((division, steps));
-    }
-    (reached == side).then_some(Diagonal { points, rounds })
-}
-
 impl Row {
     /// One of which nothing is known yet.
-    fn named(name: &str, algorithm: Option<&Algorithm>) -> Row {
+    pub fn named(name: &str, algorithm: Option<&Algorithm>) -> Row {
         Row {
             name: name.to_owned(),
             algorithm: algorithm.map(Algorithm::to_string),
@@ -344,16 +187,40 @@ impl Row {
     }
 }
 
-/// By what plans come to; where none can be made, by whole steps.
-fn mark_best(rows: &mut [Row]) {
-    let planned = rows
-        .iter()
-        .filter_map(|row| Some(row.planned.as_ref()?.time));
-    let least = planned.min();
+/// In place of a figure that there is not.
+const NONE: &str = "-";
+
+impl Row {
+    /// Its cells, from the star of the best to the planned time.
+    fn cells(&self) -> [String; 10] {
+        let none = || NONE.to_owned();
+        let number = |number: Option<f64>| {
+            let told = |number| format!("{number:.1}").trim_end_matches(".0").to_owned();
+            number.map_or_else(none, told)
+        };
+        let plan = self.planned.as_ref();
+        let of_plan = |cell: &dyn Fn(&Planned) -> String| plan.map_or_else(none, cell);
+        [
+            if self.best { "*" } else { "" }.to_owned(),
+            self.name.clone(),
+            self.algorithm.clone().unwrap_or_else(none),
+            number(self.paper.map(|paper| paper as f64)),
+            number(self.formula),
+            number(self.whole_steps),
+            of_plan(&|plan| plan.startups.to_string()),
+            of_plan(&|plan| plan.distance.to_string()),
+            of_plan(&|plan| decimal(plan.blocks)),
+            of_plan(&|plan| decimal(plan.time)),
+        ]
+    }
+}
+
+/// What the planner takes; where no plan can be made, what takes least in whole steps.
+fn mark_best(rows: &mut [Row], chosen: Option<&str>) {
     let whole = rows.iter().filter_map(|row| row.whole_steps);
     let fewest = whole.min_by(f64::total_cmp);
-    let is_best = |row: &Row| match least {
-        Some(least) => row.planned.as_ref().is_some_and(|plan| plan.time == least),
+    let is_best = |row: &Row| match chosen {
+        Some(chosen) => row.algorithm.as_deref() == Some(chosen),
         None => row.whole_steps.is_some() && row.whole_steps == fewest,
     };
     if let Some(best) = rows.iter_mut().find(|row| is_best(row)) {
@@ -362,8 +229,8 @@ fn mark_best(rows: &mut [Row]) {
 }
 
 impl Comparison<'_> {
-    fn text(&self, counts_hops: bool) -> String {
-        let mut table = table([
+    fn text(&self, arena: &Arena, counts_hops: bool) -> String {
+        let header = [
             "",
             "",
             "algorithm",
@@ -374,34 +241,19 @@ impl Comparison<'_> {
             "hops",
             "blocks",
             "planned",
-        ]);
-        let number = |number: Option<f64>| match number {
-            Some(number) => format!("{number:.1}").trim_end_matches(".0").to_owned(),
-            None => "-".to_owned(),
-        };
-        for row in &self.results {
-            let planned = match &row.planned {
-                Some(plan) => [
-                    plan.startups.to_string(),
-                    plan.distance.to_string(),
-                    decimal(plan.blocks),
-                    decimal(plan.time),
-                ],
-                None => ["-"; 4].map(str::to_owned),
-            };
-            let [startups, hops, blocks, time] = planned;
-            table.add_row([
-                if row.best { "*" } else { "" }.to_owned(),
-                row.name.clone(),
-                row.algorithm.clone().unwrap_or("-".to_owned()),
-                number(row.paper.map(|paper| paper as f64)),
-                number(row.formula),
-                number(row.whole_steps),
-                startups,
-                hops,
-                blocks,
-                time,
-            ]);
+        ];
+        let rows: Vec<_> = self.results.iter().map(Row::cells).collect();
+        // Figures that nobody has are left out.
+        let columns = (0..header.len()).filter(|at| rows.iter().any(|row| row[*at] != NONE));
+        let columns: Vec<usize> = columns.collect();
+        let mut table = table(columns.iter().map(|at| header[*at]).collect::<Vec<_>>());
+        for row in &rows {
+            table.add_row(
+                columns
+                    .iter()
+                    .map(|at| row[*at].clone())
+                    .collect::<Vec<_>>(),
+            );
         }
         let mut out = format!(
             "gossip of equal blocks over {} PEs on {}; t_s is {} t_l, and no way takes less than {} t_l\n\n{}\n",
@@ -426,7 +278,13 @@ impl Comparison<'_> {
         } else {
             out.push_str("  there are too many PEs for plans of what each gets from each\n");
         }
-        if counts_hops {
+        if matches!(arena, Arena::Complete(_)) {
+            out.push_str(
+                "  approach 1 and direct send several packets at a time, and the model leaves out that \
+                 each costs a\n  set-up; where all reach each other, nothing of the paper beats \
+                 dissemination\n",
+            );
+        } else if counts_hops {
             out.push_str("  only what is planned counts t_d\n");
         }
         out

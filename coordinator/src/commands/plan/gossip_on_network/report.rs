@@ -182,7 +182,7 @@ impl Report<'_> {
             counted(lengths.iter().sum(), "flit", "flits"),
             counted(nonnull as u64, "block", "blocks"),
         );
-        if !summary {
+        if !summary && self.cost.startups > 0 {
             out.push_str(&self.steps_as_text());
             out.push('\n');
         }

@@ -2,6 +2,7 @@
 //! take on a tree, side by side.
 
 mod gossip;
+mod gossip_rows;
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -30,14 +30,15 @@ impl Flits {
 
     /// What is in either.
     pub fn union(&self, other: &Flits) -> Flits {
-        let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let (mut own, mut others) = (&self.0[..], &other.0[..]);
         let mut all: Vec<(u64, u64)> = Vec::with_capacity(self.0.len() + 1);
         loop {
-            let next = match (own.peek(), others.peek()) {
-                (Some(one), Some(other)) if other.0 < one.0 => others.next(),
-                (Some(_), _) => own.next(),
-                (None, _) => others.next(),
+            let ahead = match (own.first(), others.first()) {
+                (Some(one), Some(other)) if other.0 < one.0 => &mut others,
+                (Some(_), _) => &mut own,
+                (None, _) => &mut others,
             };
+            let next = ahead.split_off_first();
             match (next, all.last_mut()) {
                 (None, _) => return Flits(all),
                 (Some((begin, end)), Some(last)) if *begin <= last.1 => last.1 = last.1.max(*end),
@@ -111,18 +112,20 @@ impl Flits {
     /// A set of `whole` flits is cut into parts; how much of each is left without the ranks that
     /// are in this set.
     pub fn outside_of_parts(&self, whole: u64, parts: usize) -> impl Iterator<Item = u64> {
-        let mut ranges = self.0.iter().peekable();
+        let mut ranges = &self.0[..];
         let (mut begin, mut before) = (0, 0);
         (1..=parts).map(move |part| {
             let end = share(whole, part, parts);
             // Ranks of this set that lie ahead of `end`.
-            while let Some((first, last)) = ranges.peek()
+            while let [(first, last), rest @ ..] = ranges
                 && *last <= end
             {
                 before += last - first;
-                ranges.next();
+                ranges = rest;
             }
-            let partly = ranges.peek().map_or(0, |range| end.saturating_sub(range.0));
+            let partly = ranges
+                .first()
+                .map_or(0, |range| end.saturating_sub(range.0));
             let outside = end - (before + partly);
             let left = outside - begin;
             begin = outside;

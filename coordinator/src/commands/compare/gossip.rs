@@ -1,8 +1,6 @@
 //! `flitcast compare gossip`: what the paper's tables print, what its formulas give, what the same
 //! takes in whole steps, and what plans come to, for equal blocks.
 
-mod rows;
-
 use std::io::{self, Write};
 
 use clap::Args;
@@ -12,11 +10,11 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::CompareError;
+use super::gossip_rows::rows;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::prices::{PriceArgs, PriceError};
 use crate::text::figures::{as_exact, decimal, lines, table};
-use rows::rows;
 
 /// Sides of rings and tori whose parameters can all be tried.
 const MAX_SIDE: usize = 65_536;
@@ -71,23 +69,26 @@ struct Comparison<'a> {
 
 /// One algorithm.
 #[derive(Default, Serialize)]
-struct Row {
-    name: String,
+pub struct Row {
+    /// What it is called.
+    pub name: String,
     /// As `flitcast plan gossip --algorithm` takes it, if it does.
-    algorithm: Option<String>,
+    pub algorithm: Option<String>,
     /// What the paper's table prints.
-    paper: Option<u64>,
+    pub paper: Option<u64>,
     /// What the paper's formula gives.
-    formula: Option<f64>,
+    pub formula: Option<f64>,
     /// What whole steps take, before packets leave anything out.
-    whole_steps: Option<f64>,
-    planned: Option<Planned>,
-    best: bool,
+    pub whole_steps: Option<f64>,
+    /// What a plan comes to.
+    pub planned: Option<Planned>,
+    /// Whether it is the one to take.
+    pub best: bool,
 }
 
 /// What a plan comes to.
 #[derive(Serialize)]
-struct Planned {
+pub struct Planned {
     startups: u64,
     distance: u64,
     #[serde(serialize_with = "as_exact")]

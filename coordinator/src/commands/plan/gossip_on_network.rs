@@ -1,8 +1,6 @@
 //! Gossip on a ring, an array, a mesh, a torus, or among PEs that all reach each other, in whole
 //! steps of the wormhole model.
 
-mod report;
-
 use std::io::{self, Write};
 
 use flitcast_proto::gossip::{
@@ -12,12 +10,12 @@ use thiserror::Error;
 
 use super::args::{PlanGossipArgs, Ports};
 use super::command::PlanError;
+use super::gossip_report::Report;
 use crate::options::flits::lengths_in_flits;
 use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::prices::PriceError;
 use crate::options::workload::Lengths;
-use report::Report;
 
 /// What is wrong with a gossip on a network.
 #[derive(Debug, Error)]

@@ -9,7 +9,7 @@ use flitcast_proto::gossip::whole_steps::{
 };
 use flitcast_proto::gossip::{Algorithm, Among, Arena, Diagonal, Grid, LineParameters};
 
-use super::Row;
+use super::gossip::Row;
 
 /// The algorithms of a network, with what is known of them without a plan.
 pub fn rows(arena: &Arena, ratio: f64) -> Vec<Row> {

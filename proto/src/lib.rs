@@ -5,7 +5,7 @@
 //! that play one PE by it. [`items`] is what crosses edges. [`wire`] is what the machines' words look like on a
 //! connection, [`sim`] runs the machines in lock step under the papers' rules,
 //! and [`predict`] runs them on the links and hosts that [`cost`] describes. [`network`] finds the trees that
-//! span any other network.
+//! span any other network, and [`gossip`] plans on some of these without a tree.
 //!
 //! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
 //! and seeds are passed in.
@@ -32,6 +32,7 @@
 pub mod baseline;
 pub mod calibration;
 pub mod cost;
+pub mod gossip;
 mod ids;
 pub mod items;
 mod limits;

@@ -134,5 +134,5 @@ macro_rules! pages {
 }
 
 pages! {
-    algorithms clusters faults files launching map measuring planning security shell trees watching
+    algorithms clusters faults files gossip launching map measuring planning security shell trees watching
 }

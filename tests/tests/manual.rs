@@ -52,7 +52,7 @@ fn every_command_has_a_page() {
     for (command, below) in [
         ("bench", &["gather", "scatter"][..]),
         ("ca", &["init", "issue", "revoke"]),
-        ("compare", &["gather", "scatter"]),
+        ("compare", &["gather", "gossip", "scatter"]),
         (
             "plan",
             &["broadcast", "exchange", "gather", "gossip", "scatter"],

@@ -26,6 +26,7 @@ mod faults_files;
 mod figures;
 mod files;
 mod fuzz;
+mod gossip_on_network;
 mod join;
 mod kept;
 mod kubernetes;

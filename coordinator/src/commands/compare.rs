@@ -1,6 +1,9 @@
 //! `flitcast compare`: what the algorithms, and the baselines that users know, would
 //! take on a tree, side by side.
 
+mod gossip;
+mod gossip_rows;
+
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -21,6 +24,7 @@ use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::TopologyError;
 use crate::text::figures;
 use crate::ways::baseline::WINDOW;
+use gossip::{CompareGossipArgs, GossipFault};
 
 /// Flits times PEs: the baselines are carried flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
@@ -40,6 +44,9 @@ pub enum CompareOperation {
     Scatter(CompareRoundArgs),
     /// Compare ways to gather.
     Gather(CompareRoundArgs),
+    /// Compare ways to gossip, with what the paper's tables print.
+    #[command(visible_alias = "allgather")]
+    Gossip(CompareGossipArgs),
 }
 
 /// Arguments that both operations share.
@@ -66,6 +73,9 @@ pub enum CompareError {
     /// The lengths are none, or do not fit the tree.
     #[error(transparent)]
     Flits(#[from] FlitsError),
+    /// A gossip that cannot be compared.
+    #[error(transparent)]
+    Gossip(#[from] GossipFault),
     /// More than can be carried flit by flit.
     #[error("the baselines are carried flit by flit: {flits} flits over {pes} PEs are too many")]
     TooMuch {
@@ -107,6 +117,7 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     let (asked, args) = match args.operation {
         CompareOperation::Scatter(args) => (Operation::Scatter, args),
         CompareOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
+        CompareOperation::Gossip(args) => return gossip::run(&args, out),
     };
     let direction = asked.direction();
     let both = [SpanningArg::Bfs, SpanningArg::Broadcast];

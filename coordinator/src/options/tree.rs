@@ -15,8 +15,8 @@ pub struct TreeArgs {
     #[arg(long, value_name = "TREE")]
     pub tree: Option<String>,
     /// A tree that spans this network, instead of --tree: mesh:AxBx.., torus:AxBx..,
-    /// ring:N, hypercube:D, debruijn:B:D, complete:N or edges:FILE (an edge `A B` on
-    /// each line).
+    /// ring:N, array:N, hypercube:D, debruijn:B:D, complete:N or edges:FILE (an edge
+    /// `A B` on each line).
     #[arg(long, value_name = "NETWORK")]
     pub network: Option<String>,
     /// A cluster file (TOML), instead of --tree: the hosts, and the tree or the network

@@ -1,6 +1,7 @@
 //! Figures as results show them: in a table for eyes, or in JSON for programs.
 
 use comfy_table::{CellAlignment, Row, Table, presets};
+use flitcast_proto::gossip::Exact;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -34,6 +35,32 @@ pub fn lines(mut table: Table, names: usize) -> String {
 /// What the serializer says.
 pub fn as_micros<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     micros(*ns).serialize(serializer)
+}
+
+/// A time that may be a fraction: an integer, or a string like `27/2`.
+///
+/// # Errors
+///
+/// What the serializer says.
+pub fn as_exact<S: Serializer>(time: &Exact, serializer: S) -> Result<S::Ok, S::Error> {
+    match time.whole().map(u64::try_from) {
+        Some(Ok(number)) => serializer.serialize_u64(number),
+        Some(Err(_)) | None => serializer.collect_str(time),
+    }
+}
+
+/// Such a time as people read it: with three decimals at most.
+pub fn decimal(time: Exact) -> String {
+    match time.whole() {
+        Some(number) => number.to_string(),
+        None => {
+            let digits = format!("{:.3}", time.to_f64());
+            digits
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned()
+        }
+    }
 }
 
 /// Nanoseconds as microseconds, as JSON has all times.

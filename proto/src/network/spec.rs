@@ -18,7 +18,7 @@ use super::{MAX_EDGES, Network, NetworkFault, bounded};
 pub enum NetworkSpec {
     /// `mesh:AxBx..`: the points of a grid of any number of dimensions, neighbours
     /// where one coordinate differs by 1. Numbered row by row: in `mesh:4x3`, node
-    /// 3 y + x stands in row y, column x.
+    /// 3 y + x stands in row y, column x. `array:N` is `mesh:N`.
     Mesh {
         /// How long each side is, in nodes.
         sides: Vec<u32>,
@@ -100,10 +100,11 @@ pub enum NetworkSpecError {
 }
 
 /// The networks: their names, and the forms that messages print.
-const FORMS: [(&str, &str); 7] = [
+const FORMS: [(&str, &str); 8] = [
     ("mesh", "mesh:AxBx.."),
     ("torus", "torus:AxBx.."),
     ("ring", "ring:N"),
+    ("array", "array:N"),
     ("hypercube", "hypercube:D"),
     ("debruijn", "debruijn:B:D"),
     ("complete", "complete:N"),
@@ -167,6 +168,9 @@ impl FromStr for NetworkSpec {
             _ if rest.is_empty() || rest.contains(':') => return Err(wrong_form()),
             "mesh" => NetworkSpec::Mesh { sides: sides()? },
             "torus" => NetworkSpec::Torus { sides: sides()? },
+            "array" => NetworkSpec::Mesh {
+                sides: vec![nodes(rest)?],
+            },
             "ring" => NetworkSpec::Ring {
                 nodes: nodes(rest)?,
             },

@@ -234,6 +234,7 @@ fn named_networks() {
     shape("mesh:4x3", 12, 17, 4, &[1, 3, 5, 7]);
     shape("mesh:4x4x2", 32, 64, 0, &[1, 2, 8]);
     shape("torus:4x4", 16, 32, 0, &[1, 3, 4, 12]);
+    assert_eq!(spec("array:5"), spec("mesh:5"));
     // Neither loops nor double edges where a side is short.
     shape("torus:1x2x3", 6, 9, 0, &[1, 2, 3]);
     shape("ring:1", 1, 0, 0, &[]);
@@ -268,8 +269,8 @@ fn edges_that_make_no_network() {
 
 #[test]
 fn refusals_name_the_cause_and_the_networks() {
-    let known = "the networks are mesh:AxBx.., torus:AxBx.., ring:N, hypercube:D, debruijn:B:D, \
-                 complete:N, edges:FILE";
+    let known = "the networks are mesh:AxBx.., torus:AxBx.., ring:N, array:N, hypercube:D, \
+                 debruijn:B:D, complete:N, edges:FILE";
     for (text, cause) in [
         ("", "no network is called ``; "),
         (

@@ -72,6 +72,7 @@ const HOUSES: [House; 3] = [
             "limits",
             "tree",
             "network",
+            "gossip",
             "baseline",
             "cost",
             "shape",

@@ -10,6 +10,7 @@ use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats, TABLE_OR_JSON};
 use crate::options::pes::parse_pe;
+use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
 
 /// Arguments of `flitcast plan`.
@@ -50,9 +51,14 @@ pub struct PlanGossipArgs {
     /// How many ports a PE of a tree has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How to gossip.
+    /// How to gossip. On a tree: auto, flood or ring-emulation. On a --network: auto, approach1, approach2[:A], circgos:A,a,b,
+    /// torgos:A;b0,b1,..;x0,x1,.., cubgos, phases:A,a,b/A,a,b/.., halves; on complete:N auto,
+    /// dissemination[:K], circulate, neighbour, direct, approach1.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
+    /// What steps of a gossip on a --network take.
+    #[command(flatten)]
+    pub prices: PriceArgs,
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,

@@ -18,6 +18,7 @@ use thiserror::Error;
 use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
+use super::gossip_on_network::GossipFault;
 use super::{broadcast, cover, exchange, gossip, json, packets, static_plan, svg};
 use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
@@ -49,6 +50,9 @@ pub enum PlanError {
     /// Something that a plan from P0 by single ports has only.
     #[error("{0} is for a scatter from P0 by single ports: leave it out, or --from and --ports")]
     FromElsewhere(&'static str),
+    /// A gossip on a network that cannot be planned.
+    #[error(transparent)]
+    Gossip(#[from] GossipFault),
     /// Nobody is there to start from.
     #[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
     NoSuchPe {

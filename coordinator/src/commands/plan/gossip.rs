@@ -10,6 +10,9 @@ use super::{gossip_on_network, gossip_on_tree};
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     match args.tree.network {
         Some(_) => gossip_on_network::run(args, out),
-        None => gossip_on_tree::run(args, out),
+        None => {
+            args.prices.check_absent()?;
+            gossip_on_tree::run(args, out)
+        }
     }
 }

@@ -3,10 +3,179 @@
 
 use std::io::{self, Write};
 
-use super::args::PlanGossipArgs;
+use flitcast_proto::gossip::{
+    Algorithm, Arena, Exact, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
+};
+use thiserror::Error;
+
+use super::args::{PlanGossipArgs, Ports};
 use super::command::PlanError;
+use super::gossip_report::Report;
+use crate::options::flits::lengths_in_flits;
+use crate::options::format::Format;
+use crate::options::gossip_network::{GossipNetworkError, gossip_network};
+use crate::options::prices::PriceError;
+use crate::options::workload::Lengths;
+
+/// What is wrong with a gossip on a network.
+#[derive(Debug, Error)]
+pub enum GossipFault {
+    /// The network is none, or none for this.
+    #[error(transparent)]
+    Network(#[from] GossipNetworkError),
+    /// The prices are none.
+    #[error(transparent)]
+    Prices(#[from] PriceError),
+    /// An option that says something of trees.
+    #[error("{0} is for trees: a gossip on a --network has no root, and a port for each edge")]
+    OfTrees(&'static str),
+    /// A list of another length than there are PEs.
+    #[error(
+        "--lengths: {given} given, but {needed} needed: one for each PE from P0 to P{} (for the \
+         same everywhere, write equal:LENGTH)",
+        needed - 1
+    )]
+    Count {
+        /// How many the list has.
+        given: usize,
+        /// How many PEs there are.
+        needed: usize,
+    },
+    /// Blocks so long that sums would not be exact.
+    #[error("--lengths: the blocks have more than {MAX_FLITS} flits together")]
+    TooLong,
+    /// No algorithm has that name.
+    #[error("--algorithm: {0}")]
+    Name(#[from] NameError),
+}
+
+impl From<PriceError> for PlanError {
+    fn from(fault: PriceError) -> PlanError {
+        GossipFault::from(fault).into()
+    }
+}
 
 /// Plans and prints; all that is wrong with the command line, if something is.
-pub fn run(_args: &PlanGossipArgs, _out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    todo!()
+pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    let (gossip, algorithm, prices) = planned(args)?;
+    let cost = gossip.cost();
+    let exact = |time| Exact::new(time, prices.unit.into());
+    let report = Report {
+        network: args.tree.network.as_deref().unwrap_or_default(),
+        algorithm: algorithm.to_string(),
+        prices: &args.prices,
+        cost,
+        time: exact(prices.time(cost)),
+        free_run: free_run(&gossip, &prices).map(exact),
+        bound: gossip.bound(&prices),
+        gossip: &gossip,
+    };
+    Ok(match args.format {
+        Format::Json => report.write_json(args.summary, out),
+        _ => out.write_all(report.text(args.summary).as_bytes()),
+    })
+}
+
+fn planned(args: &PlanGossipArgs) -> Result<(Gossip, Algorithm, Prices), Vec<PlanError>> {
+    let mut faults: Vec<PlanError> = of_trees(args);
+    let arena = gossip_network(args.tree.network.as_deref().unwrap_or_default());
+    let arena = kept(arena.map_err(GossipFault::from), &mut faults);
+    let lengths = kept(lengths_in_flits(&args.lengths), &mut faults);
+    let prices = args.prices.prices().map_err(|all| {
+        faults.extend(all.into_iter().map(PlanError::from));
+    });
+    let asked = match args.algorithm.as_str() {
+        "auto" => Some(None),
+        name => kept(named(name, arena.as_ref()), &mut faults).map(Some),
+    };
+    if let Some(arena) = &arena {
+        let size = arena.check_size().map_err(|fault| {
+            let spec = args.tree.network.clone().unwrap_or_default();
+            GossipFault::from(GossipNetworkError::Arena { spec, fault })
+        });
+        kept(size, &mut faults);
+        if let Some(Some(asked)) = &asked {
+            faults.extend(unfit(asked, arena));
+        }
+    }
+    let lengths = match (&arena, lengths) {
+        (Some(arena), Some(lengths)) => {
+            let dealt = dealt(&lengths, arena.pes());
+            dealt.map_err(|fault| faults.push(fault)).ok()
+        }
+        _ => None,
+    };
+    let (Some(arena), Some(lengths), Ok(prices), Some(asked)) = (arena, lengths, prices, asked)
+    else {
+        return Err(faults);
+    };
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let algorithm = asked.unwrap_or_else(|| choose(&arena, &lengths, &prices));
+    let gossip = Gossip::new(arena, &lengths, &algorithm);
+    let gossip = gossip.map_err(|all| described(&algorithm, all))?;
+    Ok((gossip, algorithm, prices))
+}
+
+/// The algorithm of that name; where there is none, those of the network are told.
+fn named(name: &str, arena: Option<&Arena>) -> Result<Algorithm, PlanError> {
+    name.parse().map_err(|fault| match (fault, arena) {
+        (NameError::Unknown(algorithm), Some(arena)) => PlanError::Unfit {
+            algorithm,
+            why: Unfit::other_network(arena).to_string(),
+        },
+        (fault, _) => GossipFault::from(fault).into(),
+    })
+}
+
+/// What came out well; the fault is put to the others.
+fn kept<T, E: Into<PlanError>>(read: Result<T, E>, faults: &mut Vec<PlanError>) -> Option<T> {
+    read.map_err(|fault| faults.push(fault.into())).ok()
+}
+
+/// Options that do not belong to a network.
+fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
+    let options = [
+        ("--tree", args.tree.tree.is_some()),
+        ("--cluster", args.tree.cluster.is_some()),
+        ("--root", args.tree.root.is_some()),
+        ("--spanning", args.tree.spanning.is_some()),
+        ("--ports", args.ports == Ports::Multi),
+    ];
+    let given = options.into_iter().filter(|(_, given)| *given);
+    given
+        .map(|(option, _)| GossipFault::OfTrees(option).into())
+        .collect()
+}
+
+/// A length for each PE.
+fn dealt(lengths: &Lengths, needed: usize) -> Result<Vec<u64>, PlanError> {
+    match lengths {
+        Lengths::List(list) if list.len() != needed => {
+            let given = list.len();
+            return Err(GossipFault::Count { given, needed }.into());
+        }
+        _ => {}
+    }
+    let dealt = lengths.deal(needed).map_err(|_| GossipFault::TooLong)?;
+    // The sum is known to fit.
+    match dealt.iter().sum::<u64>() {
+        total if total > MAX_FLITS => Err(GossipFault::TooLong.into()),
+        _ => Ok(dealt),
+    }
+}
+
+/// Why an algorithm does not suit a network.
+fn unfit(algorithm: &Algorithm, arena: &Arena) -> Vec<PlanError> {
+    let faults = algorithm.on(arena).err().unwrap_or_default();
+    described(algorithm, faults)
+}
+
+fn described(algorithm: &Algorithm, faults: Vec<impl ToString>) -> Vec<PlanError> {
+    let fault = |why: String| PlanError::Unfit {
+        algorithm: algorithm.to_string(),
+        why,
+    };
+    faults.iter().map(|why| fault(why.to_string())).collect()
 }

@@ -9,6 +9,7 @@ mod exchange;
 mod gossip;
 mod gossip_on_network;
 mod gossip_on_tree;
+mod gossip_report;
 mod json;
 mod packets;
 mod packets_certified;

@@ -1,0 +1,163 @@
+//! The rows of a comparison: which algorithms a network has, and what the paper prints of them.
+
+use flitcast_proto::gossip::paper::{
+    RingRow, TABLE_1, TABLE_2, TorusRow, ring_approach_1, ring_approach_2, ring_circgos,
+    torus_approaches, torus_torgos,
+};
+use flitcast_proto::gossip::whole_steps::{
+    best_ring, best_torus, ring_whole_steps, torus_whole_steps,
+};
+use flitcast_proto::gossip::{Algorithm, Among, Arena, Diagonal, Grid, LineParameters};
+
+use super::gossip::Row;
+
+/// The algorithms of a network, with what is known of them without a plan.
+pub fn rows(arena: &Arena, ratio: f64) -> Vec<Row> {
+    match arena {
+        Arena::Grid(Grid {
+            sides,
+            closed: true,
+        }) if sides.iter().all(|side| *side == sides[0]) => match sides[..] {
+            [side] => ring_rows(side, ratio),
+            _ => torus_rows(sides[0], sides.len(), ratio),
+        },
+        Arena::Grid(_) => vec![
+            Row::named("approach 1", Some(&Algorithm::Approach1)),
+            Row::named("approach 2", Some(&Algorithm::Approach2(1))),
+        ],
+        Arena::Complete(_) => {
+            let one = Among::Dissemination { ports: 1 };
+            let all = [
+                ("dissemination", Algorithm::Among(one)),
+                ("circulate", Algorithm::Among(Among::Circulate)),
+                ("neighbours swap", Algorithm::Among(Among::Neighbour)),
+                ("approach 1", Algorithm::Approach1),
+                ("direct", Algorithm::Among(Among::Direct)),
+            ];
+            let fitting = all.iter().filter(|(_, one)| one.on(arena).is_ok());
+            fitting
+                .map(|(name, one)| Row::named(name, Some(one)))
+                .collect()
+        }
+    }
+}
+
+fn ring_rows(n: usize, r: f64) -> Vec<Row> {
+    let printed = TABLE_1
+        .iter()
+        .find(|row| row.side == n && row.ratio as f64 == r);
+    let paper = |place: usize| printed.map(|row: &RingRow| row.printed[place]);
+    let three = LineParameters::approach_2(3);
+    let circgos = |name: &str, parameters: LineParameters| Row {
+        formula: Some(match parameters.heads == n {
+            true => ring_approach_1(n, r),
+            false => ring_circgos(n, r, parameters),
+        }),
+        whole_steps: Some(ring_whole_steps(n, parameters).time(r)),
+        ..Row::named(name, Some(&Algorithm::Circgos(parameters)))
+    };
+    let mut rows = vec![
+        Row {
+            paper: paper(0),
+            formula: Some(ring_approach_1(n, r)),
+            whole_steps: Some(ring_whole_steps(n, LineParameters::APPROACH_1).time(r)),
+            ..Row::named("approach 1", Some(&Algorithm::Approach1))
+        },
+        Row {
+            paper: paper(1),
+            formula: Some(ring_approach_2(n, r)),
+            whole_steps: Some(ring_whole_steps(n, three).time(r)),
+            ..Row::named("approach 2", Some(&Algorithm::Approach2(3)))
+        },
+    ];
+    rows.extend(printed.map(|row| Row {
+        paper: paper(2),
+        ..circgos("CIRCGOS, the paper's", row.circgos)
+    }));
+    let (best, _) = best_ring(n, r);
+    if best.heads < n && printed.is_none_or(|row| row.circgos != best) {
+        rows.push(circgos("CIRCGOS, whole steps", best));
+    }
+    rows.push(Row::named("halves", Some(&Algorithm::Halves)));
+    rows
+}
+
+fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
+    let is_of_paper = |row: &&TorusRow| dimensions == 2 && row.side == n && row.ratio as f64 == r;
+    let printed = TABLE_2.iter().find(is_of_paper);
+    let paper = |place: usize| printed.map(|row: &TorusRow| row.printed[place]);
+    let in_whole_steps = |diagonal: &Diagonal| torus_whole_steps(n, dimensions, diagonal).time(r);
+    let three = LineParameters::approach_2(3);
+    let around = LineParameters {
+        heads: n,
+        division: 2,
+        steps: 1,
+    };
+    let all = Diagonal {
+        points: n,
+        rounds: Vec::new(),
+    };
+    let by_formula = torus_approaches(n, r).map(|formula| (dimensions == 2).then_some(formula));
+    let approach = |place: usize, name: &str, algorithm: Algorithm| Row {
+        paper: paper(place),
+        formula: by_formula[place],
+        ..Row::named(name, Some(&algorithm))
+    };
+    let in_all = |number| vec![number; dimensions].join("-");
+    let mut rows = vec![Row {
+        whole_steps: Some(in_whole_steps(&all)),
+        ..approach(
+            0,
+            &format!("approach {}", in_all("1")),
+            Algorithm::Approach1,
+        )
+    }];
+    if dimensions == 2 {
+        let phases = Algorithm::Phases(vec![three, around]);
+        rows.push(approach(1, "approach 2-1", phases));
+    }
+    rows.push(approach(
+        2,
+        &format!("approach {}", in_all("2")),
+        Algorithm::Approach2(3),
+    ));
+    let mut torgos = |name: &str, place: Option<usize>, [points, division, steps]: [usize; 3]| {
+        let diagonal = even_rounds(n, points, division, steps);
+        let algorithm = diagonal.clone().map(Algorithm::Torgos);
+        rows.push(Row {
+            paper: place.and_then(paper),
+            formula: (dimensions == 2).then(|| torus_torgos(n, r, [points, division, steps])),
+            whole_steps: diagonal.as_ref().map(in_whole_steps),
+            ..Row::named(name, algorithm.as_ref())
+        });
+    };
+    if dimensions == 2 || even_rounds(n, 3, 3, 1).is_some() {
+        torgos("TORGOS (3, 3, 1)", Some(3), [3, 3, 1]);
+    }
+    if let Some(row) = printed.filter(|row| row.torgos != [3, 3, 1]) {
+        let [points, division, steps] = row.torgos;
+        let name = format!("TORGOS ({points}, {division}, {steps})");
+        torgos(&name, Some(4), row.torgos);
+    }
+    let (best, whole) = best_torus(n, dimensions, r);
+    let algorithm = Algorithm::Torgos(best);
+    let name = algorithm.to_string();
+    if rows.iter().all(|row| row.algorithm.as_ref() != Some(&name)) {
+        rows.push(Row {
+            whole_steps: Some(whole.time(r)),
+            ..Row::named("TORGOS, whole steps", Some(&algorithm))
+        });
+    }
+    rows
+}
+
+/// TORGOS with all b and all x alike, if that many points come to the side so.
+fn even_rounds(side: usize, points: usize, division: usize, steps: usize) -> Option<Diagonal> {
+    let mut reached = points;
+    let mut rounds = Vec::new();
+    while reached < side {
+        reached *= division;
+        rounds.push((division, steps));
+    }
+    (reached == side).then_some(Diagonal { points, rounds })
+}

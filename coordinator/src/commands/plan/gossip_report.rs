@@ -1,0 +1,272 @@
+//! A gossip on a network as it is printed: a table of its steps, or JSON with every packet.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+use flitcast_proto::gossip::{Cost, Exact, Gossip, Packet, Step, StepCost};
+use serde::{Serialize, Serializer};
+
+use crate::options::prices::PriceArgs;
+use crate::text::figures::{as_exact, decimal, lines, table};
+use crate::text::words::counted;
+
+/// Rows of steps that somebody would still read.
+const MAX_ROWS: usize = 40;
+
+/// A planned gossip, and how to speak of it.
+pub struct Report<'a> {
+    /// As it was typed.
+    pub network: &'a str,
+    /// The algorithm's name, with its parameters.
+    pub algorithm: String,
+    /// As they were typed.
+    pub prices: &'a PriceArgs,
+    /// What it costs.
+    pub cost: Cost,
+    /// Its time in lock step.
+    pub time: Exact,
+    /// Its time where nobody waits for a step to be over; unknown on complete networks.
+    pub free_run: Option<Exact>,
+    /// What no gossip takes less than.
+    pub bound: Exact,
+    /// Its steps.
+    pub gossip: &'a Gossip,
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    operation: &'static str,
+    algorithm: &'a str,
+    network: &'a str,
+    model: &'static str,
+    pes: usize,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
+    messages: Option<&'a Gossip>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "steps")]
+    steps: Option<&'a Gossip>,
+    cost: JsonCost,
+    #[serde(serialize_with = "as_exact")]
+    time: Exact,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_run_time: Option<JsonTime>,
+    #[serde(serialize_with = "as_exact")]
+    bound: Exact,
+    proof: String,
+}
+
+#[derive(Serialize)]
+struct JsonTime(#[serde(serialize_with = "as_exact")] Exact);
+
+#[derive(Serialize)]
+struct JsonCost {
+    startups: u64,
+    distance: u64,
+    flits: u64,
+}
+
+#[derive(Serialize)]
+struct JsonMessage {
+    id: usize,
+    source: usize,
+    flits: u64,
+}
+
+#[derive(Serialize)]
+struct JsonStep {
+    packets: Vec<JsonPacket>,
+}
+
+#[derive(Serialize)]
+struct JsonPacket {
+    path: Vec<u32>,
+    pieces: Vec<JsonPiece>,
+}
+
+#[derive(Serialize)]
+struct JsonPiece {
+    message: u64,
+    offset: u64,
+    flits: u64,
+}
+
+/// Null blocks are no messages.
+fn messages<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::Error> {
+    let lengths = gossip.iter().flat_map(|gossip| gossip.blocks.lengths());
+    let nonnull = lengths.enumerate().filter(|(_, flits)| **flits > 0);
+    to.collect_seq(nonnull.map(|(pe, flits)| JsonMessage {
+        id: pe,
+        source: pe,
+        flits: *flits,
+    }))
+}
+
+/// One step after the other: all packets of all steps need not be in memory at once.
+fn steps<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::Error> {
+    let step = |gossip: &Gossip, step: Step| JsonStep {
+        packets: step
+            .packets
+            .iter()
+            .map(|packet| JsonPacket {
+                path: gossip.arena.path(packet).iter().map(|pe| pe.0).collect(),
+                pieces: gossip
+                    .blocks
+                    .pieces(packet.class, &packet.flits)
+                    .map(|piece| JsonPiece {
+                        message: piece.message.0,
+                        offset: piece.offset,
+                        flits: piece.flits,
+                    })
+                    .collect(),
+            })
+            .collect(),
+    };
+    let all = gossip.iter();
+    to.collect_seq(all.flat_map(|gossip| gossip.steps().map(|one| step(gossip, one))))
+}
+
+/// Steps of a kind, in succession.
+struct Row {
+    first: usize,
+    last: usize,
+    packets: usize,
+    cost: StepCost,
+    largest: String,
+}
+
+impl Report<'_> {
+    /// `optimal`, or how far from the bound.
+    fn proof(&self) -> String {
+        match self.time == self.bound {
+            true => "optimal".to_owned(),
+            false => {
+                let over = self.time.to_f64() / self.bound.to_f64() - 1.0;
+                format!("gap {:.1}%", over * 100.0)
+            }
+        }
+    }
+
+    /// Prints it for programs.
+    pub fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
+        let whole = (!summary).then_some(self.gossip);
+        let report = Json {
+            operation: "gossip",
+            algorithm: &self.algorithm,
+            network: self.network,
+            model: "wormhole",
+            pes: self.gossip.arena.pes(),
+            messages: whole,
+            steps: whole,
+            cost: JsonCost {
+                startups: self.cost.startups,
+                distance: self.cost.distance,
+                flits: self.cost.flits,
+            },
+            time: self.time,
+            free_run_time: self.free_run.map(JsonTime),
+            bound: self.bound,
+            proof: self.proof(),
+        };
+        serde_json::to_writer(&mut *out, &report)?;
+        out.write_all(b"\n")
+    }
+
+    /// Prints it for eyes.
+    pub fn text(&self, summary: bool) -> String {
+        let lengths = self.gossip.blocks.lengths();
+        let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
+        let mut out = format!(
+            "gossip {}: {}, {}; {} in {}\n\n",
+            self.network,
+            counted(lengths.len() as u64, "PE", "PEs"),
+            self.algorithm,
+            counted(lengths.iter().sum(), "flit", "flits"),
+            counted(nonnull as u64, "block", "blocks"),
+        );
+        if !summary && self.cost.startups > 0 {
+            out.push_str(&self.steps_as_text());
+            out.push('\n');
+        }
+        let Cost {
+            startups,
+            distance,
+            flits,
+        } = self.cost;
+        let price = |given: &Option<String>, default: &str| {
+            given.clone().unwrap_or_else(|| default.to_owned())
+        };
+        out.push_str(&format!(
+            "  cost         {}, distance {}, {}\n  time         {} = {startups} t_s + {distance} t_d + {flits} t_l \
+             with t_s = {}, t_d = {}, t_l = {}\n",
+            counted(startups, "start-up", "start-ups"),
+            counted(distance, "hop", "hops"),
+            counted(flits, "flit", "flits"),
+            decimal(self.time),
+            price(&self.prices.ts, "1"),
+            price(&self.prices.td, "0"),
+            price(&self.prices.tl, "1"),
+        ));
+        if let Some(free_run) = self.free_run {
+            let free_run = decimal(free_run);
+            out.push_str(&format!(
+                "  free run     {free_run}, where nobody waits for a step to be over\n"
+            ));
+        }
+        let (bound, proof) = (decimal(self.bound), self.proof());
+        out.push_str(&format!("  bound        {bound}: {proof}\n"));
+        out
+    }
+
+    fn steps_as_text(&self) -> String {
+        let mut rows: Vec<Row> = Vec::new();
+        for (step, number) in self.gossip.steps().zip(1..) {
+            let (packets, cost) = (step.packets.len(), step.cost(&self.gossip.arena));
+            match rows.last_mut() {
+                Some(row) if (row.packets, row.cost) == (packets, cost) => row.last = number,
+                _ => rows.push(Row {
+                    first: number,
+                    last: number,
+                    packets,
+                    cost,
+                    largest: self.largest(&step),
+                }),
+            }
+        }
+        let mut table = table(["step", "largest packet", "packets", "distance", "flits"]);
+        for row in rows.iter().take(MAX_ROWS) {
+            table.add_row([
+                match row.last == row.first {
+                    true => row.first.to_string(),
+                    false => format!("{}-{}", row.first, row.last),
+                },
+                row.largest.clone(),
+                row.packets.to_string(),
+                row.cost.distance.to_string(),
+                row.cost.flits.to_string(),
+            ]);
+        }
+        let mut text = lines(table, 2);
+        if let Some(next) = rows.get(MAX_ROWS) {
+            let last = rows.last().map_or(next.last, |row| row.last);
+            text.push_str(&format!(
+                "  steps {} to {last} are left out: --format json has all\n",
+                next.first
+            ));
+        }
+        text
+    }
+
+    /// `P4 to P7 with P3..P5`: the first of the largest packets.
+    fn largest(&self, step: &Step) -> String {
+        let size = |packet: &&Packet| packet.flits.len();
+        let Some(packet) = step.packets.iter().rev().max_by_key(size) else {
+            return String::new();
+        };
+        let pieces = self.gossip.blocks.pieces(packet.class, &packet.flits);
+        let blocks: Vec<PeId> = pieces.map(|piece| piece.message.pe()).collect();
+        let blocks = match blocks[..] {
+            [only] => format!("the block of {only}"),
+            _ => counted(blocks.len() as u64, "block", "blocks"),
+        };
+        format!("{} to {}, of {blocks}", packet.from, packet.to)
+    }
+}

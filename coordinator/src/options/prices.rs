@@ -1,0 +1,195 @@
+//! What a step, a hop and a flit take, as it is typed: exact numbers in any one unit.
+
+use clap::Args;
+use flitcast_proto::gossip::Prices;
+use thiserror::Error;
+
+/// What steps of wormhole packets take.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PriceArgs {
+    /// t_s, what a step takes whatever is sent: a number like 10, 0.25 or 3/2, in any unit that
+    /// the other two have as well [default: 1].
+    #[arg(long, value_name = "TIME")]
+    pub ts: Option<String>,
+    /// t_d, what each hop adds [default: 0].
+    #[arg(long, value_name = "TIME")]
+    pub td: Option<String>,
+    /// t_l, what each flit adds [default: 1].
+    #[arg(long, value_name = "TIME")]
+    pub tl: Option<String>,
+}
+
+/// Why there are no such prices.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PriceError {
+    /// Not a number.
+    #[error("{option} {given}: write a number from 0 to 1000000000, like 10, 0.25 or 3/2")]
+    Number {
+        /// Which option.
+        option: &'static str,
+        /// As typed.
+        given: String,
+    },
+    /// No unit that all are whole numbers of.
+    #[error(
+        "--ts, --td and --tl have no common denominator up to {MOST_UNIT}, with numerators up to \
+         {}: take a smaller unit, or fewer decimals",
+        Prices::MAX
+    )]
+    Unit,
+    /// Where there are no such steps.
+    #[error("{0} is for a gossip on a --network")]
+    WithoutNetwork(&'static str),
+}
+
+/// The greatest price, in the user's unit.
+const MOST: u64 = 1_000_000_000;
+/// The greatest common denominator of three prices.
+const MOST_UNIT: u64 = 1_000_000_000;
+
+/// A price as a fraction.
+type Fraction = (u64, u64);
+
+impl PriceArgs {
+    /// The prices.
+    ///
+    /// # Errors
+    ///
+    /// All that are none.
+    pub fn prices(&self) -> Result<Prices, Vec<PriceError>> {
+        let options = [
+            ("--ts", &self.ts, 1),
+            ("--td", &self.td, 0),
+            ("--tl", &self.tl, 1),
+        ];
+        let read = options.map(|(option, given, default)| match given {
+            None => Ok((default, 1)),
+            Some(given) => fraction(given).ok_or_else(|| PriceError::Number {
+                option,
+                given: given.clone(),
+            }),
+        });
+        match read {
+            [Ok(startup), Ok(hop), Ok(flit)] => {
+                in_one_unit([startup, hop, flit]).ok_or_else(|| vec![PriceError::Unit])
+            }
+            read => Err(read.into_iter().filter_map(Result::err).collect()),
+        }
+    }
+
+    /// That none is given, where none is of use.
+    ///
+    /// # Errors
+    ///
+    /// [`PriceError::WithoutNetwork`] of each.
+    pub fn check_absent<E: From<PriceError>>(&self) -> Result<(), Vec<E>> {
+        let given = [("--ts", &self.ts), ("--td", &self.td), ("--tl", &self.tl)];
+        let given = given.iter().filter(|(_, given)| given.is_some());
+        let faults = given.map(|(option, _)| PriceError::WithoutNetwork(option).into());
+        let faults: Vec<E> = faults.collect();
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(faults),
+        }
+    }
+}
+
+/// `10`, `0.25` or `3/2`.
+fn fraction(text: &str) -> Option<Fraction> {
+    let whole = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse::<u64>().ok()).flatten()
+    };
+    let (numerator, denominator) = match (text.split_once('/'), text.split_once('.')) {
+        (Some((over, under)), _) => (whole(over)?, whole(under)?),
+        (None, Some((units, decimals))) => {
+            let places = u32::try_from(decimals.len()).ok()?;
+            let denominator = 10u64.checked_pow(places)?;
+            let units = whole(units)?.checked_mul(denominator)?;
+            (units.checked_add(whole(decimals)?)?, denominator)
+        }
+        (None, None) => (whole(text)?, 1),
+    };
+    if denominator == 0 || numerator / denominator > MOST {
+        return None;
+    }
+    let divisor = greatest_common_divisor(numerator, denominator);
+    Some((numerator / divisor, denominator / divisor))
+}
+
+fn in_one_unit(all: [Fraction; 3]) -> Option<Prices> {
+    let unit = all.iter().try_fold(1u64, |unit, (_, denominator)| {
+        let more = denominator / greatest_common_divisor(unit, *denominator);
+        unit.checked_mul(more).filter(|unit| *unit <= MOST_UNIT)
+    })?;
+    let in_units = |(numerator, denominator): Fraction| {
+        let price = numerator.checked_mul(unit / denominator)?;
+        (price <= Prices::MAX).then_some(price)
+    };
+    let [startup, hop, flit] = all.map(in_units);
+    Some(Prices {
+        startup: startup?,
+        hop: hop?,
+        flit: flit?,
+        unit,
+    })
+}
+
+/// Of two numbers that are not both 0.
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prices(ts: &str, td: &str, tl: &str) -> Result<Prices, Vec<PriceError>> {
+        let [ts, td, tl] = [ts, td, tl].map(|text| (!text.is_empty()).then(|| text.to_owned()));
+        PriceArgs { ts, td, tl }.prices()
+    }
+
+    #[test]
+    fn prices_are_exact_in_one_unit() {
+        let exact = |startup, hop, flit, unit| {
+            Ok(Prices {
+                startup,
+                hop,
+                flit,
+                unit,
+            })
+        };
+        assert_eq!(prices("", "", ""), exact(1, 0, 1, 1));
+        assert_eq!(prices("0.25", "1/6", "3"), exact(3, 2, 36, 12));
+        assert_eq!(prices("1.50", "10/20", "0"), exact(3, 1, 0, 2));
+        assert_eq!(
+            prices("1000000000", "", "0.000001").map(|p| p.unit),
+            Ok(1_000_000)
+        );
+    }
+
+    #[test]
+    fn what_is_no_price_is_told_at_once() {
+        let faults = prices("-1", "1/0", "fast").unwrap_err();
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        for wrong in ["1e3", ".5", "5.", "1000000001", "1/2/3", "0.1/2", "", " 1"] {
+            let args = PriceArgs {
+                ts: Some(wrong.to_owned()),
+                ..PriceArgs::default()
+            };
+            assert!(args.prices().is_err(), "{wrong}");
+        }
+        assert_eq!(
+            prices("1/999999937", "1/3", ""),
+            Err(vec![PriceError::Unit])
+        );
+        assert_eq!(
+            prices("1000000000", "0.0000001", ""),
+            Err(vec![PriceError::Unit])
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! The algorithms, and their names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::arena::MAX_PES;
+use super::complete::Among;
+use super::line::LineParameters;
+use super::stage::Diagonal;
+use crate::names::whole_number;
+
+/// A way to gossip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Everybody's block goes around, along one axis after the other.
+    Approach1,
+    /// Concentrate in so many heads, and undo that, along one axis after the other.
+    Approach2(usize),
+    /// CIRCGOS, on one line.
+    Circgos(LineParameters),
+    /// TORGOS, on tori of equal sides.
+    Torgos(Diagonal),
+    /// TORGOS with A = 3, all b = 3 and all x = 1, where sides are powers of 3.
+    Cubgos,
+    /// CIRCGOS along one axis after the other.
+    Phases(Vec<LineParameters>),
+    /// One half of each block goes around a ring to the right, the other to the left.
+    Halves,
+    /// Those of complete networks; approach 1 is there, too.
+    Among(Among),
+}
+
+/// Why a text names no way to gossip.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Another word.
+    #[error("`{0}` is no way to gossip: there are {ALL}")]
+    Unknown(String),
+    /// A word without its numbers, or with wrong ones.
+    #[error("`{given}` does not have the form {form}, with whole numbers up to {MAX_NUMBER}")]
+    Form {
+        /// As typed.
+        given: String,
+        /// What it should be like.
+        form: &'static str,
+    },
+}
+
+const ALL: &str = "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
+                   phases:A,a,b/A,a,b/.., halves, dissemination[:K], circulate, neighbour, direct";
+
+/// The greatest number in a name: any parameter of use is below it.
+const MAX_NUMBER: usize = 4 * MAX_PES;
+
+fn number(text: &str) -> Option<usize> {
+    let number = usize::try_from(whole_number(text)?).ok()?;
+    (number <= MAX_NUMBER).then_some(number)
+}
+
+fn numbers(text: &str) -> Option<Vec<usize>> {
+    match text {
+        "" => Some(Vec::new()),
+        _ => text.split(',').map(number).collect(),
+    }
+}
+
+fn line_parameters(text: &str) -> Option<LineParameters> {
+    let [heads, division, steps] = numbers(text)?.try_into().ok()?;
+    Some(LineParameters {
+        heads,
+        division,
+        steps,
+    })
+}
+
+fn diagonal(text: &str) -> Option<Diagonal> {
+    let mut parts = text.split(';');
+    let points = number(parts.next()?)?;
+    let divisions = numbers(parts.next().unwrap_or_default())?;
+    let steps = numbers(parts.next().unwrap_or_default())?;
+    let rounds = divisions.iter().copied().zip(steps.iter().copied());
+    (divisions.len() == steps.len() && parts.next().is_none()).then(|| Diagonal {
+        points,
+        rounds: rounds.collect(),
+    })
+}
+
+impl FromStr for Algorithm {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Algorithm, NameError> {
+        let (word, rest) = match text.split_once(':') {
+            Some((word, rest)) => (word, Some(rest)),
+            None => (text, None),
+        };
+        let (form, read) = match (word, rest) {
+            ("approach1", None) => ("", Some(Algorithm::Approach1)),
+            ("approach2", None) => ("", Some(Algorithm::Approach2(1))),
+            ("cubgos", None) => ("", Some(Algorithm::Cubgos)),
+            ("halves", None) => ("", Some(Algorithm::Halves)),
+            ("circulate", None) => ("", Some(Algorithm::Among(Among::Circulate))),
+            ("neighbour", None) => ("", Some(Algorithm::Among(Among::Neighbour))),
+            ("direct", None) => ("", Some(Algorithm::Among(Among::Direct))),
+            ("dissemination", None) => {
+                let one = Among::Dissemination { ports: 1 };
+                ("", Some(Algorithm::Among(one)))
+            }
+            ("approach2", Some(rest)) => ("approach2:A", number(rest).map(Algorithm::Approach2)),
+            ("dissemination", Some(rest)) => {
+                let among = number(rest).map(|ports| Among::Dissemination { ports });
+                ("dissemination:K", among.map(Algorithm::Among))
+            }
+            ("circgos", rest) => {
+                let read = line_parameters(rest.unwrap_or_default());
+                ("circgos:A,a,b", read.map(Algorithm::Circgos))
+            }
+            ("torgos", rest) => {
+                let read = diagonal(rest.unwrap_or_default());
+                ("torgos:A;b0,b1,..;x0,x1,..", read.map(Algorithm::Torgos))
+            }
+            ("phases", rest) => {
+                let phases = rest.unwrap_or_default().split('/').map(line_parameters);
+                let phases: Option<Vec<LineParameters>> = phases.collect();
+                ("phases:A,a,b/A,a,b/..", phases.map(Algorithm::Phases))
+            }
+            _ => return Err(NameError::Unknown(text.to_owned())),
+        };
+        read.ok_or_else(|| NameError::Form {
+            given: text.to_owned(),
+            form,
+        })
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |one: &LineParameters| format!("{},{},{}", one.heads, one.division, one.steps);
+        let list = |all: &mut dyn Iterator<Item = usize>| {
+            let all: Vec<String> = all.map(|number| number.to_string()).collect();
+            all.join(",")
+        };
+        match self {
+            Algorithm::Approach1 | Algorithm::Among(Among::CirculateBothWays) => {
+                f.write_str("approach1")
+            }
+            Algorithm::Approach2(heads) => write!(f, "approach2:{heads}"),
+            Algorithm::Circgos(parameters) => write!(f, "circgos:{}", line(parameters)),
+            Algorithm::Torgos(Diagonal { points, rounds }) => {
+                let divisions = list(&mut rounds.iter().map(|round| round.0));
+                let steps = list(&mut rounds.iter().map(|round| round.1));
+                write!(f, "torgos:{points};{divisions};{steps}")
+            }
+            Algorithm::Cubgos => f.write_str("cubgos"),
+            Algorithm::Phases(phases) => {
+                let phases: Vec<String> = phases.iter().map(line).collect();
+                write!(f, "phases:{}", phases.join("/"))
+            }
+            Algorithm::Halves => f.write_str("halves"),
+            Algorithm::Among(Among::Dissemination { ports }) => {
+                write!(f, "dissemination:{ports}")
+            }
+            Algorithm::Among(Among::Circulate) => f.write_str("circulate"),
+            Algorithm::Among(Among::Neighbour) => f.write_str("neighbour"),
+            Algorithm::Among(Among::Direct) => f.write_str("direct"),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The networks that gossip is planned on: rings, arrays, meshes and tori of any number of
+//! dimensions, numbered row by row, and complete networks.
+
+use std::fmt;
+
+use super::moves::Line;
+use crate::PeId;
+use crate::network::NetworkSpec;
+
+/// PEs that a gossip may have: its plan says of each what it gets from each other, in up to 4 million
+/// packets.
+pub const MAX_PES: usize = 2048;
+
+/// A network to gossip on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arena {
+    /// Lines of PEs along each axis.
+    Grid(Grid),
+    /// Every PE reaches every other over its one port.
+    Complete(usize),
+}
+
+/// A mesh or a torus; a ring and an array are those of one dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// PEs along each axis, the slowest axis first.
+    pub sides: Vec<usize>,
+    /// Whether lines are rings.
+    pub closed: bool,
+}
+
+/// Why there is no gossip on a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ArenaError {
+    /// A ring of one or two PEs has an edge twice.
+    #[error("{0} PEs are no ring: take at least 3, or array:{0}")]
+    ShortRing(usize),
+    /// A torus with such a side has an edge twice.
+    #[error("a side of {0} is no ring: a torus has sides of at least 3; take a mesh")]
+    ShortSide(usize),
+    /// A line of one PE.
+    #[error("a side of 1 has nobody to gossip with: sides are at least 2")]
+    NoSide,
+    /// Nobody else.
+    #[error("one PE has nobody to gossip with: take at least 2")]
+    Alone,
+    /// More than [`MAX_PES`].
+    #[error("{0} PEs are too many to plan what each gets from each: at most {MAX_PES} are")]
+    TooMany(usize),
+    /// Another network.
+    #[error("a gossip is planned on ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N")]
+    Unknown,
+}
+
+impl Arena {
+    /// The network of that name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and what would do.
+    pub fn of(spec: &NetworkSpec) -> Result<Arena, ArenaError> {
+        let sizes = |sides: &[u32]| sides.iter().map(|side| *side as usize).collect::<Vec<_>>();
+        let arena = match spec {
+            NetworkSpec::Ring { nodes } if *nodes < 3 => {
+                return Err(ArenaError::ShortRing(*nodes as usize));
+            }
+            NetworkSpec::Ring { nodes } => Arena::Grid(Grid {
+                sides: vec![*nodes as usize],
+                closed: true,
+            }),
+            NetworkSpec::Torus { sides } => {
+                if let Some(short) = sides.iter().find(|side| **side < 3) {
+                    return Err(ArenaError::ShortSide(*short as usize));
+                }
+                Arena::Grid(Grid {
+                    sides: sizes(sides),
+                    closed: true,
+                })
+            }
+            NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => {
+                return Err(ArenaError::Alone);
+            }
+            NetworkSpec::Mesh { sides } if sides.contains(&1) => return Err(ArenaError::NoSide),
+            NetworkSpec::Mesh { sides } => Arena::Grid(Grid {
+                sides: sizes(sides),
+                closed: false,
+            }),
+            NetworkSpec::Complete { nodes } if *nodes < 2 => return Err(ArenaError::Alone),
+            NetworkSpec::Complete { nodes } => Arena::Complete(*nodes as usize),
+            _ => return Err(ArenaError::Unknown),
+        };
+        Ok(arena)
+    }
+
+    /// The mesh or torus, if it is one.
+    pub fn grid(&self) -> Option<&Grid> {
+        match self {
+            Arena::Grid(grid) => Some(grid),
+            Arena::Complete(_) => None,
+        }
+    }
+
+    /// How many PEs there are.
+    pub fn pes(&self) -> usize {
+        match self {
+            Arena::Grid(grid) => grid.pes(),
+            Arena::Complete(pes) => *pes,
+        }
+    }
+
+    /// That a plan of so many PEs can be worked out.
+    ///
+    /// # Errors
+    ///
+    /// [`ArenaError::TooMany`].
+    pub fn check_size(&self) -> Result<(), ArenaError> {
+        match self.pes() {
+            pes if pes > MAX_PES => Err(ArenaError::TooMany(pes)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Into how many classes blocks are cut: one for each axis.
+    pub fn classes(&self) -> usize {
+        match self {
+            Arena::Grid(grid) => grid.sides.len(),
+            Arena::Complete(_) => 1,
+        }
+    }
+
+    /// All PEs that a packet passes, ends included.
+    pub fn path(&self, packet: &super::steps::Packet) -> Vec<PeId> {
+        match self {
+            Arena::Grid(grid) => grid.path(packet.from, packet.axis, packet.hops),
+            Arena::Complete(_) => vec![packet.from, packet.to],
+        }
+    }
+}
+
+/// `array of 9`, `4x6 torus`, as errors call it.
+impl fmt::Display for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = |closed| if closed { "torus" } else { "mesh" };
+        match self {
+            Arena::Complete(pes) => write!(f, "complete network of {pes}"),
+            Arena::Grid(Grid { sides, closed }) => match (&sides[..], closed) {
+                ([n], true) => write!(f, "ring of {n}"),
+                ([n], false) => write!(f, "array of {n}"),
+                (sides, _) => {
+                    let sides: Vec<String> = sides.iter().map(usize::to_string).collect();
+                    write!(f, "{} {}", sides.join("x"), kind(*closed))
+                }
+            },
+        }
+    }
+}
+
+impl Grid {
+    /// How many PEs there are.
+    pub fn pes(&self) -> usize {
+        self.sides.iter().product()
+    }
+
+    /// The numbers of neighbours along an axis differ by so many.
+    pub fn stride(&self, axis: usize) -> usize {
+        self.sides[axis + 1..].iter().product()
+    }
+
+    /// The lines along an axis.
+    pub fn line(&self, axis: usize) -> Line {
+        Line {
+            positions: self.sides[axis],
+            closed: self.closed,
+        }
+    }
+
+    /// The first PE of each line along an axis.
+    pub fn line_begins(&self, axis: usize) -> impl Iterator<Item = usize> {
+        let (stride, side) = (self.stride(axis), self.sides[axis]);
+        (0..self.pes()).filter(move |pe| pe / stride % side == 0)
+    }
+
+    /// Where a PE stands along each axis.
+    pub fn coordinates(&self, pe: usize) -> impl Iterator<Item = usize> {
+        (0..self.sides.len()).map(move |axis| pe / self.stride(axis) % self.sides[axis])
+    }
+
+    /// The PE so many hops away along an axis.
+    pub fn along(&self, pe: usize, axis: usize, hops: i64) -> usize {
+        let stride = self.stride(axis);
+        let place = pe / stride % self.sides[axis];
+        let other = self.line(axis).position(place as i64 + hops);
+        pe - place * stride + other * stride
+    }
+
+    fn path(&self, from: PeId, axis: usize, hops: i64) -> Vec<PeId> {
+        let way = hops.signum();
+        let at = |hop: i64| PeId(self.along(from.index(), axis, way * hop) as u32);
+        (0..=hops.abs()).map(at).collect()
+    }
+
+    /// How many edges a PE has.
+    pub fn degree(&self, pe: usize) -> u64 {
+        let of_axis = |(place, side): (usize, &usize)| match self.closed {
+            true => 2,
+            false => u64::from(place > 0) + u64::from(place + 1 < *side),
+        };
+        self.coordinates(pe).zip(&self.sides).map(of_axis).sum()
+    }
+
+    /// How far the farthest PE is, in hops.
+    pub fn eccentricity(&self, pe: usize) -> u64 {
+        let of_axis = |(place, side): (usize, &usize)| match self.closed {
+            true => side / 2,
+            false => place.max(side - 1 - place),
+        };
+        let hops = self.coordinates(pe).zip(&self.sides).map(of_axis);
+        hops.sum::<usize>() as u64
+    }
+}

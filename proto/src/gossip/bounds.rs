@@ -1,0 +1,49 @@
+//! What no gossip takes less than (Juurlink, Rao, Sibeyn, Lemma 1, with N - 1 for N and the degree of a
+//! mesh's corners): of three reasons the strongest. Theorem 1's bound has no constant and is no number.
+
+use super::arena::Arena;
+use super::exact::Exact;
+use super::steps::Prices;
+
+/// The greatest of: what the PE with the fewest edges must take in, how far the farthest of all is
+/// that have something, and how many steps it takes until somebody's block can be everywhere.
+/// `ports` is how many packets a PE of a complete network sends at a time.
+pub fn bound(arena: &Arena, lengths: &[u64], ports: usize, prices: &Prices) -> Exact {
+    let pes = arena.pes();
+    let total: u64 = lengths.iter().sum();
+    let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
+    if nonnull == 0 || pes == 1 {
+        return Exact::new(0, 1);
+    }
+    let degree = |pe| match arena {
+        Arena::Grid(grid) => grid.degree(pe),
+        Arena::Complete(_) => 1,
+    };
+    let unit = u128::from(prices.unit);
+    let data = |pe: usize| {
+        let flits = u128::from(total - lengths[pe]);
+        let degree = u128::from(degree(pe));
+        Exact::new(flits * u128::from(prices.flit), degree * unit)
+    };
+    let eccentricity = |pe: usize| match arena {
+        Arena::Grid(grid) => grid.eccentricity(pe),
+        Arena::Complete(_) => 1,
+    };
+    let sources = (0..pes).filter(|pe| lengths[*pe] > 0);
+    let hops = sources.map(eccentricity).max().unwrap_or(0);
+    let fan_out = match arena {
+        Arena::Grid(grid) => (0..pes).map(|pe| grid.degree(pe)).max().unwrap_or(1),
+        Arena::Complete(_) => ports as u64,
+    };
+    let steps = least_steps(pes.min(nonnull + 1) as u64, fan_out);
+    let whole = |price: u64, times: u64| Exact::new(u128::from(price) * u128::from(times), unit);
+    let others = [whole(prices.hop, hops), whole(prices.startup, steps)];
+    let all = (0..pes).map(data).chain(others);
+    all.max().unwrap_or(Exact::new(0, 1))
+}
+
+/// `ceil(log_{fan_out + 1} pes)`.
+fn least_steps(pes: u64, fan_out: u64) -> u64 {
+    let reached = std::iter::successors(Some(1u64), |reached| reached.checked_mul(fan_out + 1));
+    reached.take_while(|reached| *reached < pes).count() as u64
+}

@@ -1,0 +1,157 @@
+//! The algorithm that costs least on a network: all parameters are tried, and what they cost is worked
+//! out by arithmetic where there are many of them.
+
+use super::Gossip;
+use super::algorithm::Algorithm;
+use super::arena::{Arena, Grid};
+use super::complete::Among;
+use super::diagonal_search;
+use super::flits::{Blocks, Flits};
+use super::line::LineParameters;
+use super::line_cost::Load;
+use super::stage::Stage;
+use super::steps::{Cost, Prices, StepCost};
+use super::walk::Walk;
+
+/// The greatest a that is tried: that of the paper's Table 1.
+const MOST_DIVISION: usize = 13;
+
+/// The algorithm with the least time at these prices: of those of lines in every phase, TORGOS on
+/// tori of equal sides, halves on rings. On complete networks one packet at a time is sent: the model
+/// leaves out that more cost more set-ups.
+pub fn choose(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
+    let grid = match arena {
+        Arena::Complete(_) => return choose_among(arena, lengths, prices),
+        Arena::Grid(grid) => grid,
+    };
+    let blocks = Blocks::new(lengths, arena.classes());
+    let (phases, cost) = best_phases(grid, &blocks, prices);
+    let mut best = (prices.time(cost), in_phases(grid, phases));
+    let mut offer = |cost: Cost, algorithm: &dyn Fn() -> Algorithm| {
+        let time = prices.time(cost);
+        if time < best.0 {
+            best = (time, algorithm());
+        }
+    };
+    match grid.sides.len() {
+        1 if grid.closed => offer(halves_cost(lengths), &|| Algorithm::Halves),
+        1 => {}
+        _ if grid.closed && grid.sides.iter().all(|side| *side == grid.sides[0]) => {
+            let (diagonal, cost) = diagonal_search::best(grid, &blocks, prices);
+            offer(cost, &|| Algorithm::Torgos(diagonal.clone()));
+        }
+        _ => {}
+    }
+    best.1
+}
+
+fn choose_among(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
+    let one = Among::Dissemination { ports: 1 };
+    let all = [one, Among::Circulate, Among::Neighbour].map(Algorithm::Among);
+    let fitting = all.into_iter().filter_map(|algorithm| {
+        let gossip = Gossip::new(arena.clone(), lengths, &algorithm).ok()?;
+        Some((prices.time(gossip.cost()), algorithm))
+    });
+    let best = fitting.min_by_key(|(time, _)| *time);
+    best.map_or(Algorithm::Among(one), |(_, algorithm)| algorithm)
+}
+
+/// The shortest name of a gossip in phases.
+fn in_phases(grid: &Grid, phases: Vec<LineParameters>) -> Algorithm {
+    let longest = grid.sides.iter().max().copied().unwrap_or(0);
+    match phases[..] {
+        _ if phases.iter().all(|phase| phase.heads >= longest) => Algorithm::Approach1,
+        [only] => Algorithm::Circgos(only),
+        _ => Algorithm::Phases(phases),
+    }
+}
+
+/// In every step of n - 1, the longer half of the longest block crosses an edge.
+fn halves_cost(lengths: &[u64]) -> Cost {
+    let longest = lengths.iter().max().copied().unwrap_or(0);
+    let step = StepCost {
+        distance: u64::from(longest > 0),
+        flits: longest.div_ceil(2),
+    };
+    std::iter::repeat_n(step, lengths.len() - 1).collect()
+}
+
+/// The best parameters for each axis. What a phase finds does not depend on those before it.
+pub(super) fn best_phases(
+    grid: &Grid,
+    blocks: &Blocks,
+    prices: &Prices,
+) -> (Vec<LineParameters>, Cost) {
+    let mut walk = Walk::new(grid, blocks, Vec::new());
+    let mut phases = Vec::new();
+    let mut cost = Cost::default();
+    for axis in 0..grid.sides.len() {
+        if axis > 0 {
+            let parameters = LineParameters::approach_2(1);
+            let axis = axis - 1;
+            walk.push(Stage::Line { axis, parameters });
+            walk.by_ref().for_each(drop);
+        }
+        let (phase, of_phase) = best_phase(&loads(grid, &walk, axis), prices);
+        phases.push(phase);
+        cost = cost + of_phase;
+    }
+    (phases, cost)
+}
+
+/// What all lines of a phase have to begin with; of neighbours that are alike, one.
+fn loads(grid: &Grid, walk: &Walk, axis: usize) -> Vec<Load> {
+    let dimensions = grid.sides.len();
+    let mut loads = Vec::new();
+    for class in 0..dimensions {
+        let axis = (axis + class) % dimensions;
+        loads.extend(grid.line_begins(axis).map(|first| {
+            let at = |position| walk.held(class, grid.along(first, axis, position as i64));
+            let own: Vec<&Flits> = (0..grid.sides[axis]).map(at).collect();
+            Load::new(grid.line(axis), &own)
+        }));
+        loads.dedup();
+    }
+    loads
+}
+
+/// The best parameters where all these lines gossip in lock step.
+fn best_phase(loads: &[Load], prices: &Prices) -> (LineParameters, Cost) {
+    let longest = loads.iter().map(Load::positions).max().unwrap_or(0);
+    let mut best: Option<(u128, LineParameters, Cost)> = None;
+    for heads in (1..=longest / 2).chain([longest]) {
+        let met: Vec<_> = loads.iter().map(|load| load.met(heads)).collect();
+        let all_are_heads = heads == longest;
+        for division in 2..=if all_are_heads { 2 } else { MOST_DIVISION } {
+            let rounds: Vec<_> = met.iter().map(|met| met.rounds(division)).collect();
+            let most = if all_are_heads { 1 } else { 2 * division + 1 };
+            for steps in division / 2..=most {
+                let parameters = LineParameters {
+                    heads,
+                    division,
+                    steps,
+                };
+                let of_lines = met.iter().zip(&rounds);
+                let of_lines = of_lines.map(|(met, rounds)| met.costs(rounds, parameters));
+                let cost = in_lock_step(of_lines);
+                let time = prices.time(cost);
+                if best.is_none_or(|(least, ..)| time < least) {
+                    best = Some((time, parameters, cost));
+                }
+            }
+        }
+    }
+    let best = best.map(|(_, parameters, cost)| (parameters, cost));
+    best.unwrap_or((LineParameters::APPROACH_1, Cost::default()))
+}
+
+fn in_lock_step(lines: impl Iterator<Item = Vec<StepCost>>) -> Cost {
+    let all = lines.reduce(|mut all, line| {
+        all.resize(all.len().max(line.len()), StepCost::default());
+        for (step, other) in all.iter_mut().zip(line) {
+            *step = step.max(other);
+        }
+        all
+    });
+    all.into_iter().flatten().collect()
+}

@@ -1,0 +1,96 @@
+//! Exact times: prices are fractions, so that times are.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A fraction of whole numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Exact {
+    numerator: u128,
+    denominator: u128,
+}
+
+impl Exact {
+    /// The fraction; the denominator is at least 1.
+    pub fn new(numerator: u128, denominator: u128) -> Exact {
+        let divisor = greatest_common_divisor(numerator, denominator).max(1);
+        Exact {
+            numerator: numerator / divisor,
+            denominator: (denominator / divisor).max(1),
+        }
+    }
+
+    /// The number, if it is whole.
+    pub fn whole(self) -> Option<u128> {
+        (self.denominator == 1).then_some(self.numerator)
+    }
+
+    /// Nearly the number.
+    pub fn to_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+}
+
+fn greatest_common_divisor(a: u128, b: u128) -> u128 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl PartialEq for Exact {
+    fn eq(&self, other: &Exact) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Exact {}
+
+impl PartialOrd for Exact {
+    fn partial_cmp(&self, other: &Exact) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Exact {
+    /// By whole parts and what is left of them, so that no product overflows.
+    fn cmp(&self, other: &Exact) -> Ordering {
+        let (mut one, mut other) = (*self, *other);
+        let mut swapped = false;
+        loop {
+            let wholes = |fraction: Exact| fraction.numerator / fraction.denominator;
+            let rests = [one, other].map(|fraction| fraction.numerator % fraction.denominator);
+            let order = match (wholes(one).cmp(&wholes(other)), rests) {
+                (Ordering::Equal, [0, 0]) => return Ordering::Equal,
+                (Ordering::Equal, [0, _]) => Ordering::Less,
+                (Ordering::Equal, [_, 0]) => Ordering::Greater,
+                (Ordering::Equal, [a, b]) => {
+                    // p / a against q / b is b / q against a / p, the other way round.
+                    one = Exact {
+                        numerator: one.denominator,
+                        denominator: a,
+                    };
+                    other = Exact {
+                        numerator: other.denominator,
+                        denominator: b,
+                    };
+                    swapped = !swapped;
+                    continue;
+                }
+                (order, _) => order,
+            };
+            return if swapped { order.reverse() } else { order };
+        }
+    }
+}
+
+/// `27` or `27/2`.
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.whole() {
+            Some(number) => write!(f, "{number}"),
+            None => write!(f, "{}/{}", self.numerator, self.denominator),
+        }
+    }
+}

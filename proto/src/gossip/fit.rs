@@ -1,0 +1,271 @@
+//! Which algorithm suits which network, and what it does there.
+
+use super::algorithm::Algorithm;
+use super::arena::{Arena, Grid};
+use super::complete::Among;
+use super::line::LineParameters;
+use super::stage::{Diagonal, Stage};
+
+/// What an algorithm does on one network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// On a grid, stage by stage.
+    Stages(Vec<Stage>),
+    /// Halves, on a ring.
+    Halves,
+    /// On a complete network.
+    Among(Among),
+}
+
+/// Why an algorithm does not suit a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// It is for other networks.
+    #[error("it is not for a {arena}: there are {}", .fit)]
+    Network {
+        /// The network.
+        arena: String,
+        /// What there is.
+        fit: &'static str,
+    },
+    /// A.
+    #[error("A is {given}, and has to be 1 to {most}, the PEs of a line")]
+    Heads {
+        /// As given.
+        given: usize,
+        /// The longest line.
+        most: usize,
+    },
+    /// a.
+    #[error("a is {0}, and has to be at least 2")]
+    Division(usize),
+    /// b or x.
+    #[error("{name} is {given}, and has to be at least {least}, half of {of} rounded down")]
+    Steps {
+        /// b or x_j.
+        name: String,
+        /// As given.
+        given: usize,
+        /// What would do.
+        least: usize,
+        /// a or b_j.
+        of: usize,
+    },
+    /// A * prod(b_j).
+    #[error("A times all b is {given}, and has to be the side, {side}")]
+    Product {
+        /// As given.
+        given: u128,
+        /// n.
+        side: usize,
+    },
+    /// Not one for each axis.
+    #[error("{given} phases are given, and a {arena} has {needed}")]
+    Phases {
+        /// As given.
+        given: usize,
+        /// The network.
+        arena: String,
+        /// Its dimensions.
+        needed: usize,
+    },
+    /// Tori whose sides differ.
+    #[error("the sides of a {arena} differ: approach1, approach2[:A] and phases:.. do not mind")]
+    Sides {
+        /// The network.
+        arena: String,
+    },
+    /// The side is no power of 3.
+    #[error("the side, {0}, is no power of 3: take torgos:..")]
+    NoPowerOf3(usize),
+    /// Neighbours without a partner.
+    #[error("{0} PEs do not come in pairs: take circulate, or dissemination")]
+    Odd(usize),
+    /// So many packets at a time are never sent.
+    #[error("K is {given}, and has to be 1 to {most}, the other PEs")]
+    Ports {
+        /// As given.
+        given: usize,
+        /// The other PEs.
+        most: usize,
+    },
+}
+
+impl Unfit {
+    /// That an algorithm is not one of this network's.
+    pub fn other_network(arena: &Arena) -> Unfit {
+        let (arena, fit) = (arena.to_string(), fitting(arena));
+        Unfit::Network { arena, fit }
+    }
+}
+
+impl Algorithm {
+    /// What it does on a network.
+    ///
+    /// # Errors
+    ///
+    /// All that does not suit.
+    pub fn on(&self, arena: &Arena) -> Result<Way, Vec<Unfit>> {
+        let unfit = || Err(vec![Unfit::other_network(arena)]);
+        match (self, arena) {
+            (Algorithm::Approach1, Arena::Complete(_)) => Ok(Way::Among(Among::CirculateBothWays)),
+            (Algorithm::Among(among), Arena::Complete(pes)) => check_among(*among, *pes),
+            (_, Arena::Complete(_)) | (Algorithm::Among(_), _) => unfit(),
+            (_, Arena::Grid(grid)) => match (self, &grid.sides[..]) {
+                (Algorithm::Approach1, _) => Ok(in_phases(grid, |_| LineParameters::APPROACH_1)),
+                (Algorithm::Approach2(heads), _) => {
+                    let parameters = LineParameters::approach_2(*heads);
+                    check_line(parameters, grid)?;
+                    Ok(in_phases(grid, |_| parameters))
+                }
+                (Algorithm::Circgos(parameters), [_]) => {
+                    check_line(*parameters, grid)?;
+                    Ok(in_phases(grid, |_| *parameters))
+                }
+                (Algorithm::Phases(phases), _) => check_phases(phases, grid, arena),
+                (Algorithm::Halves, [_]) if grid.closed => Ok(Way::Halves),
+                (Algorithm::Torgos(diagonal), _) if grid.closed => {
+                    let side = equal_side(grid, arena)?;
+                    check_diagonal(diagonal, side)?;
+                    Ok(Way::Stages(diagonal.stages(side, grid.sides.len())))
+                }
+                (Algorithm::Cubgos, _) if grid.closed => {
+                    let side = equal_side(grid, arena)?;
+                    let Some(power) = power_of_3(side) else {
+                        return Err(vec![Unfit::NoPowerOf3(side)]);
+                    };
+                    let diagonal = Diagonal {
+                        points: 3,
+                        rounds: vec![(3, 1); power - 1],
+                    };
+                    Ok(Way::Stages(diagonal.stages(side, grid.sides.len())))
+                }
+                _ => unfit(),
+            },
+        }
+    }
+}
+
+/// One stage for each axis.
+fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
+    let stage = |axis| Stage::Line {
+        axis,
+        parameters: parameters(axis),
+    };
+    Way::Stages((0..grid.sides.len()).map(stage).collect())
+}
+
+/// The algorithms of a network, as errors list them.
+fn fitting(arena: &Arena) -> &'static str {
+    match arena {
+        Arena::Complete(_) => "auto, dissemination[:K], circulate, neighbour, direct, approach1",
+        Arena::Grid(Grid { sides, closed }) => match (sides.len(), closed) {
+            (1, true) => {
+                "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
+                 phases:A,a,b, halves"
+            }
+            (1, false) => "auto, approach1, approach2[:A], circgos:A,a,b, phases:A,a,b",
+            (_, true) => {
+                "auto, approach1, approach2[:A], torgos:A;b0,b1,..;x0,x1,.., cubgos, \
+                 phases:A,a,b/A,a,b/.."
+            }
+            (_, false) => "auto, approach1, approach2[:A], phases:A,a,b/A,a,b/..",
+        },
+    }
+}
+
+fn check_among(among: Among, pes: usize) -> Result<Way, Vec<Unfit>> {
+    match among {
+        Among::Neighbour if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
+        Among::Dissemination { ports } if ports == 0 || ports >= pes => Err(vec![Unfit::Ports {
+            given: ports,
+            most: pes - 1,
+        }]),
+        _ => Ok(Way::Among(among)),
+    }
+}
+
+fn least_steps(name: &str, given: usize, of: usize) -> Option<Unfit> {
+    (given < of / 2).then(|| Unfit::Steps {
+        name: name.to_owned(),
+        given,
+        least: of / 2,
+        of,
+    })
+}
+
+fn check_line(parameters: LineParameters, grid: &Grid) -> Result<(), Vec<Unfit>> {
+    let most = grid.sides.iter().copied().max().unwrap_or(1);
+    let LineParameters {
+        heads,
+        division,
+        steps,
+    } = parameters;
+    let faults = [
+        (heads == 0 || heads > most).then_some(Unfit::Heads { given: heads, most }),
+        (division < 2).then_some(Unfit::Division(division)),
+        least_steps("b", steps, division),
+    ];
+    all_well(faults.into_iter().flatten().collect())
+}
+
+fn check_phases(phases: &[LineParameters], grid: &Grid, arena: &Arena) -> Result<Way, Vec<Unfit>> {
+    let (given, needed) = (phases.len(), grid.sides.len());
+    let checks = phases.iter().map(|phase| check_line(*phase, grid));
+    let mut faults: Vec<Unfit> = checks.filter_map(Result::err).flatten().collect();
+    if given != needed {
+        let arena = arena.to_string();
+        faults.push(Unfit::Phases {
+            given,
+            arena,
+            needed,
+        });
+    }
+    all_well(faults)?;
+    Ok(in_phases(grid, |axis| phases[axis]))
+}
+
+fn check_diagonal(diagonal: &Diagonal, side: usize) -> Result<(), Vec<Unfit>> {
+    let divisions = diagonal.rounds.iter().map(|round| round.0);
+    let product = divisions.fold(diagonal.points as u128, |product, division| {
+        product.saturating_mul(division as u128)
+    });
+    let steps = diagonal.rounds.iter().enumerate();
+    let steps =
+        steps.filter_map(|(j, &(division, steps))| least_steps(&format!("x{j}"), steps, division));
+    let mut faults: Vec<Unfit> = steps.collect();
+    if product != side as u128 {
+        faults.push(Unfit::Product {
+            given: product,
+            side,
+        });
+    }
+    // A b of 1 divides nothing.
+    if diagonal.rounds.iter().any(|round| round.0 == 1) {
+        faults.push(Unfit::Division(1));
+    }
+    all_well(faults)
+}
+
+fn equal_side(grid: &Grid, arena: &Arena) -> Result<usize, Vec<Unfit>> {
+    let side = grid.sides[0];
+    let arena = arena.to_string();
+    match grid.sides.iter().all(|other| *other == side) {
+        true => Ok(side),
+        false => Err(vec![Unfit::Sides { arena }]),
+    }
+}
+
+fn all_well(faults: Vec<Unfit>) -> Result<(), Vec<Unfit>> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults),
+    }
+}
+
+/// The k of 3^k, if a number is such a power.
+pub fn power_of_3(number: usize) -> Option<usize> {
+    let powers = std::iter::successors(Some(1usize), |power| power.checked_mul(3));
+    let mut powers = powers.take_while(|power| *power <= number);
+    powers.position(|power| power == number)
+}

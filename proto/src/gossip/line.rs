@@ -1,0 +1,118 @@
+//! Gossip on one line (Juurlink, Rao, Sibeyn, sections 4.1 and 4.2): concentrate in heads, let these
+//! exchange, spread from them to all. Approach 1 and approach 2 of the paper are the two ends of it.
+
+use super::moves::{Gap, Line, Move, concentrate, root};
+
+/// The parameters of CIRCGOS; the paper's A and a are one, its Table 1 has two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineParameters {
+    /// A: how many heads exchange; as many as the line has positions, where it has fewer.
+    pub heads: usize,
+    /// a, at least 2: a round of spreading leaves gaps an a-th as long.
+    pub division: usize,
+    /// b, at least `a / 2`: steps of such a round on a ring.
+    pub steps: usize,
+}
+
+impl LineParameters {
+    /// Everybody's block goes around.
+    pub const APPROACH_1: LineParameters = LineParameters::approach_2(usize::MAX);
+
+    /// Concentrate in so many heads, and undo that: as worded 1, as in Table 1 of the paper 3.
+    pub const fn approach_2(heads: usize) -> LineParameters {
+        LineParameters {
+            heads,
+            division: 3,
+            steps: 1,
+        }
+    }
+
+    /// In how many packets a round spreads what heads hold: `2b - a + 2`.
+    pub fn packets(self) -> usize {
+        2 * self.steps + 2 - self.division
+    }
+
+    /// The moves, one after the other.
+    pub fn moves(self, line: Line) -> Vec<Move> {
+        let (mut moves, heads) = meeting(line, self.heads);
+        let packets = self.packets();
+        let rounds = spreading(line, heads, self.division).into_iter();
+        moves.extend(rounds.map(|gaps| Move::Spread {
+            gaps: gaps.into(),
+            packets,
+        }));
+        moves
+    }
+}
+
+/// Phases 1 and 2, after which these heads have everything.
+pub fn meeting(line: Line, heads: usize) -> (Vec<Move>, Vec<usize>) {
+    let n = line.positions;
+    let count = heads.min(n);
+    let begin = |segment: usize| segment * n / count;
+    let segments = (0..count).map(|i| (begin(i), begin(i + 1) - begin(i)));
+    let mut moves = concentrate(segments.clone().map(|(first, m)| (first as i64, m)));
+    let heads: Vec<usize> = segments.map(|(first, m)| first + root(m)).collect();
+    if count > 1 {
+        let width = count;
+        moves.push(Move::Exchange {
+            heads: heads.clone(),
+            width,
+        });
+    }
+    (moves, heads)
+}
+
+/// Phase 3: the gaps of each round, until all positions are heads.
+pub fn spreading(line: Line, mut heads: Vec<usize>, division: usize) -> Vec<Vec<Gap>> {
+    let mut rounds = Vec::new();
+    while heads.len() < line.positions {
+        let gaps = gaps(line, &heads, division);
+        let new = gaps
+            .iter()
+            .flat_map(|gap| &gap.points[1..=gap.new_points()]);
+        heads.extend(new.map(|point| line.position(*point)));
+        heads.sort_unstable();
+        rounds.push(gaps);
+    }
+    rounds
+}
+
+fn gaps(line: Line, heads: &[usize], division: usize) -> Vec<Gap> {
+    let (first, last) = (heads[0] as i64, heads[heads.len() - 1] as i64);
+    let n = line.positions as i64;
+    let next = heads[1..].iter().map(|head| *head as i64);
+    let around = line.closed.then_some(first + n);
+    let pairs = heads.iter().map(|head| *head as i64);
+    let inner = pairs.zip(next.chain(around)).map(|(head, other)| Gap {
+        points: [head]
+            .into_iter()
+            .chain(new_points(other - head, division).map(|at| head + at))
+            .chain([other])
+            .collect(),
+        closed: true,
+    });
+    let mut gaps: Vec<Gap> = inner.collect();
+    if !line.closed {
+        // Beyond the ends, as in a gap twice as long of which only one half is there (ours).
+        let beyond = |head: i64, way: i64, positions: i64| {
+            let new = new_points(2 * positions + 1, division);
+            let new = new.take_while(|at| *at <= positions);
+            let points = [head].into_iter().chain(new.map(|at| head + way * at));
+            Gap {
+                points: points.collect(),
+                closed: false,
+            }
+        };
+        gaps.push(beyond(last, 1, n - 1 - last));
+        gaps.push(beyond(first, -1, first));
+    }
+    gaps.retain(|gap| gap.new_points() > 0);
+    gaps
+}
+
+/// Where new points lie between two heads that are so far apart, from the first one.
+fn new_points(gap: i64, division: usize) -> impl Iterator<Item = i64> {
+    let division = (division as i64).min(gap);
+    (1..division).map(move |j| j * gap / division)
+}

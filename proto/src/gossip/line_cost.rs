@@ -1,0 +1,201 @@
+//! What a gossip on one line costs, by arithmetic alone: no packet is made. Only while new points are
+//! told does a packet leave out anything, since only these hold something then of what is sent: what
+//! they had concentrated before.
+
+use std::collections::BTreeMap;
+
+use super::flits::{Flits, share};
+use super::line::{LineParameters, meeting, spreading};
+use super::moves::{Gap, Line, Move};
+use super::steps::StepCost;
+
+/// What the positions of a line contribute to a gossip on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    line: Line,
+    /// Of each position: the ranks of its flits among those of all.
+    ranks: Vec<Flits>,
+    total: u64,
+}
+
+/// A gap, and what its new points hold of that which is coming.
+pub struct LoadedGap<'a> {
+    /// The gap.
+    pub gap: &'a Gap,
+    /// How many flits its heads hold.
+    pub total: u64,
+    /// Of each new point: the ranks that it holds of these.
+    pub held: Vec<&'a Flits>,
+}
+
+impl Load {
+    /// Of what each position has.
+    pub fn new(line: Line, own: &[&Flits]) -> Load {
+        let all = own.iter().fold(Flits::default(), |all, one| all.union(one));
+        Load {
+            line,
+            ranks: own.iter().map(|one| one.ranks_in(&all)).collect(),
+            total: all.len(),
+        }
+    }
+
+    /// What phases 1 and 2 cost with so many heads, and what phase 3 finds.
+    pub fn met(&self, heads: usize) -> Met<'_> {
+        let (moves, heads) = meeting(self.line, heads);
+        let mut met = Met {
+            load: self,
+            heads,
+            held: self.ranks.clone(),
+            costs: Vec::new(),
+        };
+        for one in &moves {
+            let sizes: Vec<u64> = met.held.iter().map(Flits::len).collect();
+            for step in 1..=one.steps(self.line) {
+                let sends = one.sends(self.line, step).into_iter();
+                let costs = sends.map(|send| match sizes[send.of] {
+                    0 => StepCost::default(),
+                    size => StepCost {
+                        distance: send.hops.unsigned_abs(),
+                        flits: part_size(size, send.part, send.parts),
+                    },
+                });
+                let nonnull = costs.filter(|cost| cost.flits > 0);
+                met.costs
+                    .push(nonnull.fold(StepCost::default(), StepCost::max));
+            }
+            if let Move::Concentrate(pairs) = one {
+                for &(from, to) in pairs {
+                    let [from, to] = [from, to].map(|at| self.line.position(at));
+                    met.held[to] = met.held[to].union(&met.held[from]);
+                }
+            }
+        }
+        met
+    }
+
+    /// How many positions the line has.
+    pub fn positions(&self) -> usize {
+        self.line.positions
+    }
+}
+
+fn part_size(size: u64, part: usize, parts: usize) -> u64 {
+    share(size, part + 1, parts) - share(size, part, parts)
+}
+
+/// A line whose heads have everything.
+pub struct Met<'a> {
+    load: &'a Load,
+    heads: Vec<usize>,
+    /// What each position holds that is no head, in ranks.
+    held: Vec<Flits>,
+    /// Of the steps until now.
+    costs: Vec<StepCost>,
+}
+
+impl Met<'_> {
+    /// The rounds of phase 3.
+    pub fn rounds(&self, division: usize) -> Vec<Round> {
+        let rounds = spreading(self.load.line, self.heads.clone(), division);
+        rounds.into_iter().map(Round::new).collect()
+    }
+
+    /// What all phases cost, step by step, these being the rounds with the same parameters.
+    pub fn costs(&self, rounds: &[Round], parameters: LineParameters) -> Vec<StepCost> {
+        let mut costs = self.costs.clone();
+        for round in rounds {
+            let loaded = round.gaps.iter().map(|gap| LoadedGap {
+                gap,
+                total: self.load.total,
+                held: gap.points[1..=gap.new_points()]
+                    .iter()
+                    .map(|point| &self.held[self.load.line.position(*point)])
+                    .collect(),
+            });
+            costs.extend(round.costs(self.load.total, loaded, parameters.packets()));
+        }
+        costs
+    }
+}
+
+/// The gaps of a round of spreading.
+pub struct Round {
+    /// All of them.
+    pub gaps: Vec<Gap>,
+    /// One of each kind: those whose points are as far apart.
+    kinds: Vec<Gap>,
+}
+
+impl Round {
+    /// With these gaps.
+    pub fn new(gaps: Vec<Gap>) -> Round {
+        let from_its_head = |gap: &Gap| {
+            let points = gap.points.iter().map(|point| point - gap.points[0]);
+            (gap.closed, points.collect::<Vec<i64>>())
+        };
+        let kinds: BTreeMap<_, &Gap> = gaps.iter().map(|gap| (from_its_head(gap), gap)).collect();
+        let kinds = kinds.into_values().cloned().collect();
+        Round { gaps, kinds }
+    }
+
+    /// What spreading so many packets costs, step by step; no heads hold more than `most` flits.
+    ///
+    /// `loaded` are the gaps in any order: once each step costs as much as if nobody held anything,
+    /// the others need not be looked at.
+    pub fn costs<'a>(
+        &self,
+        most: u64,
+        loaded: impl Iterator<Item = LoadedGap<'a>>,
+        packets: usize,
+    ) -> Vec<StepCost> {
+        let steps = self.kinds.iter().map(|gap| gap.steps(packets)).max();
+        let mut costs = vec![StepCost::default(); steps.unwrap_or(0)];
+        let mut limits = costs.clone();
+        let nothing = Flits::default();
+        for gap in &self.kinds {
+            let (total, held) = (most, vec![&nothing; gap.new_points()]);
+            put_costs(&LoadedGap { gap, total, held }, packets, &mut limits);
+        }
+        for gap in loaded {
+            if costs == limits {
+                break;
+            }
+            put_costs(&gap, packets, &mut costs);
+        }
+        costs
+    }
+}
+
+fn put_costs(loaded: &LoadedGap, packets: usize, costs: &mut [StepCost]) {
+    let LoadedGap { gap, total, held } = loaded;
+    let (new, steps) = (gap.new_points(), gap.steps(packets));
+    let mut sizes = vec![0; packets];
+    for (q, held) in (1..).zip(held) {
+        for (size, left) in sizes.iter_mut().zip(held.outside_of_parts(*total, packets)) {
+            *size = left;
+        }
+        let mut put = |step: usize, packet: usize, hops: i64| {
+            if sizes[packet] > 0 {
+                let cost = StepCost {
+                    distance: hops.unsigned_abs(),
+                    flits: sizes[packet],
+                };
+                costs[step - 1] = costs[step - 1].max(cost);
+            }
+        };
+        for sent in (0..packets).take_while(|sent| sent + q <= steps) {
+            put(sent + q, gap.packet(sent, packets), gap.hops(q - 1));
+        }
+        if gap.closed {
+            let behind = new - q;
+            let back = (0..packets).take_while(|sent| sent + 1 + behind <= steps);
+            for sent in back {
+                let step = sent + 1 + behind;
+                // The same packet comes from the other side, listed first.
+                if 2 * step != packets + new {
+                    put(step, packets - 1 - sent, gap.hops(q));
+                }
+            }
+        }
+    }
+}

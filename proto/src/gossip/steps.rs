@@ -1,0 +1,150 @@
+//! The steps of a gossip as data, and what they cost: `t_s + D * t_d + F * t_l` each, with D the
+//! longest distance and F the largest packet (Juurlink, Rao, Sibeyn, section 2, D included).
+
+use super::arena::Arena;
+use super::flits::Flits;
+use crate::PeId;
+
+/// A packet that crosses one or more hops of a straight line in a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Who sends it.
+    pub from: PeId,
+    /// Who keeps it.
+    pub to: PeId,
+    /// Along which axis.
+    pub axis: usize,
+    /// Over how many hops, in the direction of rising coordinates if above 0.
+    pub hops: i64,
+    /// The class of its flits.
+    pub class: usize,
+    /// What it carries: never nothing.
+    pub flits: Flits,
+}
+
+/// What crosses at once, each directed edge at most once: at least one packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// All of it.
+    pub packets: Vec<Packet>,
+}
+
+/// The longest distance and the largest packet of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepCost {
+    /// D, in hops; 0 if nothing is sent.
+    pub distance: u64,
+    /// F, in flits.
+    pub flits: u64,
+}
+
+impl StepCost {
+    /// Of steps that are one.
+    pub fn max(self, other: StepCost) -> StepCost {
+        StepCost {
+            distance: self.distance.max(other.distance),
+            flits: self.flits.max(other.flits),
+        }
+    }
+}
+
+impl Step {
+    /// What it costs. On a complete network F is the most that one PE sends, or receives.
+    pub fn cost(&self, arena: &Arena) -> StepCost {
+        match arena {
+            Arena::Grid(_) => {
+                let of_packet = |packet: &Packet| StepCost {
+                    distance: packet.hops.unsigned_abs(),
+                    flits: packet.flits.len(),
+                };
+                let costs = self.packets.iter().map(of_packet);
+                costs.reduce(StepCost::max).unwrap_or_default()
+            }
+            Arena::Complete(pes) => {
+                let (mut sent, mut received) = (vec![0; *pes], vec![0; *pes]);
+                for packet in &self.packets {
+                    sent[packet.from.index()] += packet.flits.len();
+                    received[packet.to.index()] += packet.flits.len();
+                }
+                StepCost {
+                    distance: 1,
+                    flits: sent.into_iter().chain(received).max().unwrap_or(0),
+                }
+            }
+        }
+    }
+}
+
+/// What a gossip costs: sums over its steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Steps.
+    pub startups: u64,
+    /// D of all steps, in hops.
+    pub distance: u64,
+    /// F of all steps, in flits.
+    pub flits: u64,
+}
+
+impl FromIterator<StepCost> for Cost {
+    /// A step in which nothing is sent is none.
+    fn from_iter<I: IntoIterator<Item = StepCost>>(steps: I) -> Cost {
+        let steps = steps.into_iter().filter(|step| step.distance > 0);
+        steps.fold(Cost::default(), |sum, step| Cost {
+            startups: sum.startups + 1,
+            distance: sum.distance + step.distance,
+            flits: sum.flits + step.flits,
+        })
+    }
+}
+
+impl std::ops::Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost {
+            startups: self.startups + other.startups,
+            distance: self.distance + other.distance,
+            flits: self.flits + other.flits,
+        }
+    }
+}
+
+/// What a step, a hop and a flit take, each at most [`Prices::MAX`], in one unit of time which is a
+/// `unit`-th of the user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prices {
+    /// t_s.
+    pub startup: u64,
+    /// t_d.
+    pub hop: u64,
+    /// t_l.
+    pub flit: u64,
+    /// How many of these units are one of the user's: at least 1.
+    pub unit: u64,
+}
+
+impl Prices {
+    /// The greatest price: with it, and as many steps and flits as there can be, times stay below
+    /// 2^128.
+    pub const MAX: u64 = 1_000_000_000_000_000;
+
+    /// What so much takes, in units of these prices.
+    pub fn time(&self, cost: Cost) -> u128 {
+        u128::from(self.startup) * u128::from(cost.startups)
+            + u128::from(self.hop) * u128::from(cost.distance)
+            + u128::from(self.flit) * u128::from(cost.flits)
+    }
+}
+
+impl Default for Prices {
+    /// A step takes as long as a flit, and hops take nothing.
+    fn default() -> Prices {
+        Prices {
+            startup: 1,
+            hop: 0,
+            flit: 1,
+            unit: 1,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Walks through the stages of a gossip on a grid, step by step: who holds what is all that it
+//! keeps, and who gets what follows from that.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use super::arena::Grid;
+use super::flits::{Blocks, Flits};
+use super::moves::{Line, Move};
+use super::stage::Stage;
+use super::steps::{Packet, Step};
+use crate::PeId;
+
+/// The steps of a gossip, one after the other.
+#[derive(Clone)]
+pub struct Walk<'a> {
+    grid: &'a Grid,
+    stages: VecDeque<Stage>,
+    /// What each PE holds, by class.
+    held: Vec<Vec<Rc<Flits>>>,
+    /// The lines of the present stage.
+    lines: Vec<Running>,
+}
+
+/// A line in the midst of its moves.
+#[derive(Clone)]
+struct Running {
+    class: usize,
+    axis: usize,
+    line: Line,
+    /// The PE at position 0.
+    first: usize,
+    moves: Rc<[Move]>,
+    /// The present move, and how many of its steps are done.
+    at: (usize, usize),
+    /// What each position held when that began.
+    start: Vec<Rc<Flits>>,
+}
+
+impl<'a> Walk<'a> {
+    /// Every PE has its own block.
+    pub fn new(grid: &'a Grid, blocks: &Blocks, stages: Vec<Stage>) -> Walk<'a> {
+        let own = |class| (0..grid.pes()).map(move |pe| Rc::new(blocks.of(class, pe)));
+        Walk {
+            grid,
+            stages: stages.into(),
+            held: (0..blocks.classes())
+                .map(|class| own(class).collect())
+                .collect(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// One more stage, behind all others.
+    pub fn push(&mut self, stage: Stage) {
+        self.stages.push_back(stage);
+    }
+
+    /// What a PE holds of a class.
+    pub fn held(&self, class: usize, pe: usize) -> &Flits {
+        &self.held[class][pe]
+    }
+
+    /// The lines of a stage: each with its class, the PE at its position 0, and its moves.
+    pub fn lines_of<'s>(
+        grid: &'s Grid,
+        stage: &'s Stage,
+    ) -> impl Iterator<Item = (usize, usize, usize, Rc<[Move]>)> {
+        let dimensions = grid.sides.len();
+        let mut known: BTreeMap<(Line, usize), Rc<[Move]>> = BTreeMap::new();
+        let lines = (0..dimensions).flat_map(move |class| {
+            let axis = (stage.axis() + class) % dimensions;
+            grid.line_begins(axis).map(move |pe| (class, axis, pe))
+        });
+        lines.map(move |(class, axis, pe)| {
+            let first = match stage.spacing() {
+                Some(spacing) => {
+                    let others: usize = grid.coordinates(pe).sum();
+                    (spacing - others % spacing) % spacing
+                }
+                None => 0,
+            };
+            let line = grid.line(axis);
+            let moves = known.entry((line, first));
+            let moves = moves.or_insert_with(|| stage.moves(line, first));
+            (class, axis, pe, moves.clone())
+        })
+    }
+
+    fn begin(&mut self, stage: &Stage) {
+        let lines = Walk::lines_of(self.grid, stage);
+        let running = lines.map(|(class, axis, first, moves)| Running {
+            class,
+            axis,
+            line: self.grid.line(axis),
+            first,
+            moves,
+            at: (0, 0),
+            start: Vec::new(),
+        });
+        self.lines = running.collect();
+    }
+}
+
+impl Running {
+    /// Whether there is a step left; at a move's beginning, what all hold is kept.
+    fn is_ready(&mut self, grid: &Grid, held: &[Vec<Rc<Flits>>]) -> bool {
+        while let Some(next) = self.moves.get(self.at.0) {
+            if self.at.1 < next.steps(self.line) {
+                if self.at.1 == 0 {
+                    let at = |position| grid.along(self.first, self.axis, position as i64);
+                    let positions = 0..self.line.positions;
+                    let held = positions.map(|position| held[self.class][at(position)].clone());
+                    self.start = held.collect();
+                }
+                return true;
+            }
+            self.at = (self.at.0 + 1, 0);
+        }
+        false
+    }
+
+    /// The next step's packets, without what their receivers hold already or get from the packet
+    /// before; what comes is held from now on, since nothing that is sent now depends on it.
+    fn step(&mut self, grid: &Grid, held: &mut [Vec<Rc<Flits>>], packets: &mut Vec<Packet>) {
+        self.at.1 += 1;
+        for send in self.moves[self.at.0].sends(self.line, self.at.1) {
+            let from = grid.along(self.first, self.axis, send.from as i64);
+            let to = grid.along(from, self.axis, send.hops);
+            let mine = &mut held[self.class][to];
+            let whole = &self.start[send.of];
+            let flits = match send.parts {
+                1 => whole.minus(mine),
+                parts => whole.cut(send.part, parts).minus(mine),
+            };
+            if flits.is_empty() {
+                continue;
+            }
+            *mine = Rc::new(mine.union(&flits));
+            packets.push(Packet {
+                from: PeId(from as u32),
+                to: PeId(to as u32),
+                axis: self.axis,
+                hops: send.hops,
+                class: self.class,
+                flits,
+            });
+        }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            let mut packets = Vec::new();
+            let mut is_over = true;
+            for line in &mut self.lines {
+                if line.is_ready(self.grid, &self.held) {
+                    line.step(self.grid, &mut self.held, &mut packets);
+                    is_over = false;
+                }
+            }
+            if !packets.is_empty() {
+                return Some(Step { packets });
+            }
+            if is_over {
+                let stage = self.stages.pop_front()?;
+                self.begin(&stage);
+            }
+        }
+    }
+}

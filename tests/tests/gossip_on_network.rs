@@ -1,0 +1,537 @@
+//! Gossip on networks: every plan as it is printed, replayed by a checker that knows nothing of how it
+//! is made, and what the command says of costs, bounds, the paper's tables and bad input.
+
+use std::collections::BTreeSet;
+
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_tests::run;
+use serde_json::Value;
+
+#[track_caller]
+fn told(line: &str) -> Value {
+    let line = format!("{line} --format json");
+    let finished = run(line.split_whitespace()).ok();
+    serde_json::from_str(&finished.stdout).expect("it is JSON")
+}
+
+#[track_caller]
+fn planned(line: &str) -> Value {
+    told(&format!("plan gossip {line}"))
+}
+
+#[track_caller]
+fn number(value: &Value, key: &str) -> u64 {
+    let number = value[key].as_u64();
+    number.unwrap_or_else(|| panic!("no number {key} in {value}"))
+}
+
+#[track_caller]
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    let list = value[key].as_array();
+    list.unwrap_or_else(|| panic!("no list {key} in {value}"))
+}
+
+/// A network by its name: its sides, and whether lines are rings; `None` where all are neighbours.
+fn sides(network: &str) -> Option<(Vec<u64>, bool)> {
+    let (kind, sizes) = network.split_once(':').expect("a size follows");
+    let sizes = sizes.split('x').map(|side| side.parse().expect("a number"));
+    let closed = kind == "ring" || kind == "torus";
+    (kind != "complete").then(|| (sizes.collect(), closed))
+}
+
+/// Which axis a hop is along, and whether upwards; the PEs must be neighbours.
+#[track_caller]
+fn hop(sides: &[u64], closed: bool, from: u64, to: u64) -> (usize, bool) {
+    let mut stride = 1;
+    for (axis, side) in sides.iter().enumerate().rev() {
+        let [a, b] = [from, to].map(|pe| pe / stride % side);
+        let rest = [from - a * stride, to - b * stride];
+        if rest[0] == rest[1] && a != b {
+            if a + 1 == b || (closed && b == 0 && a + 1 == *side) {
+                return (axis, true);
+            }
+            assert!(
+                b + 1 == a || (closed && a == 0 && b + 1 == *side),
+                "{from} {to}"
+            );
+            return (axis, false);
+        }
+        stride *= side;
+    }
+    panic!("P{from} and P{to} are no neighbours");
+}
+
+/// Replays a plan; its start-ups, sum of distances and sum of flits.
+#[track_caller]
+fn replay(plan: &Value) -> [u64; 3] {
+    let pes = number(plan, "pes");
+    let network = plan["network"].as_str().expect("it has a name");
+    let grid = sides(network);
+    // Each flit of each block, numbered; and who has it.
+    let mut first = vec![0; pes as usize];
+    let mut total = 0;
+    let mut held: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); pes as usize];
+    for message in list(plan, "messages") {
+        let source = number(message, "source");
+        assert_eq!(source, number(message, "id"));
+        first[source as usize] = total;
+        let end = total + number(message, "flits");
+        held[source as usize].extend(total..end);
+        total = end;
+    }
+    let mut cost = [0; 3];
+    for step in list(plan, "steps") {
+        let mut links = BTreeSet::new();
+        let mut come: Vec<(u64, u64)> = Vec::new();
+        let (mut longest, mut largest) = (0, 0);
+        let (mut sent, mut received) = (vec![0; pes as usize], vec![0; pes as usize]);
+        for packet in list(step, "packets") {
+            let path: Vec<u64> = list(packet, "path")
+                .iter()
+                .filter_map(Value::as_u64)
+                .collect();
+            let (from, to) = (path[0], path[path.len() - 1]);
+            let mut straight = BTreeSet::new();
+            for hop_ends in path.windows(2) {
+                if let Some((sides, closed)) = &grid {
+                    straight.insert(hop(sides, *closed, hop_ends[0], hop_ends[1]));
+                    let link = (hop_ends[0], hop_ends[1]);
+                    assert!(links.insert(link), "{link:?} carries two packets");
+                }
+            }
+            assert!(straight.len() <= 1, "{path:?} is no straight line");
+            assert!(grid.is_some() || path.len() == 2);
+            let mut flits = 0;
+            for piece in list(packet, "pieces") {
+                let begin = first[number(piece, "message") as usize] + number(piece, "offset");
+                let all = begin..begin + number(piece, "flits");
+                assert!(!all.is_empty());
+                flits += number(piece, "flits");
+                for flit in all {
+                    assert!(
+                        held[from as usize].contains(&flit),
+                        "P{from} lacks what it sends"
+                    );
+                    come.push((to, flit));
+                }
+            }
+            assert!(flits > 0);
+            longest = longest.max(path.len() as u64 - 1);
+            largest = largest.max(flits);
+            sent[from as usize] += flits;
+            received[to as usize] += flits;
+        }
+        for (to, flit) in come {
+            assert!(held[to as usize].insert(flit), "P{to} has that already");
+        }
+        if grid.is_none() {
+            largest = sent
+                .into_iter()
+                .chain(received)
+                .max()
+                .expect("there are PEs");
+        }
+        assert!(longest > 0, "a step without packets");
+        cost = [cost[0] + 1, cost[1] + longest, cost[2] + largest];
+    }
+    for (pe, held) in held.iter().enumerate() {
+        assert_eq!(held.len() as u64, total, "P{pe} has not all");
+    }
+    let keys = ["startups", "distance", "flits"];
+    assert_eq!(keys.map(|key| number(&plan["cost"], key)), cost);
+    cost
+}
+
+/// A fraction as it is printed, as numerator and denominator.
+fn fraction(value: &Value) -> (u64, u64) {
+    match value.as_str() {
+        None => (value.as_u64().expect("a number"), 1),
+        Some(text) => {
+            let (over, under) = text.split_once('/').expect("a fraction");
+            let [over, under] = [over, under].map(|part| part.parse().expect("a number"));
+            assert!(under > 1, "{text}");
+            (over, under)
+        }
+    }
+}
+
+/// Replays it; that time, bound, free run and proof are in order, too, at these prices.
+#[track_caller]
+fn check(plan: &Value, prices: [u64; 3]) {
+    let cost = replay(plan);
+    let time: u64 = (0..3).map(|at| cost[at] * prices[at]).sum();
+    assert_eq!(fraction(&plan["time"]), (time, 1));
+    let (bound, parts) = fraction(&plan["bound"]);
+    assert!(bound <= time * parts, "{bound}/{parts} and {time}");
+    assert_eq!(plan["proof"] == "optimal", bound == time * parts);
+    if let Some(free_run) = plan["free_run_time"].as_u64() {
+        assert!(free_run <= time);
+    }
+}
+
+#[test]
+fn golden_plans_cost_what_the_table_says() {
+    for (line, expected) in [
+        (
+            "--network ring:9 --algorithm approach1 --lengths equal:1",
+            [4, 4, 4],
+        ),
+        (
+            "--network ring:9 --algorithm approach2 --lengths equal:1",
+            [4, 8, 18],
+        ),
+        (
+            "--network ring:8 --algorithm approach1 --lengths equal:2",
+            [4, 4, 7],
+        ),
+        (
+            "--network ring:12 --algorithm circgos:4,3,2 --lengths equal:1",
+            [5, 9, 14],
+        ),
+        ("--network ring:27 --ts 10 --lengths equal:1", [6, 14, 39]),
+        (
+            "--network array:9 --algorithm approach1 --lengths equal:1",
+            [8, 8, 8],
+        ),
+        (
+            "--network array:10 --algorithm circgos:3,4,3 --lengths equal:1",
+            [9, 14, 23],
+        ),
+        (
+            "--network torus:6x6 --algorithm torgos:3;2;1 --lengths equal:2",
+            [5, 7, 27],
+        ),
+        (
+            "--network torus:12x12 --algorithm torgos:2;2,3;1,2 --lengths equal:2",
+            [9, 24, 116],
+        ),
+        (
+            "--network torus:9x9 --algorithm phases:3,3,1/9,3,1 --lengths equal:2",
+            [7, 9, 48],
+        ),
+        (
+            "--network torus:9x9 --algorithm cubgos --lengths equal:2",
+            [5, 9, 66],
+        ),
+        (
+            "--network torus:4x6 --algorithm approach1 --lengths equal:2",
+            [6, 6, 15],
+        ),
+        (
+            "--network mesh:4x6 --algorithm approach1 --lengths equal:2",
+            [10, 10, 31],
+        ),
+        (
+            "--network mesh:3x4x5 --algorithm approach1 --lengths equal:3",
+            [12, 12, 89],
+        ),
+        ("--network complete:12 --lengths equal:1", [4, 4, 11]),
+        (
+            "--network complete:12 --algorithm dissemination:2 --lengths equal:1",
+            [3, 3, 11],
+        ),
+    ] {
+        assert_eq!(replay(&planned(line)), expected, "{line}");
+    }
+}
+
+/// By every algorithm there is, with lengths of any kind.
+#[test]
+fn plans_on_random_networks_keep_the_rules() {
+    let mut random = SplitMix64::new(17);
+    let mut below = |n: u64| random.below(n);
+    for _ in 0..80 {
+        let (network, pes, algorithms) = match below(5) {
+            0 | 1 => {
+                let n = 3 + below(12);
+                let kind = ["ring", "array"][below(2) as usize];
+                let (heads, division) = (1 + below(n), 2 + below(4));
+                let circgos = format!("circgos:{heads},{division},{}", division / 2 + below(3));
+                let of_rings = if kind == "ring" { "halves" } else { "auto" };
+                let all = ["approach1", "approach2:2", &circgos, of_rings].map(str::to_owned);
+                (format!("{kind}:{n}"), n, all.to_vec())
+            }
+            2 => {
+                let (side, rest) = [
+                    (4, "2;2;1"),
+                    (6, "1;2,3;2,1"),
+                    (6, "3;2;3"),
+                    (8, "2;2,2;1,2"),
+                ][below(4) as usize];
+                let all = vec![format!("torgos:{rest}"), "auto".to_owned()];
+                (format!("torus:{side}x{side}"), side * side, all)
+            }
+            3 => {
+                let sides = [3 + below(3), 3 + below(3), 1 + below(3)];
+                let name = match sides[2] {
+                    1 => format!("torus:{}x{}", sides[0], sides[1]),
+                    _ => format!("mesh:{}x{}x{}", sides[0], sides[1], sides[2]),
+                };
+                let phase = format!("{},{},{}", 1 + below(3), 2 + below(2), 1 + below(2));
+                let dimensions = if sides[2] == 1 { 2 } else { 3 };
+                let phases = format!("phases:{}", vec![phase; dimensions].join("/"));
+                let all = vec![phases, "approach2".to_owned(), "auto".to_owned()];
+                (name, sides.iter().product(), all)
+            }
+            _ => {
+                let n = 2 + below(12);
+                let ports = 1 + below(n - 1);
+                let mut all = vec![
+                    format!("dissemination:{ports}"),
+                    "circulate".to_owned(),
+                    "direct".to_owned(),
+                    "approach1".to_owned(),
+                    "auto".to_owned(),
+                ];
+                all.extend((n % 2 == 0).then(|| "neighbour".to_owned()));
+                (format!("complete:{n}"), n, all)
+            }
+        };
+        let most = [1, 4, 40][below(3) as usize];
+        let mut lengths: Vec<u64> = (0..pes).map(|_| below(most + 1)).collect();
+        if below(3) == 0 {
+            // Few have anything.
+            (0..pes as usize)
+                .filter(|pe| pe % 4 > 0)
+                .for_each(|pe| lengths[pe] = 0);
+        }
+        let prices = [below(30), below(4), below(3)];
+        let [ts, td, tl] = prices;
+        let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
+        for algorithm in algorithms {
+            let line = format!(
+                "--network {network} --algorithm {algorithm} --lengths {} --ts {ts} --td {td} --tl {tl}",
+                lengths.join(",")
+            );
+            check(&planned(&line), prices);
+        }
+    }
+}
+
+#[test]
+fn bounds_are_those_of_the_network() {
+    for (line, bound) in [
+        // Data: both edges of a PE take in what it lacks.
+        ("ring:9 --lengths equal:3", (12, 1)),
+        ("ring:8 --lengths equal:1", (7, 2)),
+        // An array's end has one edge, a mesh's corner two.
+        ("array:9 --lengths equal:1", (8, 1)),
+        ("mesh:3x3 --lengths equal:1", (4, 1)),
+        ("torus:3x5 --lengths equal:2", (7, 1)),
+        ("complete:9 --lengths equal:2", (16, 1)),
+        // Distance, from whoever has anything.
+        ("ring:9 --lengths equal:1 --td 7", (28, 1)),
+        ("mesh:3x4 --lengths equal:1 --td 7", (35, 1)),
+        ("array:5 --lengths 0,0,1,0,0 --td 7", (14, 1)),
+        // Start-ups: three times as many know a block after each step on a ring.
+        ("ring:27 --lengths equal:1 --ts 100", (300, 1)),
+        ("torus:5x5 --lengths equal:1 --ts 100", (200, 1)),
+        ("array:2 --lengths equal:1 --ts 100", (100, 1)),
+        ("complete:9 --lengths equal:1 --ts 100", (400, 1)),
+        (
+            "complete:9 --algorithm dissemination:2 --lengths equal:1 --ts 100",
+            (200, 1),
+        ),
+        ("ring:9 --lengths 1,0,0,0,0,0,0,0,0 --ts 100", (100, 1)),
+        ("ring:9 --lengths equal:0", (0, 1)),
+        // Prices are exact.
+        ("ring:9 --lengths equal:1 --ts 0.1 --tl 1/3", (4, 3)),
+    ] {
+        let plan = planned(&format!("--network {line} --summary"));
+        assert_eq!(fraction(&plan["bound"]), bound, "{line}");
+    }
+}
+
+#[test]
+fn approach_1_meets_the_bound() {
+    for line in [
+        "ring:8 --lengths equal:2",
+        "ring:9 --lengths equal:5",
+        "array:7 --lengths equal:3",
+    ] {
+        let plan = planned(&format!("--network {line} --ts 0 --summary"));
+        assert_eq!(plan["proof"], "optimal", "{line}");
+        assert_eq!(plan["algorithm"], "approach1", "{line}");
+        assert!(plan.get("steps").is_none());
+    }
+}
+
+/// Halves carry the least over each edge, whatever the lengths: 300 where the others take 420, 815.
+#[test]
+fn a_free_run_waits_for_nobody() {
+    for (algorithm, expected) in [("approach1", 420), ("approach2:3", 815), ("halves", 300)] {
+        let line = format!(
+            "--network ring:9 --lengths 0,0,0,0,320,40,0,0,0 --ts 10 --td 5 --algorithm {algorithm}"
+        );
+        let plan = planned(&line);
+        assert_eq!(number(&plan, "free_run_time"), expected, "{algorithm}");
+        check(&plan, [10, 5, 1]);
+    }
+}
+
+#[test]
+fn the_largest_that_are_promised_are_planned() {
+    for (network, ts) in [("ring:729", 50), ("torus:27x27", 30)] {
+        let line = format!("--network {network} --lengths equal:2 --ts {ts} --summary");
+        let plan = planned(&line);
+        assert_eq!(number(&plan, "pes"), 729);
+        assert!(number(&plan["cost"], "startups") > 5);
+    }
+}
+
+/// The row of a comparison with that name.
+#[track_caller]
+fn row<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let mut rows = list(comparison, "results").iter();
+    let found = rows.find(|row| row["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {comparison}"))
+}
+
+#[test]
+fn comparisons_have_what_the_paper_prints() {
+    let ring = told("compare gossip --network ring:27 --ts 10");
+    for (name, paper, formula, whole) in [
+        ("approach 1", 144, 143.5, 143.0),
+        ("approach 2", 104, 104.0, 117.0),
+        ("CIRCGOS, the paper's", 100, 100.5, 100.0),
+    ] {
+        let row = row(&ring, name);
+        assert_eq!(row["paper"], paper, "{name}");
+        let is_near = |given: &Value, wanted: f64| (given.as_f64().unwrap() - wanted).abs() < 1e-6;
+        assert!(is_near(&row["formula"], formula), "{row}");
+        assert!(is_near(&row["whole_steps"], whole), "{row}");
+    }
+    assert_eq!(
+        number(&row(&ring, "CIRCGOS, the paper's")["planned"], "time"),
+        99
+    );
+    let torus = told("compare gossip --network torus:729x729 --ts 8");
+    assert_eq!(row(&torus, "TORGOS (3, 243, 211)")["paper"], 137_398);
+    assert_eq!(row(&torus, "TORGOS, whole steps")["whole_steps"], 136_676.0);
+    let half = told("compare gossip --network torus:27x27 --ts 15 --tl 1/2");
+    assert_eq!(row(&half, "TORGOS (3, 3, 2)")["paper"], 605);
+    let switch = told("compare gossip --network complete:9");
+    assert_eq!(row(&switch, "dissemination")["best"], true);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_would() {
+    let faults = |line: &str, told: &[&str]| {
+        let finished = run(line.split_whitespace());
+        assert_eq!(finished.code, Some(2), "{line}: {}", finished.stderr);
+        assert_eq!(finished.stdout, "", "{line}");
+        for told in told {
+            let said = &finished.stderr;
+            assert!(said.contains(told), "{line}: no {told} in {said}");
+        }
+    };
+    for (line, told) in [
+        ("ring:2 --lengths equal:1", "take at least 3, or array:2"),
+        (
+            "torus:2x4 --lengths equal:1",
+            "sides of at least 3; take a mesh",
+        ),
+        ("mesh:1x4 --lengths equal:1", "sides are at least 2"),
+        ("complete:1 --lengths equal:1", "take at least 2"),
+        (
+            "hypercube:3 --lengths equal:1",
+            "ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N",
+        ),
+        ("ring:99999 --lengths equal:1", "at most 2048 are"),
+        ("ring:x --lengths equal:1", "N must be a whole number"),
+        (
+            "ring:9 --lengths 1,2",
+            "2 given, but 9 needed: one for each PE from P0 to P8",
+        ),
+        (
+            "ring:9 --lengths equal:9999999999999999",
+            "more than 17592186044416 flits",
+        ),
+        (
+            "ring:9 --lengths equal:9999999999999999999",
+            "more than 17592186044416 flits",
+        ),
+        (
+            "ring:9 --lengths equal:1 --algorithm direct",
+            "there are auto, approach1",
+        ),
+        (
+            "ring:9 --lengths equal:1 --algorithm foo",
+            "there are auto, approach1",
+        ),
+        (
+            "complete:9 --lengths equal:1 --algorithm cubgos",
+            "there are auto, dissemination",
+        ),
+        (
+            "complete:9 --lengths equal:1 --algorithm neighbour",
+            "do not come in pairs",
+        ),
+        (
+            "complete:9 --lengths equal:1 --algorithm dissemination:9",
+            "K is 9, and has to be 1 to 8",
+        ),
+        (
+            "mesh:9x9 --lengths equal:1 --algorithm circgos:1,3,1",
+            "phases:A,a,b/A,a,b/..",
+        ),
+        (
+            "ring:9 --lengths equal:1 --algorithm circgos:1,3",
+            "the form circgos:A,a,b",
+        ),
+        (
+            "ring:9 --lengths equal:1 --algorithm circgos:1,3,99999999999",
+            "whole numbers up to",
+        ),
+        (
+            "ring:9 --lengths equal:1 --algorithm circgos:1,5,1",
+            "b is 1, and has to be at least 2",
+        ),
+        (
+            "torus:9x9 --lengths equal:1 --algorithm torgos:3;2;1",
+            "A times all b is 6, and has to be the side, 9",
+        ),
+        (
+            "torus:9x9 --lengths equal:1 --algorithm torgos:3;3",
+            "torgos:A;b0,b1,..;x0,x1,..",
+        ),
+        (
+            "torus:3x9 --lengths equal:1 --algorithm cubgos",
+            "the sides of a 3x9 torus differ",
+        ),
+        (
+            "torus:6x6 --lengths equal:1 --algorithm cubgos",
+            "6, is no power of 3",
+        ),
+        (
+            "torus:6x6 --lengths equal:1 --algorithm phases:1,3,1",
+            "1 phases are given, and a 6x6 torus has 2",
+        ),
+        (
+            "ring:9 --lengths equal:1 --ts=-1",
+            "--ts -1: write a number",
+        ),
+        ("ring:9 --lengths equal:1 --tl 1/0", "like 10, 0.25 or 3/2"),
+        ("ring:9 --lengths equal:1 --root 3", "--root is for trees"),
+    ] {
+        faults(&format!("plan gossip --network {line}"), &[told]);
+    }
+    // All at once.
+    let line = "plan gossip --network ring:9 --lengths 1 --ts x --td y --algorithm circgos:0,1,1 --ports multi";
+    let all = [
+        "--lengths",
+        "--ts x",
+        "--td y",
+        "A is 0",
+        "a is 1",
+        "--ports",
+    ];
+    faults(line, &all);
+    let line = "compare gossip --network ring:2 --tl 0";
+    faults(line, &["take at least 3", "more than 0"]);
+    faults("compare gossip --network ring:99999", &["at most 65536"]);
+    faults(
+        "plan gossip --tree path:3 --lengths equal:1 --ts 3",
+        &["--ts is for a gossip on a --network"],
+    );
+}

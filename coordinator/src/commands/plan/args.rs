@@ -51,7 +51,8 @@ pub struct PlanGossipArgs {
     /// How many ports a PE of a tree has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How to gossip. On a tree: auto, flood or ring-emulation. On a --network: auto, approach1, approach2[:A], circgos:A,a,b,
+    /// How to gossip. On a tree: auto, flood or ring-emulation. On a --network: auto,
+    /// approach1, approach2[:A], circgos:A,a,b,
     /// torgos:A;b0,b1,..;x0,x1,.., cubgos, phases:A,a,b/A,a,b/.., halves; on complete:N auto,
     /// dissemination[:K], circulate, neighbour, direct, approach1.
     #[arg(long, default_value = "auto")]

@@ -32,6 +32,7 @@
 pub mod baseline;
 pub mod calibration;
 pub mod cost;
+pub mod exact;
 pub mod gossip;
 mod ids;
 pub mod items;

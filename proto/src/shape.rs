@@ -73,23 +73,23 @@ pub fn check(link: &Link) -> Result<(), ShapeFault> {
 
 /// When a frame arrives that finds the receive port free.
 pub fn lands(departed: Time, link: &Link) -> Time {
-    Exact::from(departed).plus(link.latency_ns).rounded_up()
+    FineTime::from(departed).plus(link.latency_ns).rounded_up()
 }
 
 /// Through which a PE sends on all of its shaped edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendPort {
-    busy_until: Exact,
+    busy_until: FineTime,
     /// When the last control frame has departed.
-    slipped_until: Exact,
+    slipped_until: FineTime,
     /// When the last frame's first byte departs.
-    last_began: Exact,
+    last_began: FineTime,
 }
 
 impl SendPort {
     /// A frame of so many bytes is handed over: when its last byte departs.
     pub fn depart(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
-        self.last_began = Exact::from(now).max(self.busy_until);
+        self.last_began = FineTime::from(now).max(self.busy_until);
         self.busy_until = self.last_began.plus(bytes as f64 * link.ns_per_byte);
         // Rounded down here and up at the other end: one nanosecond in all.
         Time(self.busy_until.ns)
@@ -101,8 +101,8 @@ impl SendPort {
     /// it arrives behind that all the same: a connection keeps its order.
     pub fn slip_in(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
         let takes = bytes as f64 * link.ns_per_byte;
-        self.slipped_until = Exact::from(now).max(self.slipped_until).plus(takes);
-        self.busy_until = Exact::from(now).max(self.busy_until).plus(takes);
+        self.slipped_until = FineTime::from(now).max(self.slipped_until).plus(takes);
+        self.busy_until = FineTime::from(now).max(self.busy_until).plus(takes);
         Time(self.slipped_until.ns)
     }
 
@@ -117,7 +117,7 @@ impl SendPort {
 /// Through which a PE receives on all of its shaped edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceivePort {
-    busy_until: Exact,
+    busy_until: FineTime,
 }
 
 impl ReceivePort {
@@ -125,7 +125,7 @@ impl ReceivePort {
     /// time come in one after the other, in the order in which this is asked: that
     /// should be the order in which they land ([`lands`]).
     pub fn arrive(&mut self, departed: Time, bytes: usize, link: &Link) -> Time {
-        let landed = Exact::from(departed).plus(link.latency_ns);
+        let landed = FineTime::from(departed).plus(link.latency_ns);
         let in_turn = self.busy_until.plus(bytes as f64 * link.ns_per_byte);
         self.busy_until = landed.max(in_turn);
         self.busy_until.rounded_up()
@@ -135,29 +135,29 @@ impl ReceivePort {
 /// A point in time, exact to far below a nanosecond however great it is: one number
 /// of 64 bits would not do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-struct Exact {
+struct FineTime {
     ns: u64,
     /// Of a nanosecond, from 0 to below 1.
     fraction: f64,
 }
 
-impl From<Time> for Exact {
-    fn from(Time(ns): Time) -> Exact {
-        Exact { ns, fraction: 0.0 }
+impl From<Time> for FineTime {
+    fn from(Time(ns): Time) -> FineTime {
+        FineTime { ns, fraction: 0.0 }
     }
 }
 
-impl Exact {
-    fn plus(self, ns: f64) -> Exact {
+impl FineTime {
+    fn plus(self, ns: f64) -> FineTime {
         let sum = self.fraction + ns;
         let whole = sum.floor();
-        Exact {
+        FineTime {
             ns: self.ns.saturating_add(whole as u64),
             fraction: sum - whole,
         }
     }
 
-    fn max(self, other: Exact) -> Exact {
+    fn max(self, other: FineTime) -> FineTime {
         if other > self { other } else { self }
     }
 

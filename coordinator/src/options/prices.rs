@@ -1,6 +1,7 @@
 //! What a step, a hop and a flit take, as it is typed: exact numbers in any one unit.
 
 use clap::Args;
+use flitcast_proto::exact::greatest_common_divisor;
 use flitcast_proto::gossip::Prices;
 use thiserror::Error;
 
@@ -113,13 +114,13 @@ fn fraction(text: &str) -> Option<Fraction> {
     if denominator == 0 || numerator / denominator > MOST {
         return None;
     }
-    let divisor = greatest_common_divisor(numerator, denominator);
+    let divisor = common_divisor(numerator, denominator);
     Some((numerator / divisor, denominator / divisor))
 }
 
 fn in_one_unit(all: [Fraction; 3]) -> Option<Prices> {
     let unit = all.iter().try_fold(1u64, |unit, (_, denominator)| {
-        let more = denominator / greatest_common_divisor(unit, *denominator);
+        let more = denominator / common_divisor(unit, *denominator);
         unit.checked_mul(more).filter(|unit| *unit <= MOST_UNIT)
     })?;
     let in_units = |(numerator, denominator): Fraction| {
@@ -135,13 +136,9 @@ fn in_one_unit(all: [Fraction; 3]) -> Option<Prices> {
     })
 }
 
-/// Of two numbers that are not both 0.
-fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    let (mut a, mut b) = (a, b);
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
+/// Of two numbers that are not both 0. What divides them is no greater than they are.
+fn common_divisor(a: u64, b: u64) -> u64 {
+    greatest_common_divisor(a.into(), b.into()) as u64
 }
 
 #[cfg(test)]

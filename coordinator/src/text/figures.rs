@@ -1,7 +1,7 @@
 //! Figures as results show them: in a table for eyes, or in JSON for programs.
 
 use comfy_table::{CellAlignment, Row, Table, presets};
-use flitcast_proto::gossip::Exact;
+use flitcast_proto::exact::Exact;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -43,9 +43,14 @@ pub fn as_micros<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Err
 ///
 /// What the serializer says.
 pub fn as_exact<S: Serializer>(time: &Exact, serializer: S) -> Result<S::Ok, S::Error> {
+    exact(*time).serialize(serializer)
+}
+
+/// The same as a value.
+pub fn exact(time: Exact) -> Value {
     match time.whole().map(u64::try_from) {
-        Some(Ok(number)) => serializer.serialize_u64(number),
-        Some(Err(_)) | None => serializer.collect_str(time),
+        Some(Ok(number)) => json!(number),
+        Some(Err(_)) | None => json!(time.to_string()),
     }
 }
 

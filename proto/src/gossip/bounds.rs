@@ -2,8 +2,8 @@
 //! mesh's corners): of three reasons the strongest. Theorem 1's bound has no constant and is no number.
 
 use super::arena::Arena;
-use super::exact::Exact;
 use super::steps::Prices;
+use crate::exact::Exact;
 
 /// The greatest of: what the PE with the fewest edges must take in, how far the farthest of all is
 /// that have something, and how many steps it takes until somebody's block can be everywhere.

@@ -19,7 +19,6 @@ mod bounds;
 mod choose;
 mod complete;
 mod diagonal_search;
-mod exact;
 mod fit;
 mod flits;
 mod free_run;
@@ -36,7 +35,6 @@ pub use algorithm::{Algorithm, NameError};
 pub use arena::{Arena, ArenaError, Grid, MAX_PES};
 pub use choose::choose;
 pub use complete::Among;
-pub use exact::Exact;
 pub use fit::{Unfit, Way};
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
@@ -48,6 +46,7 @@ use moves::Line;
 use walk::Walk;
 
 use crate::PeId;
+use crate::exact::Exact;
 
 /// Flits that all blocks together may have: sums over steps, and times, then stay exact.
 pub const MAX_FLITS: u64 = 1 << 44;

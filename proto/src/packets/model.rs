@@ -4,11 +4,11 @@
 //! the receiver's receive port for that time. A relay sends a packet when it has all of it and its
 //! send port is free, first come, first served.
 
-use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::exact::{Exact, greatest_common_divisor};
 use crate::{PeId, Tree};
 
 /// A time in ticks of a [`LinkCost`]: exact, and wide enough for all within the limits of this
@@ -61,7 +61,7 @@ impl FromStr for LinkCost {
         if denominator == 0 {
             return Err(LinkCostError::Zero(text.to_owned()));
         }
-        let shared = common_divisor(numerator.into(), denominator.into()) as u64;
+        let shared = greatest_common_divisor(numerator.into(), denominator.into()) as u64;
         let (setup, flit) = (numerator / shared, denominator / shared);
         let is_limited = setup <= MAX_NUMERATOR && flit <= MAX_DENOMINATOR;
         match is_limited && numerator < u64::MAX && denominator < u64::MAX {
@@ -92,29 +92,8 @@ impl LinkCost {
 
     /// A time, to be printed in flits' times.
     pub fn exact(self, time: Ticks) -> Exact {
-        let shared = common_divisor(time, self.flit);
-        Exact(time / shared, self.flit / shared)
+        Exact::new(time, self.flit)
     }
-}
-
-/// An integer, or a fraction in lowest terms: `13`, `27/2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exact(Ticks, Ticks);
-
-impl fmt::Display for Exact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Exact(whole, 1) => f.pad(&whole.to_string()),
-            Exact(numerator, denominator) => f.pad(&format!("{numerator}/{denominator}")),
-        }
-    }
-}
-
-fn common_divisor(mut a: u128, mut b: u128) -> u128 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A nonnull message.

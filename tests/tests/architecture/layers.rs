@@ -70,6 +70,7 @@ const HOUSES: [House; 3] = [
             "names",
             "seeded",
             "limits",
+            "exact",
             "tree",
             "network",
             "gossip",

@@ -4,7 +4,8 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use flitcast_proto::gossip::{Algorithm, Arena, Exact, Gossip, Prices, choose};
+use flitcast_proto::exact::Exact;
+use flitcast_proto::gossip::{Algorithm, Arena, Gossip, Prices, choose};
 use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;

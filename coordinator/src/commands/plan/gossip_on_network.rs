@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 
+use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::{
-    Algorithm, Arena, Exact, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
+    Algorithm, Arena, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
 };
 use thiserror::Error;
 

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
-use flitcast_proto::gossip::{Cost, Exact, Gossip, Packet, Step, StepCost};
+use flitcast_proto::exact::Exact;
+use flitcast_proto::gossip::{Cost, Gossip, Packet, Step, StepCost};
 use serde::{Serialize, Serializer};
 
 use crate::options::prices::PriceArgs;

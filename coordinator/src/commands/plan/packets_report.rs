@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::args::PlanRoundArgs;
 use super::command::{AskedPlan, PlanError};
 use crate::options::format::Format;
-use crate::text::figures::{lines, table};
+use crate::text::figures::{self, lines, table};
 use crate::text::words::counted;
 
 /// Rows of a table that somebody reads.
@@ -44,8 +44,7 @@ struct Listed {
 
 /// An exact time, as programs read it: an integer, or a fraction as a string.
 pub fn exact(cost: LinkCost, time: Ticks) -> Value {
-    let text = cost.exact(time).to_string();
-    text.parse::<u64>().map_or(Value::String(text), Value::from)
+    figures::exact(cost.exact(time))
 }
 
 /// The parents of P1 and so on, P0's none ahead of them.

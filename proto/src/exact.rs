@@ -31,7 +31,8 @@ impl Exact {
     }
 }
 
-fn greatest_common_divisor(a: u128, b: u128) -> u128 {
+/// Of two numbers; 0 if both are.
+pub fn greatest_common_divisor(a: u128, b: u128) -> u128 {
     let (mut a, mut b) = (a, b);
     while b > 0 {
         (a, b) = (b, a % b);
@@ -89,8 +90,8 @@ impl Ord for Exact {
 impl fmt::Display for Exact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.whole() {
-            Some(number) => write!(f, "{number}"),
-            None => write!(f, "{}/{}", self.numerator, self.denominator),
+            Some(number) => f.pad(&number.to_string()),
+            None => f.pad(&format!("{}/{}", self.numerator, self.denominator)),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::items::{Control, Hops, Message, Route, Transmit, Violation};
 use crate::ops::{Brief, Operation, Pe, Word};
 use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
@@ -115,7 +115,7 @@ pub enum SimulationFault {
 struct SimulatedPe {
     pe: Pe,
     /// A message of which this PE is the source, who gets it, and how many flits were sent.
-    outgoing: Option<(Vec<PeId>, Message, u64)>,
+    outgoing: Option<(Hops, Message, u64)>,
     /// What came and goes on: to one neighbour in the step after it came, to several in as many.
     held: VecDeque<(PeId, Message, u64)>,
     /// The message that is coming in, the next flit expected, its route.

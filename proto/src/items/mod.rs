@@ -6,10 +6,16 @@ mod violation;
 
 use std::fmt;
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::schedule::certification::Certificate;
 use crate::{MessageId, PeId, Tree};
 
 pub use violation::Violation;
+
+/// Neighbours that a message goes to. Nearly always one, for which nothing is allocated: short
+/// messages would feel it.
+pub type Hops = SmallVec<[PeId; 4]>;
 
 /// Where a message ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -180,7 +186,7 @@ pub enum Transmit {
     Message {
         /// The first PE on its way; of a message that starts here also several, each flit to one
         /// after the other.
-        to: Vec<PeId>,
+        to: Hops,
         /// The message.
         message: Message,
     },
@@ -193,7 +199,7 @@ pub struct Route {
     pub deliver: bool,
     /// All of it goes on to these neighbours through the send port, flit by flit, each flit to
     /// one after the other.
-    pub relay: Vec<PeId>,
+    pub relay: Hops,
     /// It is kept until the PE sends it on as a message. Of today's operations, only what users
     /// know from elsewhere does this.
     pub hold: bool,
@@ -211,7 +217,7 @@ impl Route {
     /// It goes on to one neighbour.
     pub fn relay(to: PeId) -> Route {
         Route {
-            relay: vec![to],
+            relay: smallvec![to],
             ..Route::default()
         }
     }

@@ -82,7 +82,7 @@ impl Role for Rounds {
         }
         Ok(Route {
             deliver: self.takes,
-            relay: self.children.clone(),
+            relay: self.children.as_slice().into(),
             hold: false,
         })
     }
@@ -93,7 +93,7 @@ impl Role for Rounds {
 
     fn next(&mut self, _place: &Place, _now: Time) -> Option<Transmit> {
         let message = self.to_send.take_if(|_| self.triggered)?;
-        let to = self.children.clone();
+        let to = self.children.as_slice().into();
         Some(Transmit::Message { to, message })
     }
 

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::smallvec;
+
 use super::brief::Brief;
 use super::certification_plan::plan;
 use super::messages::TO_ROOT;
@@ -305,7 +307,7 @@ impl Role for Certification {
         }
         if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
             return (due <= now).then_some(Transmit::Message {
-                to: vec![to],
+                to: smallvec![to],
                 message,
             });
         }

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::smallvec;
+
 use super::brief::Brief;
 use super::messages::{FROM_ROOT, TO_ROOT};
 use super::role::{Place, Role};
@@ -211,7 +213,7 @@ impl Role for Combining {
                 false => place.parent()?,
             };
             return Some(Transmit::Message {
-                to: vec![to],
+                to: smallvec![to],
                 message,
             });
         }

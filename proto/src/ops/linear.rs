@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::smallvec;
+
 use super::brief::Brief;
 use super::messages::TO_ROOT;
 use super::role::{Place, Role};
@@ -102,7 +104,7 @@ impl Role for Linear {
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
             return Some(Transmit::Message {
-                to: vec![to],
+                to: smallvec![to],
                 message,
             });
         }

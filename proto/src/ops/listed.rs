@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use smallvec::smallvec;
+
 use super::brief::Brief;
 use super::messages::FROM_ROOT;
 use super::plan::MessagePlan;
@@ -183,7 +185,7 @@ impl Role for Listed {
             self.at_hand.remove(&leg.message);
         }
         Some(Transmit::Message {
-            to: vec![leg.to],
+            to: smallvec![leg.to],
             message,
         })
     }

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::brief::Brief;
 use super::messages::FROM_ROOT;
 use super::plan::{MessagePlan, Plan, finish};
@@ -164,7 +166,7 @@ impl Role for Scatter {
         let message = self.to_send.pop_front()?;
         let to = place.child_toward(&message)?;
         Some(Transmit::Message {
-            to: vec![to],
+            to: smallvec![to],
             message,
         })
     }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::brief::Brief;
 use super::messages::TO_ROOT;
 use super::plan::{ControlPlan, Plan, finish, gathered};
@@ -205,7 +207,7 @@ impl Role for ShoulderTap {
         }
         if let (Some(message), Some(to)) = (self.own, place.parent()) {
             return (self.own_due() <= Some(now)).then_some(Transmit::Message {
-                to: vec![to],
+                to: smallvec![to],
                 message,
             });
         }

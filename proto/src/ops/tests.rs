@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::listed::legs_in_order;
 use super::plan::{plan, plan_scatter};
 use super::{Brief, Operation, Pe};
@@ -145,7 +147,7 @@ fn a_list_may_have_a_message_held() {
     assert_eq!(pe.handle_head(PeId::ROOT, own), Ok(Route::deliver()));
     pe.handle_received();
     let sent = Transmit::Message {
-        to: vec![PeId(2)],
+        to: smallvec![PeId(2)],
         message: passing,
     };
     assert_eq!(pe.poll_transmit(Time(3)), Some(sent));

@@ -46,7 +46,7 @@ mod spans;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::items::{Message, Transmit};
+use crate::items::{Hops, Message, Transmit};
 use crate::ops::{Brief, Pe};
 use crate::spans::{Port, Span};
 use crate::wire::control::{Arrival, OwnStart};
@@ -94,7 +94,7 @@ pub struct Round<O = ()> {
 #[derive(Debug)]
 struct Outgoing {
     /// The neighbours that get it, and which of them has had the flit that goes now.
-    to: Vec<PeId>,
+    to: Hops,
     turn: usize,
     message: Message,
     offset: u64,
@@ -244,7 +244,7 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    fn send(&mut self, now: Time, to: Vec<PeId>, message: Message) {
+    fn send(&mut self, now: Time, to: Hops, message: Message) {
         let held = self.held.iter().position(|held| held.message == message);
         self.hash.reset();
         self.outgoing = Some(Outgoing {

@@ -1,5 +1,4 @@
-//! The arcs of a tree, and which of them cross in a step where a PE has one port to send and one to
-//! receive.
+//! The arcs of a tree.
 
 use crate::{PeId, Tree};
 
@@ -74,63 +73,5 @@ impl Arcs {
     pub(super) fn reversed(&self) -> Vec<usize> {
         let reversed = self.ends.iter().map(|[from, to]| self.between(*to, *from));
         reversed.collect()
-    }
-}
-
-/// The arcs that cross in a step by PEs of one port to send and one to receive: of those that have a
-/// flit to send, by increasing key, each that finds both ports free.
-///
-/// Nothing is sorted for it, as PEs with many neighbours have many keys and send one flit. Each
-/// sender asks for its first arc, each receiver keeps the first that it is asked for, and who is
-/// refused asks for its next one: deferred acceptance (Gale, Shapley; 1962), which comes to the same
-/// where all go by the same keys.
-#[derive(Debug)]
-pub(super) struct Ports<K> {
-    /// By receiver, the arc that it keeps.
-    accepted: Vec<Option<(K, usize)>>,
-    /// Senders that are yet to ask, and for an arc behind which one.
-    asking: Vec<(PeId, Option<K>)>,
-}
-
-impl<K: Copy + Ord> Ports<K> {
-    /// Those of so many PEs.
-    pub(super) fn of(pes: usize) -> Ports<K> {
-        Ports {
-            accepted: vec![None; pes],
-            asking: Vec::new(),
-        }
-    }
-
-    /// The arcs that cross; arcs with nothing to send have no key, and no two others the same.
-    pub(super) fn take(
-        &mut self,
-        arcs: &Arcs,
-        senders: impl Iterator<Item = PeId>,
-        key: impl Fn(usize) -> Option<K>,
-    ) -> Vec<usize> {
-        let mut asked = Vec::new();
-        self.asking.extend(senders.map(|sender| (sender, None)));
-        while let Some((sender, behind)) = self.asking.pop() {
-            let keys = arcs.out_of(sender);
-            let keys = keys.filter_map(|arc| Some((key(arc)?, arc)));
-            let next = keys.filter(|(key, _)| behind.is_none_or(|behind| *key > behind));
-            let Some(next) = next.min() else {
-                continue;
-            };
-            let receiver = arcs.to(next.1);
-            let accepted = &mut self.accepted[receiver.index()];
-            let refused = match accepted {
-                Some(first) if *first < next => Some(next),
-                _ => accepted.replace(next),
-            };
-            match refused {
-                Some((key, arc)) => self.asking.push((arcs.from(arc), Some(key))),
-                None => asked.push(receiver),
-            }
-        }
-        let accepted = asked
-            .into_iter()
-            .filter_map(|pe| self.accepted[pe.index()].take());
-        accepted.map(|(_, arc)| arc).collect()
     }
 }

@@ -10,7 +10,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::arcs::{Arcs, Ports};
+use super::arcs::Arcs;
+use super::ports::Ports;
 use super::timetable::{Legs, Timetable};
 use crate::{MessageId, PeId, Tree};
 
@@ -98,6 +99,8 @@ struct Exchange {
     queues: Vec<BinaryHeap<Waiting>>,
     /// The arcs that flits wait for.
     ready: BTreeSet<usize>,
+    /// Those over which a flit has gone, or that flits wait for now, since the step was chosen.
+    changed: Vec<usize>,
     /// By arc, flits that have yet to cross it.
     todo: Vec<u64>,
     /// By PE, flits that it has yet to send, and to take.
@@ -115,19 +118,23 @@ pub fn all_ports(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
 /// The plan where a PE sends one flit and takes one flit a step: in each step the arcs come first
 /// whose sender or receiver has most to do yet.
 pub fn one_port(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
-    let mut ports = Ports::of(tree.len());
-    Exchange::of(tree, flits).play(|exchange| {
-        let [sends, takes] = &exchange.at_ports;
-        let key = |arc: usize| {
-            exchange.queues[arc].peek()?;
-            let [from, to] = exchange.arcs.ends(arc).map(PeId::index);
-            let busiest = sends[from].max(takes[to]);
-            Some((Reverse(busiest), Reverse(exchange.todo[arc]), arc))
-        };
-        let senders = tree.pes().filter(|pe| sends[pe.index()] > 0);
-        ports.take(&exchange.arcs, senders, key)
+    let exchange = Exchange::of(tree, flits);
+    let mut ports = Ports::of(tree, &exchange.arcs);
+    exchange.play(|exchange| {
+        for &arc in &exchange.changed {
+            let [from, to] = exchange.arcs.ends(arc);
+            let beside = [ports.up_from(from), ports.down_to(to)];
+            for arc in [Some(arc)].into_iter().chain(beside).flatten() {
+                ports.rank(arc, exchange.ranks(tree, arc));
+            }
+        }
+        ports.take(|arc| exchange.key(arc))
     })
 }
+
+/// What orders arcs, the least first, and those of the same key by number: the flits that are yet to
+/// pass a port, and those that are yet to cross.
+type Key = (Reverse<u64>, Reverse<u64>);
 
 impl Exchange {
     /// Before the first step.
@@ -140,6 +147,7 @@ impl Exchange {
             ways: ways(tree, &arcs),
             queues: vec![BinaryHeap::new(); arcs.len()],
             ready: BTreeSet::new(),
+            changed: Vec::new(),
             at_ports: at_ports(&arcs, pes, &todo),
             todo,
             kept: vec![0; pes],
@@ -174,7 +182,33 @@ impl Exchange {
         let (arc, hops) = self.ways[at.index()][to.index()];
         waiting.hops_to_go = hops;
         self.queues[arc].push(waiting);
-        self.ready.insert(arc);
+        if self.ready.insert(arc) {
+            self.changed.push(arc);
+        }
+    }
+
+    /// By how much there is to do at its busier port, then over itself; `None` if no flit waits.
+    fn key(&self, arc: usize) -> Option<Key> {
+        self.queues[arc].peek()?;
+        let [sends, takes] = &self.at_ports;
+        let [from, to] = self.arcs.ends(arc).map(PeId::index);
+        let busiest = sends[from].max(takes[to]);
+        Some((Reverse(busiest), Reverse(self.todo[arc])))
+    }
+
+    /// Where an arc stands among those from or to the children of a PE. If a child has more to do
+    /// than the PE, the first by key is the first by what the child has to do, and else by what is
+    /// to cross the arc.
+    fn ranks(&self, tree: &Tree, arc: usize) -> Option<[Key; 2]> {
+        self.queues[arc].peek()?;
+        let [sends, takes] = &self.at_ports;
+        let [from, to] = self.arcs.ends(arc);
+        let at_child = match tree.parent(to) == Some(from) {
+            true => takes[to.index()],
+            false => sends[from.index()],
+        };
+        let ranks = [at_child, 0].map(|port| (Reverse(port), Reverse(self.todo[arc])));
+        Some(ranks)
     }
 
     /// Plays all steps, in each over the arcs that are chosen.
@@ -183,6 +217,7 @@ impl Exchange {
         while !self.ready.is_empty() {
             step += 1;
             let taken = choose(&self);
+            self.changed.clear();
             let crossing: Vec<_> = taken
                 .into_iter()
                 .filter_map(|arc| Some((self.arcs.to(arc), self.send(arc, step)?)))
@@ -215,6 +250,7 @@ impl Exchange {
         if queue.is_empty() {
             self.ready.remove(&arc);
         }
+        self.changed.push(arc);
         let ends = self.arcs.ends(arc);
         self.todo[arc] -= 1;
         for (port, pe) in self.at_ports.iter_mut().zip(ends) {

@@ -1,7 +1,8 @@
 //! Gossip over a tree by PEs that send one flit and take one flit a step (ours): in each step, the
 //! arcs that have a flit to send are gone through in an order, and those cross whose ports are free.
 
-use super::arcs::{Arcs, Ports};
+use super::arcs::Arcs;
+use super::ports::Ports;
 use super::timetable::{Legs, Timetable};
 use crate::{PeId, Tree};
 
@@ -45,6 +46,8 @@ struct Flood<'a> {
     cursors: Vec<Cursor>,
     /// By arc, whether its sender has a flit for it now.
     is_ready: Vec<bool>,
+    /// Arcs over which a flit has gone, or that have a flit to send now, since they were ranked.
+    changed: Vec<usize>,
     /// By arc, the place of the message that comes over it among those of the receiver.
     arriving: Vec<usize>,
     /// By arc, flits that are with its sender and wait for it, and those of all arcs of a PE.
@@ -64,35 +67,23 @@ struct Flood<'a> {
 /// The plan by an order. It costs time and memory for each flit at each PE.
 pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     let mut flood = Flood::of(tree, flits);
-    let branches = match order {
-        Order::Hungry => Vec::new(),
-        Order::Needy => steps_of_branches(tree, &flood.arcs),
-    };
-    let mut ports = Ports::of(tree.len());
+    let precedence = Precedence::of(tree, &flood.arcs, order);
+    let mut ports = Ports::of(tree, &flood.arcs);
     let mut legs = Legs::over(flood.arcs.len());
     let mut left: u64 = flood.todo_at.iter().sum();
     let mut kept = 0;
     let mut step = 0;
     while left > 0 {
         step += 1;
-        let key = |arc: usize| {
-            if !flood.is_ready[arc] {
-                return None;
+        for arc in std::mem::take(&mut flood.changed) {
+            let into = flood.arcs.ends(arc).map(|pe| ports.down_to(pe));
+            let of_edge = [arc, flood.reversed[arc]];
+            for arc in into.into_iter().flatten().chain(of_edge) {
+                let rank = precedence.rank(&flood, tree, arc);
+                ports.rank(arc, rank.map(|rank| [rank]));
             }
-            let to = flood.arcs.to(arc).index();
-            let todo = flood.todo[arc] as i64;
-            let waits = (flood.queued_at[to] - flood.queued[flood.reversed[arc]]) as i64;
-            let out = flood.todo_at[to] as i64;
-            Some(match order {
-                Order::Hungry => (waits, -out, -todo, arc),
-                Order::Needy => {
-                    let urgency = 4 * waits - out - branches[arc];
-                    (i64::from(out <= waits), urgency, -todo, arc)
-                }
-            })
-        };
-        let senders = tree.pes().filter(|pe| flood.queued_at[pe.index()] > 0);
-        let taken = ports.take(&flood.arcs, senders, key);
+        }
+        let taken = ports.take(|arc| precedence.key(&flood, arc));
         left -= taken.len() as u64;
         let crossing: Vec<(usize, Held, u64)> = taken
             .into_iter()
@@ -109,6 +100,62 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
         }
     }
     Timetable::of(legs.into_legs(), kept)
+}
+
+/// What orders arcs, the least first, and those of the same key by number.
+type Key = (i64, i64, i64);
+
+/// An order on a tree.
+struct Precedence {
+    order: Order,
+    /// By arc, the steps that a flit at its receiver needs for what lies behind, one arc a step.
+    branches: Vec<i64>,
+}
+
+impl Precedence {
+    fn of(tree: &Tree, arcs: &Arcs, order: Order) -> Precedence {
+        let branches = match order {
+            Order::Hungry => Vec::new(),
+            Order::Needy => steps_of_branches(tree, arcs),
+        };
+        Precedence { order, branches }
+    }
+
+    /// Where an arc stands among all; `None` if it has nothing to send now.
+    fn key(&self, flood: &Flood, arc: usize) -> Option<Key> {
+        let to = flood.arcs.to(arc).index();
+        let todo = flood.todo[arc] as i64;
+        let waits = (flood.queued_at[to] - flood.queued[flood.reversed[arc]]) as i64;
+        let out = flood.todo_at[to] as i64;
+        let key = match self.order {
+            Order::Hungry => (waits, -out, -todo),
+            Order::Needy => {
+                let urgency = 4 * waits - out - self.branches[arc];
+                (i64::from(out <= waits), urgency, -todo)
+            }
+        };
+        flood.is_ready[arc].then_some(key)
+    }
+
+    /// Where an arc stands among those from or to the children of a PE.
+    ///
+    /// The keys of arcs to one PE change with all that it sends or takes, but not their order: what
+    /// it has to pass on is as much for all of them, but for what has come from or gone to their
+    /// senders, and a PE with several neighbours has more to send yet than is there while any
+    /// arc to it has a flit to send.
+    fn rank(&self, flood: &Flood, tree: &Tree, arc: usize) -> Option<Key> {
+        let [from, to] = flood.arcs.ends(arc);
+        if tree.parent(to) == Some(from) {
+            return self.key(flood, arc);
+        }
+        let todo = flood.todo[arc] as i64;
+        let of_edge = todo + flood.todo[flood.reversed[arc]] as i64;
+        let rank = match self.order {
+            Order::Hungry => (-of_edge, 0, -todo),
+            Order::Needy => (-4 * of_edge - self.branches[arc], 0, -todo),
+        };
+        flood.is_ready[arc].then_some(rank)
+    }
 }
 
 /// By arc, the steps that a flit at its receiver needs for what lies behind, one arc a step.
@@ -161,6 +208,7 @@ impl<'a> Flood<'a> {
             held: held.collect(),
             cursors: vec![Cursor::default(); arcs.len()],
             is_ready: vec![false; arcs.len()],
+            changed: (0..arcs.len()).collect(),
             arriving: vec![0; arcs.len()],
             queued_at: at(&queued),
             todo_at: at(&todo),
@@ -216,6 +264,7 @@ impl<'a> Flood<'a> {
             self.skip(arc);
         }
         self.is_ready[arc] = self.next(arc).is_some();
+        self.changed.push(arc);
         if held.source.index() != from {
             let place = self.first_flit[held.source.index()] + flit as usize;
             let unsent = &mut self.unsent[from][place];
@@ -244,7 +293,10 @@ impl<'a> Flood<'a> {
         let mut waits_for = 0;
         for other in others {
             self.queued[other] += 1;
-            self.is_ready[other] = self.next(other).is_some();
+            if !self.is_ready[other] && self.next(other).is_some() {
+                self.is_ready[other] = true;
+                self.changed.push(other);
+            }
             waits_for += 1;
         }
         self.queued_at[to.index()] += u64::from(waits_for);

@@ -34,6 +34,7 @@ mod messages;
 mod orders;
 mod pe;
 pub mod plan;
+mod ports;
 mod receipts;
 mod role;
 mod scatter;

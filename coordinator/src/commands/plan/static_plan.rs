@@ -23,7 +23,8 @@ use crate::text::words::counted;
 /// PEs of a gossip or an exchange: each has something for each other, which is more than a million
 /// crossings.
 pub const MOST_PES: usize = 1 << 10;
-/// Crossings that such a plan may have if it is worked out one by one: seconds, at most, and 120 MB.
+/// Crossings that such a plan may have if it is worked out one by one: some seconds on any tree, and
+/// 200 MB.
 pub const MOST_CROSSINGS: u64 = 1 << 21;
 
 /// Such a plan, and how to speak of it.

@@ -208,3 +208,50 @@ impl<R: Copy + Ord> Tournament<R> {
         before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::seeded::SplitMix64;
+
+    /// The arcs by increasing key, each that finds both ports free.
+    fn one_by_one(arcs: &Arcs, keys: &[Option<u64>]) -> Vec<usize> {
+        let mut waiting: Vec<usize> = (0..arcs.len()).filter(|arc| keys[*arc].is_some()).collect();
+        waiting.sort_by_key(|arc| (keys[*arc], *arc));
+        let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
+        waiting.retain(|arc| {
+            let [from, to] = arcs.ends(*arc);
+            let are_free = !senders.contains(&from) && !receivers.contains(&to);
+            are_free && senders.insert(from) && receivers.insert(to)
+        });
+        waiting.sort_unstable();
+        waiting
+    }
+
+    /// On bushy trees, where few keys change from one step to the next.
+    #[test]
+    fn what_crosses_is_what_comes_first_and_finds_both_ports_free() {
+        let mut random = SplitMix64::new(1);
+        for pes in 2..60u32 {
+            let hubs = 1 + random.below(4) as u32;
+            let parents = (1..pes).map(|pe| Some(PeId(random.below(hubs.min(pe).into()) as u32)));
+            let parents = std::iter::once(None).chain(parents).collect();
+            let tree = Tree::from_parents(parents).expect("parents stand before their children");
+            let arcs = Arcs::of(&tree);
+            let mut ports: Ports<u64, 1> = Ports::of(&tree, &arcs);
+            let mut keys = vec![None; arcs.len()];
+            for _ in 0..40 {
+                for _ in 0..random.below(6) {
+                    let arc = random.below(arcs.len() as u64) as usize;
+                    keys[arc] = (random.below(4) > 0).then(|| random.below(9));
+                    ports.rank(arc, keys[arc].map(|key| [key]));
+                }
+                let mut crossing = ports.take(|arc| keys[arc]);
+                crossing.sort_unstable();
+                assert_eq!(crossing, one_by_one(&arcs, &keys), "{pes} PEs: {keys:?}");
+            }
+        }
+    }
+}

@@ -134,7 +134,31 @@ fn check_delivery(plan: &Value, stays: &BTreeMap<[u64; 3], Stay>) {
             let mut all = (0..of("flits")).map(|flit| [to, of("id"), flit]);
             assert!(all.all(|flit| stays.contains_key(&flit)), "P{to}");
         }
+        if matches!(plan["operation"].as_str(), Some("scatter" | "gather")) {
+            check_steps(plan, message);
+        }
     }
+}
+
+/// What a plan says of the message of a PE: when its first flit leaves, and when its last one is
+/// there.
+fn check_steps(plan: &Value, message: &Value) {
+    let of = |key| number(message, key);
+    let crossings = list(plan, "crossings").iter();
+    let own = crossings.filter(|crossing| crossing["message"] == of("id"));
+    let steps = own.map(|crossing| {
+        let of = |key| number(crossing, key);
+        [
+            of("first_step"),
+            of("first_step") + (of("flits") - 1) * of("every"),
+        ]
+    });
+    let steps: Vec<[u64; 2]> = steps.collect();
+    assert_eq!(of("pe"), of("id"));
+    let first = steps.iter().map(|[first, _]| *first).min();
+    let last = steps.iter().map(|[_, last]| *last).max();
+    assert_eq!(first, Some(of("first_step")));
+    assert_eq!(last, Some(of("arrival_step")));
 }
 
 /// The most that a PE has at the end of a step of what has come and is yet to go on.

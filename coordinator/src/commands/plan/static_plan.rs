@@ -88,6 +88,29 @@ impl Default for Crossings {
 }
 
 impl Crossings {
+    /// By message, the first step in which any of it crosses an edge, and the last one.
+    fn steps(&self) -> BTreeMap<u64, [u64; 2]> {
+        let mut steps: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+        let mut take = |message: u64, [first, last]: [u64; 2]| {
+            let known = steps.entry(message).or_insert([first, last]);
+            *known = [known[0].min(first), known[1].max(last)];
+        };
+        match self {
+            Crossings::Listed(legs) => {
+                for leg in legs {
+                    let last = leg.first_step + (leg.flits - 1) * leg.every;
+                    take(leg.message.0, [leg.first_step, last]);
+                }
+            }
+            Crossings::Ways(_, plans) => {
+                for plan in plans {
+                    take(plan.pe.0.into(), [plan.first_step, plan.arrival_step]);
+                }
+            }
+        }
+        steps
+    }
+
     fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
         match self {
             Crossings::Listed(legs) => Box::new(legs.iter().copied()),
@@ -179,8 +202,8 @@ struct PlanReport<'a> {
     kept_flits: u64,
     #[serde(skip_serializing_if = "<[Tree]>::is_empty", serialize_with = "parents")]
     trees: &'a [Tree],
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
-    messages: Option<&'a [PlannedMessage]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    messages: Option<Vec<Message>>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crossings")]
     crossings: Option<&'a Crossings>,
 }
@@ -191,6 +214,19 @@ struct Message {
     source: u32,
     destinations: Vec<u32>,
     flits: u64,
+    /// Of a scatter or a gather.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    of_pe: Option<OfPe>,
+}
+
+/// What a plan of a scatter or a gather says of the message of a PE in any case.
+#[derive(Serialize)]
+struct OfPe {
+    pe: u64,
+    /// The step in which its first flit leaves its source.
+    first_step: u64,
+    /// The step in which its last flit reaches its destination.
+    arrival_step: u64,
 }
 
 #[derive(Serialize)]
@@ -215,16 +251,6 @@ fn parents<S: Serializer>(trees: &&[Tree], to: S) -> Result<S::Ok, S::Error> {
         parents.collect::<Vec<_>>()
     };
     to.collect_seq(trees.iter().map(parents))
-}
-
-fn messages<S: Serializer>(all: &Option<&[PlannedMessage]>, to: S) -> Result<S::Ok, S::Error> {
-    let all = all.iter().flat_map(|all| all.iter());
-    to.collect_seq(all.map(|message| Message {
-        id: message.id,
-        source: message.source.0,
-        destinations: message.destinations.iter().map(|pe| pe.0).collect(),
-        flits: message.flits,
-    }))
 }
 
 fn crossings<S: Serializer>(all: &Option<&Crossings>, to: S) -> Result<S::Ok, S::Error> {
@@ -271,11 +297,31 @@ impl StaticPlan {
             proof: self.proof(),
             kept_flits: self.kept_flits,
             trees: if summary { &[] } else { &self.trees },
-            messages: (!summary).then_some(&self.messages),
+            messages: (!summary).then(|| self.told_messages()),
             crossings: (!summary).then_some(&self.crossings),
         };
         serde_json::to_writer(&mut *out, &report)?;
         out.write_all(b"\n")
+    }
+
+    fn told_messages(&self) -> Vec<Message> {
+        let is_of_pes = matches!(self.operation, "scatter" | "gather");
+        let steps = match is_of_pes {
+            true => self.crossings.steps(),
+            false => BTreeMap::new(),
+        };
+        let told = |message: &PlannedMessage| Message {
+            id: message.id,
+            source: message.source.0,
+            destinations: message.destinations.iter().map(|pe| pe.0).collect(),
+            flits: message.flits,
+            of_pe: steps.get(&message.id).map(|&[first, arrival]| OfPe {
+                pe: message.id,
+                first_step: first,
+                arrival_step: arrival,
+            }),
+        };
+        self.messages.iter().map(told).collect()
     }
 
     /// Where all messages start, if they do so at one PE.

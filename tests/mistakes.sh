@@ -46,8 +46,8 @@ mistake "driver: what becomes visible is not passed on" node/src/round.rs \
 mistake "driver: a round that is given up is not settled" node/src/rounds.rs \
     'io.settle(&mut round).await;' ''
 mistake "driver: a frame is passed on to where it came from" node/src/round.rs \
-    'Action::Forward { from, to, .. } => io.forward(from, to).await?,' \
-    'Action::Forward { from, .. } => io.forward(from, from).await?,'
+    'io.forward(from, to).await?;' \
+    'io.forward(from, if to == from { to } else { from }).await?;'
 mistake "round: no digest is verified" proto/src/round/incoming.rs \
     'ours.filter(|ours| Some(*ours) != theirs)' \
     'ours.filter(|_| false)'

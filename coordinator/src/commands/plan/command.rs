@@ -27,7 +27,8 @@ use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::names::typed;
 use crate::options::tree::SpanningArg;
-use crate::site::topology::TopologyError;
+use crate::options::workload::Lengths;
+use crate::site::topology::{Topology, TopologyError};
 use crate::ways::way::operation_by;
 
 /// Cells of a table that somebody could still read, or page through.
@@ -387,15 +388,7 @@ pub struct AskedPlan {
 impl AskedPlan {
     /// What is wrong with both, at once, if something is.
     pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Vec<PlanError>> {
-        let lengths = lengths_in_flits(&args.lengths);
-        let (topology, lengths) = match (args.tree.topology(spanning), lengths) {
-            (Ok(topology), Ok(lengths)) => (topology, lengths),
-            (topology, lengths) => {
-                let faults = topology.err().unwrap_or_default().into_iter();
-                let lengths = lengths.err().map(PlanError::from);
-                return Err(faults.map(PlanError::from).chain(lengths).collect());
-            }
-        };
+        let (topology, lengths) = topology_and_lengths(args, spanning)?;
         let tree = Arc::new(topology.tree);
         let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
         Ok(AskedPlan {
@@ -403,6 +396,22 @@ impl AskedPlan {
             tree,
             flits,
         })
+    }
+}
+
+/// On which tree or network, and the lengths; what is wrong with both, at once, if something is.
+pub fn topology_and_lengths(
+    args: &PlanRoundArgs,
+    spanning: SpanningArg,
+) -> Result<(Topology, Lengths), Vec<PlanError>> {
+    let lengths = lengths_in_flits(&args.lengths);
+    match (args.tree.topology(spanning), lengths) {
+        (Ok(topology), Ok(lengths)) => Ok((topology, lengths)),
+        (topology, lengths) => {
+            let faults = topology.err().unwrap_or_default().into_iter();
+            let lengths = lengths.err().map(PlanError::from);
+            Err(faults.map(PlanError::from).chain(lengths).collect())
+        }
     }
 }
 

@@ -9,10 +9,10 @@ use flitcast_proto::ops::timetable::Timetable;
 use super::args::{
     DealArg, MAX_FLITS, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
-use super::command::PlanError;
+use super::command::{PlanError, topology_and_lengths};
 use super::static_plan::{Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan};
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::flits::{deal_flits, lengths_in_flits};
+use crate::options::flits::deal_flits;
 use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::Topology;
@@ -85,16 +85,7 @@ impl Covered {
 
 /// The cover and the lengths that are asked for; all that is wrong with them.
 fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
-    let lengths = lengths_in_flits(&args.lengths);
-    let topology = args.tree.topology(SpanningArg::Bfs);
-    let (topology, lengths) = match (topology, lengths) {
-        (Ok(topology), Ok(lengths)) => (topology, lengths),
-        (topology, lengths) => {
-            let faults = topology.err().unwrap_or_default().into_iter();
-            let lengths = lengths.err().map(PlanError::from);
-            return Err(faults.map(PlanError::from).chain(lengths).collect());
-        }
-    };
+    let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
     let flits = deal_flits(&lengths, &topology.tree).map_err(|fault| vec![fault.into()])?;
     let total = flits
         .iter()

@@ -13,8 +13,8 @@ use flitcast_proto::{PeId, Tree};
 use serde::{Serialize, Serializer};
 
 use super::args::{PlanScatterArgs, Ports};
-use super::command::PlanError;
-use crate::options::flits::{deal_flits, lengths_in_flits};
+use super::command::{PlanError, topology_and_lengths};
+use crate::options::flits::deal_flits;
 use crate::options::format::Format;
 use crate::options::tree::SpanningArg;
 use crate::text::figures::{lines, table};
@@ -141,16 +141,7 @@ pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
 
 /// A scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
-    let lengths = lengths_in_flits(&args.plan.lengths);
-    let topology = args.plan.tree.topology(SpanningArg::Bfs);
-    let (topology, lengths) = match (topology, lengths) {
-        (Ok(topology), Ok(lengths)) => (topology, lengths),
-        (topology, lengths) => {
-            let faults = topology.err().unwrap_or_default().into_iter();
-            let lengths = lengths.err().map(PlanError::from);
-            return Err(faults.map(PlanError::from).chain(lengths).collect());
-        }
-    };
+    let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
     let from = source(args.from, &topology.tree).map_err(|fault| vec![fault])?;
     let tree = Arc::new(topology.tree.rerooted(from));
     let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;

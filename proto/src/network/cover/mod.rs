@@ -60,7 +60,11 @@ pub fn cover(network: &Network, spec: &NetworkSpec, root: u32) -> Result<Cover, 
         Some(parents) => parents,
         None => general::parents(network, root)?,
     };
-    debug_assert!(is_cover(network, root, &parents));
+    // Every cover is checked before somebody goes by it: another one would be a bug of ours.
+    assert!(
+        is_cover(network, root, &parents),
+        "the trees of a cover share an arc, or have one that is none of the network's"
+    );
     let spanning = parents.iter().map(|parents| Spanning::new(root, parents));
     let spanning: Vec<Spanning> = spanning.collect();
     let nodes = spanning.first().map(|one| one.nodes.clone());

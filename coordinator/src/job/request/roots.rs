@@ -1,0 +1,63 @@
+//! The trees that a request may go over, seen from the PE that is to be their root.
+
+use flitcast_proto::PeId;
+
+use super::RequestError;
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::site::topology::Topology;
+
+/// The trees that a broadcast by this algorithm may go over, from the PE that an option says.
+pub fn laid(
+    algorithm: BroadcastAlgorithm,
+    root: Option<(&'static str, PeId)>,
+    offered: Vec<Topology>,
+) -> Result<Vec<Topology>, RequestError> {
+    let given = offered[0].clone();
+    let unfit = |why: String| RequestError::UnfitBroadcast {
+        algorithm: algorithm.name(),
+        why,
+    };
+    let mut trees = seen_from(root, offered)?;
+    let from = root.map_or(PeId::ROOT, |(_, pe)| pe);
+    let shape = |one: BroadcastAlgorithm| {
+        let shape = one.tree(given.tree.len()).unwrap_or_default();
+        given.with_shape(&shape, from).map_err(unfit)
+    };
+    match algorithm {
+        BroadcastAlgorithm::Rounds => {}
+        BroadcastAlgorithm::Auto if given.reaches_all() => {
+            let all = [BroadcastAlgorithm::Path].into_iter();
+            let all = all.chain((2..=4).map(BroadcastAlgorithm::Kary));
+            trees.extend(all.map(shape).collect::<Result<Vec<_>, _>>()?);
+        }
+        BroadcastAlgorithm::Auto => {}
+        BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) if given.reaches_all() => {
+            trees = vec![shape(algorithm)?];
+        }
+        BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) => {
+            let why = "it is for PEs that all reach each other: use --network complete:N";
+            return Err(unfit(why.to_owned()));
+        }
+        _ => {
+            let why = "it can be planned and not be run: use auto, rounds, path or kary:K";
+            return Err(unfit(why.to_owned()));
+        }
+    }
+    Ok(trees)
+}
+
+/// The same trees, seen from the PE that an option says.
+pub fn seen_from(
+    root: Option<(&'static str, PeId)>,
+    offered: Vec<Topology>,
+) -> Result<Vec<Topology>, RequestError> {
+    let Some((option, root)) = root.filter(|(_, root)| *root != PeId::ROOT) else {
+        return Ok(offered);
+    };
+    let pes = offered[0].tree.len();
+    if !offered[0].tree.contains(root) {
+        return Err(RequestError::NoSuchPe { option, root, pes });
+    }
+    let seen = offered.into_iter().map(|topology| topology.rerooted(root));
+    Ok(seen.collect())
+}

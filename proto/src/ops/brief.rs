@@ -50,7 +50,7 @@ impl Brief {
                 bytes: operation.length(tree, address, bytes),
             };
             sends[source.index()].push(message);
-            let takes_it = |pe: &PeId| bytes[operation.delivery(id, *pe)] > 0;
+            let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
             for pe in address.ends(tree).filter(takes_it) {
                 takes[pe.index()].push(message);
             }

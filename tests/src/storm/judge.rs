@@ -154,10 +154,9 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         }
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             if !arrival.delivered {
-                let delivery = scenario
-                    .operation
-                    .delivery(arrival.message, arrival.destination);
-                let pe = PeId(delivery as u32);
+                let (message, at) = (arrival.message, arrival.destination);
+                let delivery = scenario.operation.delivery(&scenario.tree, message, at);
+                let pe = PeId(delivery.0);
                 findings.push(Finding::Unlisted(pe));
             }
         }

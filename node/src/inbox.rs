@@ -42,7 +42,8 @@ impl Inbox {
         let (operation, tree) = (assignment.operation, &assignment.tree);
         let receipt = |output: &Path, message: MessageId, at| {
             let delivery = operation.delivery(tree, message, at);
-            let destination = delivered_at(output, operation, tree, delivery);
+            let name = operation.delivery_name(tree, delivery);
+            let destination = delivered_at(output, name);
             let receipt = Receipt::of(&destination, assignment.undertaking);
             (delivery, receipt)
         };

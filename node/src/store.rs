@@ -71,7 +71,8 @@ impl Store {
     /// The entry that a message for this PE becomes.
     fn destination(&self, message: MessageId) -> PathBuf {
         let delivery = self.operation.delivery(&self.tree, message, self.pe);
-        delivered_at(&self.output, self.operation, &self.tree, delivery)
+        let name = self.operation.delivery_name(&self.tree, delivery);
+        delivered_at(&self.output, name)
     }
 
     /// Where a message for this PE goes.
@@ -135,18 +136,24 @@ impl Store {
         // Not even measured: who delivered them may have taken them away since.
         let owed = sent.iter().map(|message| assignment.owes_anybody(*message));
         let owed: Vec<bool> = owed.collect();
-        let (told, layout, others) = (pulse.clone(), operation.layout(), Others::of(tree));
+        let (told, layout, root) = (pulse.clone(), operation.layout(), tree.root());
+        let others = Others::of(tree);
         let read = spawn_blocking(move || {
             let mut contents = match layout {
                 _ if owed.is_empty() => Vec::new(),
                 Layout::ByDestination => {
                     let mut contents = payload::scatter_input(&input, spread, others)?;
-                    contents.remove(others.root.index());
+                    contents.remove(root.index());
                     contents
                 }
-                Layout::BySource => vec![payload::gather_input(&input, pe).map_err(one)?],
-                Layout::Shards => vec![payload::gather_input(&input, pe).map_err(one)?],
-                Layout::Pieces => Vec::new(),
+                Layout::BySource | Layout::Shards => {
+                    vec![payload::gather_input(&input, pe).map_err(one)?]
+                }
+                Layout::Pieces => {
+                    let mut contents = payload::pieces_of(&input, pe, others.pes)?;
+                    contents.remove(pe.index());
+                    contents
+                }
                 Layout::Whole => vec![Some(payload::whole_input(input).map_err(one)?)],
             };
             for (content, owed) in contents.iter_mut().zip(owed) {

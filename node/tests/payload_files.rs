@@ -23,7 +23,7 @@ use support::{
 
 fn among(pes: usize) -> Others {
     Others {
-        root: PeId::ROOT,
+        root: Some(PeId::ROOT),
         pes,
     }
 }

@@ -74,6 +74,26 @@ impl DeliveryId {
     }
 }
 
+/// What users call a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryName {
+    /// The PE in whose row of a report it stands: where the root is one end, the other one, or else
+    /// the one at which it arrives.
+    pub row: PeId,
+    /// The source, where any two PEs may be the ends of a message.
+    pub source: Option<PeId>,
+}
+
+/// `P3`, or `P2's at P5`.
+impl fmt::Display for DeliveryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source {
+            None => self.row.fmt(f),
+            Some(source) => write!(f, "{source}'s at {}", self.row),
+        }
+    }
+}
+
 /// A point in time, in nanoseconds from an origin that the caller chooses: a
 /// driver passes its monotonic clock, the simulator its step counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! The matrix of a total exchange: a row for each PE, what it has for each, in flits.
+//! The matrix of a total exchange: a row for each PE, what it has for each, in flits or bytes.
 //!
 //! ```text
 //! 0,3,0,5
@@ -20,16 +20,25 @@ const FILE: FileKind = FileKind {
     max_bytes: 16 << 20,
 };
 
-/// Reads the matrix in the file at `path`; no cell is more than `most`.
+/// What cells count.
+#[derive(Clone, Copy)]
+pub struct Cells {
+    /// "flits" or "bytes".
+    pub unit: &'static str,
+    /// The most in a cell.
+    pub most: u64,
+}
+
+/// Reads the matrix in the file at `path`.
 ///
 /// # Errors
 ///
 /// That the file cannot be read, or all that is wrong in it.
-pub fn load(path: &Path, most: u64) -> Result<Vec<Vec<u64>>, FileError> {
-    user_file::load(FILE, path, |text| parse(text, most))
+pub fn load(path: &Path, cells: Cells) -> Result<Vec<Vec<u64>>, FileError> {
+    user_file::load(FILE, path, |text| parse(text, cells))
 }
 
-fn parse(text: &str, most: u64) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
+fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
     let lines = (1..).zip(text.lines());
     let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.trim().is_empty()).collect();
     let rows = lines.len();
@@ -54,8 +63,8 @@ fn parse(text: &str, most: u64) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
         }
         let mut cells = Vec::new();
         for (column, word) in words.into_iter().enumerate() {
-            match cell(word, row == column, most) {
-                Ok(flits) => cells.push(flits),
+            match cell(word, row == column, of) {
+                Ok(count) => cells.push(count),
                 Err(why) => on_line(format!(
                     "row {}, column {} (P{row} to P{column}): {why}",
                     row + 1,
@@ -71,19 +80,20 @@ fn parse(text: &str, most: u64) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
     }
 }
 
-fn cell(word: &str, is_own: bool, most: u64) -> Result<u64, String> {
+fn cell(word: &str, is_own: bool, of: Cells) -> Result<u64, String> {
+    let Cells { unit, most } = of;
     // `parse` alone would also take `+5`.
     let digits = word.bytes().all(|b| b.is_ascii_digit());
-    let flits = word.parse().ok().filter(|flits| digits && *flits <= most);
-    match flits {
-        Some(flits) if is_own && flits > 0 => Err(format!(
-            "{flits} flits of a PE for itself; the diagonal is 0"
+    let count = word.parse().ok().filter(|count| digits && *count <= most);
+    match count {
+        Some(count) if is_own && count > 0 => Err(format!(
+            "{count} {unit} of a PE for itself; the diagonal is 0"
         )),
-        Some(flits) => Ok(flits),
+        Some(count) => Ok(count),
         None => {
             let found: String = word.chars().take(24).collect();
             Err(format!(
-                "`{found}` is no number of flits, a whole number from 0 to {most}"
+                "`{found}` is no number of {unit}, a whole number from 0 to {most}"
             ))
         }
     }
@@ -93,8 +103,13 @@ fn cell(word: &str, is_own: bool, most: u64) -> Result<u64, String> {
 mod tests {
     use super::*;
 
+    const FLITS: Cells = Cells {
+        unit: "flits",
+        most: 99,
+    };
+
     fn faults(text: &str) -> Vec<String> {
-        let faults = parse(text, 99).unwrap_err();
+        let faults = parse(text, FLITS).unwrap_err();
         let line = |fault: &SpotFault| fault.spot.map_or(0, |spot| spot.line);
         let told = faults
             .iter()
@@ -104,9 +119,9 @@ mod tests {
 
     #[test]
     fn rows_of_numbers() {
-        let rows = parse("0,1,2\r\n\n 3, 0,4\n5,99,0\n\n", 99).unwrap();
+        let rows = parse("0,1,2\r\n\n 3, 0,4\n5,99,0\n\n", FLITS).unwrap();
         assert_eq!(rows, [[0, 1, 2], [3, 0, 4], [5, 99, 0]]);
-        assert_eq!(parse("0", 99).unwrap(), [[0]]);
+        assert_eq!(parse("0", FLITS).unwrap(), [[0]]);
     }
 
     #[test]

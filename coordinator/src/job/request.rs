@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
-use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
@@ -279,8 +279,9 @@ impl Request {
                 // Who is kept works in another folder.
                 let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
                 let asked = if is_kept { asked.absolute() } else { asked };
-                let layout = operation.map_or(Layout::ByDestination, Operation::layout);
-                let payload = asked.for_tree(tree, layout, spread, args.force, elsewhere);
+                // Of one that cannot be done, messages are looked at as a scatter's.
+                let operation = operation.unwrap_or(Operation::Scatter);
+                let payload = asked.for_tree(tree, operation, spread, args.force, elsewhere);
                 payload.map_err(|all| faults.extend(all)).ok()
             }
             _ => None,

@@ -179,6 +179,10 @@ pub struct TransferArgs {
 /// Arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct RoundArgs {
+    /// Of a total exchange, the bytes of each PE's messages row by row, in a file; what has
+    /// messages of another kind has no option for it.
+    #[arg(skip)]
+    pub matrix: Option<PathBuf>,
     /// What is moved, over what.
     #[command(flatten)]
     pub transfer: TransferArgs,

@@ -13,6 +13,7 @@ use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
 use crate::retry::Story;
 use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
+use crate::text::deliveries;
 use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
@@ -364,8 +365,20 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -
     let at = failure.at.as_ref();
     let below = at.iter().flat_map(|at| &at.below);
     let lacking = aftermath.lacking.iter().map(|lacking| {
-        json!({ "pe": lacking.pe.0, "bytes": lacking.bytes, "received_bytes": lacking.received })
+        let name = failure
+            .operation
+            .delivery_name(&failure.tree, lacking.delivery);
+        let mut told = json!({
+            "pe": name.row.0,
+            "bytes": lacking.bytes,
+            "received_bytes": lacking.received,
+        });
+        if let Some(source) = name.source {
+            told["source"] = source.0.into();
+        }
+        told
     });
+    let delivered = failure.names_of(aftermath.delivered.iter().copied());
     let others = failure.others.iter();
     let others = others.map(|(pe, cause)| json!({ "pe": pe.0, "message": cause }));
     let mut result = json!({
@@ -380,7 +393,7 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -
             "security": failure.guard.name(),
             "below": below.map(|pe| pe.0).collect::<Vec<_>>(),
             "round": failure.round.map(|round| round.0),
-            "delivered": aftermath.delivered.iter().map(|pe| pe.0).collect::<Vec<_>>(),
+            "delivered": deliveries::values(&delivered),
             "left_without": lacking.collect::<Vec<_>>(),
             "others": others.collect::<Vec<_>>(),
         }

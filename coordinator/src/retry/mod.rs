@@ -39,7 +39,7 @@ pub struct Concluded {
     pub request: Request,
     /// What was done, and what is left.
     pub story: Story,
-    /// Whose messages were delivered, and how long each is.
+    /// In whose rows what was delivered stands, and how long each is.
     pub delivered: Vec<(PeId, u64)>,
 }
 
@@ -69,14 +69,14 @@ pub async fn run(
             Ended::Done(outcome) => {
                 undertaking.learn_done(outcome);
                 if let Some(retry) = story.retries.last_mut() {
-                    retry.learn_found(&outcome.rounds.found);
+                    retry.learn_found(undertaking.names(&outcome.rounds.found));
                 }
             }
             Ended::Interrupted => undertaking.learn_receipts(),
             Ended::Failed(failure) => {
                 undertaking.learn(failure);
                 if let Some(retry) = story.retries.last_mut() {
-                    retry.learn_found(&failure.aftermath.found);
+                    retry.learn_found(undertaking.names(&failure.aftermath.found));
                 }
                 match undertaking.goes_on(failure, left) {
                     Ok(()) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flitcast_proto::ops::Operation;
 use flitcast_proto::tree::Repair;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{DeliveryId, PeId, Tree};
 
 use crate::rounds::outcome::Aftermath;
 
@@ -15,12 +15,14 @@ use crate::rounds::outcome::Aftermath;
 pub struct Progress {
     /// The whole tree, the dead too.
     tree: Arc<Tree>,
-    /// Bytes of M_i, by PE index, as far as is known.
+    /// What is done, which says how deliveries are numbered.
+    operation: Operation,
+    /// Lengths by delivery, as far as they are known.
     bytes: Vec<u64>,
     /// Who is left out, and why.
     dead: BTreeMap<PeId, String>,
-    /// Whose messages were delivered.
-    delivered: BTreeSet<PeId>,
+    /// What was delivered.
+    delivered: BTreeSet<DeliveryId>,
 }
 
 /// The run that comes next.
@@ -30,28 +32,29 @@ pub struct Next {
     pub repair: Repair,
     /// What it does.
     pub operation: Operation,
-    /// Those whose messages were delivered, and are null now; in increasing order.
-    pub left_out: Vec<PeId>,
-    /// Those whose messages are missing, be they dead or not.
-    pub missing: Vec<PeId>,
-    /// Of those, the ones whose messages can be sent.
-    pub sendable: Vec<PeId>,
+    /// What was delivered, and is null now; in increasing order.
+    pub left_out: Vec<DeliveryId>,
+    /// What is missing, be its ends dead or not; in increasing order.
+    pub missing: Vec<DeliveryId>,
+    /// Of that, what can be sent, since both ends are there.
+    pub sendable: Vec<DeliveryId>,
 }
 
 impl Progress {
-    /// Of an undertaking that begins; `bytes[i]` is the length of M_i, 0 if that is yet to be
-    /// known.
-    pub fn new(tree: Arc<Tree>, bytes: Vec<u64>) -> Progress {
+    /// Of an undertaking that begins; `bytes` are the lengths by delivery, 0 where that is yet to
+    /// be known.
+    pub fn new(tree: Arc<Tree>, operation: Operation, bytes: Vec<u64>) -> Progress {
         Progress {
             tree,
+            operation,
             bytes,
             dead: BTreeMap::new(),
             delivered: BTreeSet::new(),
         }
     }
 
-    /// Takes note of the lengths of messages, by PE index, where they are not 0: a message that
-    /// was delivered is null in later runs.
+    /// Takes note of lengths by delivery, where they are not 0: what was delivered is null in later
+    /// runs.
     pub fn learn_bytes(&mut self, bytes: &[u64]) {
         let known = self.bytes.iter_mut().zip(bytes);
         for (known, bytes) in known.filter(|(_, bytes)| **bytes > 0) {
@@ -73,9 +76,9 @@ impl Progress {
         }
     }
 
-    /// Takes note of messages that were delivered.
-    pub fn learn_delivered(&mut self, pes: impl IntoIterator<Item = PeId>) {
-        self.delivered.extend(pes);
+    /// Takes note of what was delivered.
+    pub fn learn_delivered(&mut self, deliveries: impl IntoIterator<Item = DeliveryId>) {
+        self.delivered.extend(deliveries);
     }
 
     /// Leaves a PE out from now on. The root cannot be left out.
@@ -85,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// Bytes of M_i, by PE index.
+    /// Lengths by delivery, as far as they are known.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
@@ -95,16 +98,16 @@ impl Progress {
         &self.dead
     }
 
-    /// Whose messages were delivered.
-    pub fn delivered(&self) -> &BTreeSet<PeId> {
+    /// What was delivered.
+    pub fn delivered(&self) -> &BTreeSet<DeliveryId> {
         &self.delivered
     }
 
-    /// Whose messages are missing, be they dead or not.
-    pub fn missing(&self) -> Vec<PeId> {
-        let nonnull = |pe: &PeId| self.bytes[pe.index()] > 0;
-        let pes = self.tree.below_root().filter(nonnull);
-        pes.filter(|pe| !self.delivered.contains(pe)).collect()
+    /// What is missing, be its ends dead or not; in increasing order.
+    pub fn missing(&self) -> Vec<DeliveryId> {
+        let all = self.operation.all_deliveries(&self.tree);
+        let nonnull = all.filter(|it| self.bytes[it.index()] > 0);
+        nonnull.filter(|it| !self.delivered.contains(it)).collect()
     }
 
     /// The tree without the dead; `can_reach(orphan, ancestor)` says who may be whose parent.
@@ -118,7 +121,7 @@ impl Progress {
         let repair = self.repair(can_reach);
         let tree = &repair.tree;
         let missing = self.missing();
-        let is_there = |pe: &PeId| tree.contains(*pe);
+        let is_there = |it: &DeliveryId| operation.can_deliver(tree, *it);
         let sendable = missing.iter().copied().filter(is_there).collect();
         Next {
             // A path may be none any more.
@@ -157,7 +160,8 @@ impl Progress {
             ));
         }
         let tree = self.repair(can_reach).tree;
-        if !self.missing().iter().any(|pe| tree.contains(*pe)) {
+        let can_be_sent = |it: &DeliveryId| self.operation.can_deliver(&tree, *it);
+        if !self.missing().iter().any(can_be_sent) {
             return Err(Some("there is nothing left to send".to_owned()));
         }
         match left {
@@ -181,7 +185,11 @@ mod tests {
         let tree = Arc::new(tree.build().unwrap());
         let mut lengths = vec![bytes; tree.len()];
         lengths[0] = 0;
-        Progress::new(tree, lengths)
+        Progress::new(tree, Operation::Scatter, lengths)
+    }
+
+    fn deliveries<const N: usize>(ids: [u32; N]) -> [DeliveryId; N] {
+        ids.map(DeliveryId)
     }
 
     fn ids<const N: usize>(ids: [u32; N]) -> [PeId; N] {
@@ -195,12 +203,12 @@ mod tests {
         let mut progress = progress("path:5", 7);
         progress.learn_dead(PeId(2), "killed".to_owned());
         progress.learn_dead(PeId::ROOT, "never".to_owned());
-        progress.learn_delivered(ids([4, 1]));
+        progress.learn_delivered(deliveries([4, 1]));
         let next = progress.next(Operation::Scatter, ANYWHERE);
         assert_eq!(next.operation, Operation::Scatter);
-        assert_eq!(next.left_out, ids([1, 4]));
-        assert_eq!(next.missing, ids([2, 3]));
-        assert_eq!(next.sendable, ids([3]));
+        assert_eq!(next.left_out, deliveries([1, 4]));
+        assert_eq!(next.missing, deliveries([2, 3]));
+        assert_eq!(next.sendable, deliveries([3]));
         assert_eq!(next.repair.tree.parent(PeId(3)), Some(PeId(1)));
         let stranded = progress.next(Operation::Scatter, |_, _| false);
         assert_eq!(stranded.repair.stranded, ids([3, 4]));
@@ -233,7 +241,7 @@ mod tests {
         progress.learn_bytes(&[0, 5, 9]);
         progress.learn_bytes(&[0, 0, 8]);
         assert_eq!(progress.bytes(), [0, 5, 8]);
-        assert_eq!(progress.missing(), ids([1, 2]));
+        assert_eq!(progress.missing(), deliveries([1, 2]));
     }
 
     #[test]
@@ -257,7 +265,7 @@ mod tests {
         assert_eq!(root, why_not(no_root));
         let nobody = "it is no PE's failure: leaving one out would not help";
         assert_eq!(goes_on(&lost, &[], [1, 2]), why_not(nobody));
-        lost.learn_delivered(ids([2]));
+        lost.learn_delivered(deliveries([2]));
         let nothing = why_not("there is nothing left to send");
         assert_eq!(goes_on(&lost, &ids([1]), [1, 2]), nothing);
     }

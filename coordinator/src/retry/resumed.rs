@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::PeId;
 use flitcast_proto::network::Network;
 use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{DeliveryId, PeId};
 
 use super::Record;
 use crate::job::request::{
@@ -25,10 +25,10 @@ use crate::site::settings::Settings;
 use crate::site::slurm::{self, Slurm};
 use crate::site::topology::{Topology, TopologyError, build_network};
 
-/// What a record asks for, on the whole tree; `delivered` are not sent.
+/// What a record asks for, on the whole tree; `delivered`, in increasing order, are not sent.
 pub fn request(
     record: &Record,
-    delivered: &[PeId],
+    delivered: &[DeliveryId],
     args: &ResumeArgs,
 ) -> Result<Request, Vec<RequestError>> {
     let mut faults = Vec::new();
@@ -45,13 +45,13 @@ pub fn request(
     let network = network(record).map_err(|fault| faults.push(fault));
     // The files of PEs that run elsewhere lie elsewhere, too.
     let elsewhere = matches!(&placement, Ok(Some((placement, _))) if placement.is_elsewhere());
-    let left_out = |pe: PeId| delivered.contains(&pe);
+    let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
     let bytes = match elsewhere {
         true => Ok(record.bytes.clone()),
         false => {
             faults.extend(output_fault(&record.output, Some(&record.input), true));
-            let layout = record.way.operation.layout();
-            measure_input(&record.input, layout, record.spread, tree, left_out)
+            let operation = record.way.operation;
+            measure_input(&record.input, operation, record.spread, tree, left_out)
         }
     };
     let bytes = bytes.map_err(|all| faults.extend(all));
@@ -87,8 +87,8 @@ pub fn request(
     faults.extend(checked.err().map(RequestError::from));
     // Of what was delivered, the source may be gone. Dealt, all was measured.
     let mut known = bytes;
-    for pe in delivered.iter().filter(|_| !record.spread) {
-        known[pe.index()] = known[pe.index()].max(record.bytes[pe.index()]);
+    for it in delivered.iter().filter(|_| !record.spread) {
+        known[it.index()] = known[it.index()].max(record.bytes[it.index()]);
     }
     // The last thing that is checked, and the first that is written.
     if faults.is_empty()

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use flitcast_proto::PeId;
 use flitcast_proto::tree::Move;
+use flitcast_proto::{DeliveryName, PeId};
 use serde_json::{Value, json};
 
+use crate::text::deliveries;
 use crate::text::units::Bytes;
 use crate::text::words::counted;
 use crate::text::words::names;
@@ -18,7 +19,7 @@ use crate::text::words::shell_word;
 pub struct Story {
     /// The runs after a failure, in their order.
     pub retries: Vec<Retry>,
-    /// Messages that have not been delivered, by PE; empty where nobody keeps count.
+    /// Messages that have not been delivered, by row; empty where nobody keeps count.
     pub undelivered: Vec<Undelivered>,
     /// The record that stands on the disk.
     pub record: Option<PathBuf>,
@@ -37,14 +38,14 @@ pub struct Retry {
     pub moves: Vec<Move>,
     /// Who lives, and cannot be reached.
     pub stranded: Vec<PeId>,
-    /// Whose messages are missing.
-    pub missing: Vec<PeId>,
-    /// How many messages there are.
+    /// What is missing, by row.
+    pub missing: Vec<DeliveryName>,
+    /// How many messages there are, each counted wherever it ends.
     pub messages: usize,
     /// Of those that are missing, the ones that are sent.
-    pub sent: Vec<PeId>,
+    pub sent: Vec<DeliveryName>,
     /// The ones that need not be: each is there, with a receipt.
-    pub found: Vec<PeId>,
+    pub found: Vec<DeliveryName>,
     /// The algorithm that took over, since the repaired tree is not for the one before.
     pub algorithm: Option<&'static str>,
     /// The profile is of another tree.
@@ -54,24 +55,24 @@ pub struct Retry {
 /// A message that has not been delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undelivered {
-    /// M_i's PE.
-    pub pe: PeId,
+    /// Which, and at whom.
+    pub delivery: DeliveryName,
     /// Its length.
     pub bytes: u64,
     /// Why.
     pub fate: Fate,
     /// Where it lies, if it is made of files.
     pub kept: Option<PathBuf>,
-    /// Whether `kept` is at P0, or at its own PE.
-    pub at_root: bool,
+    /// At whom, if not at the root.
+    pub kept_at: Option<PeId>,
 }
 
 /// Why a message has not been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its PE is dead.
+    /// One of its ends is dead.
     Dead,
-    /// Its PE cannot be reached.
+    /// One of them cannot be reached.
     Stranded,
     /// The last run failed before.
     Missing,
@@ -89,9 +90,9 @@ impl Fate {
 
 impl Retry {
     /// Takes note of those that were there already, as the PEs have told.
-    pub fn learn_found(&mut self, found: &[PeId]) {
-        self.sent.retain(|pe| !found.contains(pe));
-        self.found = found.to_vec();
+    pub fn learn_found(&mut self, found: Vec<DeliveryName>) {
+        self.sent.retain(|name| !found.contains(name));
+        self.found = found;
     }
 
     /// "P5, P6 move to P0", for each new parent.
@@ -159,13 +160,11 @@ impl fmt::Display for Retry {
 /// "P2's message stays in shards/p2".
 impl fmt::Display for Undelivered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Undelivered { pe, .. } = self;
-        match &self.kept {
-            None => write!(f, "{pe}'s message was not delivered")?,
-            Some(kept) if self.at_root => {
-                write!(f, "{pe}'s message stays in {}", kept.display())?;
-            }
-            Some(kept) => write!(f, "{pe}'s message is still at {pe} in {}", kept.display())?,
+        f.write_str(&deliveries::message(self.delivery))?;
+        match (&self.kept, self.kept_at) {
+            (None, _) => f.write_str(" was not delivered")?,
+            (Some(kept), None) => write!(f, " stays in {}", kept.display())?,
+            (Some(kept), Some(pe)) => write!(f, " is still at {pe} in {}", kept.display())?,
         }
         write!(f, " ({})", Bytes(self.bytes))
     }
@@ -197,11 +196,14 @@ impl Story {
             let (sent, missing) = (retry.sent.len(), retry.missing.len());
             let which = match sent {
                 0 => String::new(),
-                _ => format!(": {}", names(&retry.sent)),
+                _ => format!(": {}", deliveries::names(&retry.sent)),
             };
             what.push(format!("sent {sent} of {missing} that were missing{which}"));
             if !retry.found.is_empty() {
-                what.push(format!("{} had it already", names(&retry.found)));
+                what.push(format!(
+                    "{} had it already",
+                    deliveries::names(&retry.found)
+                ));
             }
             out.push_str(&format!("  {label:<12} {without}: {}\n", what.join(", ")));
         }
@@ -235,19 +237,23 @@ impl Story {
                 "left_out": retry.left_out.iter().map(left_out).collect::<Vec<_>>(),
                 "moved": retry.moves.iter().map(moved).collect::<Vec<_>>(),
                 "stranded": numbers(&retry.stranded),
-                "missing": numbers(&retry.missing),
-                "sent": numbers(&retry.sent),
-                "found": numbers(&retry.found),
+                "missing": deliveries::values(&retry.missing),
+                "sent": deliveries::values(&retry.sent),
+                "found": deliveries::values(&retry.found),
                 "messages": retry.messages,
             })
         };
         let undelivered = |left: &Undelivered| {
-            json!({
-                "pe": left.pe.0,
+            let mut told = json!({
+                "pe": left.delivery.row.0,
                 "bytes": left.bytes,
                 "why": left.fate.name(),
                 "kept_in": left.kept.as_ref().map(|kept| kept.display().to_string()),
-            })
+            });
+            if let Some(source) = left.delivery.source {
+                told["source"] = source.0.into();
+            }
+            told
         };
         result["retries"] = self.retries.iter().map(retry).collect();
         result["undelivered"] = self.undelivered.iter().map(undelivered).collect();
@@ -266,6 +272,14 @@ fn resume_command(record: &Path) -> String {
 mod tests {
     use super::*;
 
+    fn rows<const N: usize>(rows: [u32; N]) -> Vec<DeliveryName> {
+        let name = |row| DeliveryName {
+            row: PeId(row),
+            source: None,
+        };
+        rows.map(name).to_vec()
+    }
+
     fn retry() -> Retry {
         let moved = |pe| Move {
             pe: PeId(pe),
@@ -277,9 +291,9 @@ mod tests {
             left_out: vec![(PeId(2), "killed by signal 9 (SIGKILL)".to_owned())],
             moves: vec![moved(5), moved(6)],
             stranded: Vec::new(),
-            missing: [2, 5, 6].map(PeId).to_vec(),
+            missing: rows([2, 5, 6]),
             messages: 6,
-            sent: [5, 6].map(PeId).to_vec(),
+            sent: rows([5, 6]),
             found: Vec::new(),
             algorithm: None,
             without_profile: false,

@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_node::payload::{PayloadError, Receipt, Standing, destination};
-use flitcast_proto::PeId;
+use flitcast_node::payload::{PayloadError, Receipt, Standing, delivered_at, destination};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Payload;
+use flitcast_proto::{DeliveryId, DeliveryName, PeId};
 use thiserror::Error;
 
 use super::progress::{Next, Progress};
@@ -23,6 +23,7 @@ use crate::options::args::ResumeArgs;
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::rounds::run::{Conducted, Ended};
 use crate::site::guard::random_id;
+use crate::text::deliveries;
 use crate::text::words::names;
 
 /// What is wrong with going on.
@@ -36,19 +37,19 @@ pub enum ResumeError {
     Request(#[from] RequestError),
     /// A message that is said to be missing is there.
     #[error(
-        "--output: {} is there, and by the record {pe}'s message is missing: take it away, or replace it with --force", path.display()
+        "--output: {} is there, and by the record {} is missing: take it away, or replace it with --force", path.display(), deliveries::message(*.delivery)
     )]
     Stands {
-        /// Whose.
-        pe: PeId,
+        /// Which.
+        delivery: DeliveryName,
         /// Where.
         path: PathBuf,
     },
     /// A message that is missing has no source any more.
-    #[error("--input: {pe}'s message, of {bytes} bytes by the record, is not in {} any more", input.display())]
+    #[error("--input: {}, of {bytes} bytes by the record, is not in {} any more", deliveries::message(*.delivery), input.display())]
     Gone {
-        /// Whose.
-        pe: PeId,
+        /// Which.
+        delivery: DeliveryName,
         /// How long it was.
         bytes: u64,
         /// Where it should be.
@@ -69,8 +70,8 @@ pub enum ResumeError {
         input: PathBuf,
     },
     /// All that is missing is of those who are left out.
-    #[error("nothing can be sent: what is missing is of {}; --revive tries them again", names(.0))]
-    NothingToSend(Vec<PeId>),
+    #[error("nothing can be sent: what is missing is of {}; --revive tries them again", deliveries::names(.0))]
+    NothingToSend(Vec<DeliveryName>),
 }
 
 /// A request, and how far it has come.
@@ -105,7 +106,11 @@ impl Undertaking {
     /// A request that begins.
     pub fn new(whole: Request) -> Undertaking {
         Undertaking {
-            progress: Progress::new(whole.site.tree.clone(), whole.messages.bytes.clone()),
+            progress: Progress::new(
+                whole.site.tree.clone(),
+                whole.way.operation,
+                whole.messages.bytes.clone(),
+            ),
             whole,
             record: None,
             began: false,
@@ -144,7 +149,7 @@ impl Undertaking {
         let Record {
             dead, delivered, ..
         } = record.clone();
-        let delivered_list: Vec<PeId> = delivered.iter().copied().collect();
+        let delivered_list: Vec<DeliveryId> = delivered.iter().copied().collect();
         let request = resumed::request(&record, &delivered_list, &args);
         let request = request.map_err(|found| {
             let found = found.into_iter().map(ResumeError::from);
@@ -166,24 +171,31 @@ impl Undertaking {
         undertaking.learn_receipts();
         let whole = &undertaking.whole;
         let replaces = matches!(whole.messages.payload, Payload::Files { replace: true, .. });
-        for pe in whole.site.tree.below_root() {
-            let (was, is) = (record.bytes[pe.index()], whole.messages.bytes[pe.index()]);
+        let (operation, tree) = (whole.way.operation, &whole.site.tree);
+        for it in operation.all_deliveries(tree) {
+            let (was, is) = (record.bytes[it.index()], whole.messages.bytes[it.index()]);
             let input = record.input.clone();
+            let delivery = operation.delivery_name(tree, it);
             if record.spread && was != is {
+                let pe = delivery.row;
                 faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
                 break;
             }
             // Nobody here can look at the files of other hosts.
-            if !local || was == 0 || undertaking.progress.delivered().contains(&pe) {
+            if !local || was == 0 || undertaking.progress.delivered().contains(&it) {
                 continue;
             }
             if is == 0 {
                 let bytes = was;
-                faults.push(ResumeError::Gone { pe, bytes, input });
+                faults.push(ResumeError::Gone {
+                    delivery,
+                    bytes,
+                    input,
+                });
             }
-            if !replaces && undertaking.standing(pe) == Some(Standing::Another) {
-                let path = destination(&record.output, pe);
-                faults.push(ResumeError::Stands { pe, path });
+            if !replaces && undertaking.standing(it) == Some(Standing::Another) {
+                let path = delivered_at(&record.output, delivery);
+                faults.push(ResumeError::Stands { delivery, path });
             }
         }
         if !local {
@@ -194,7 +206,7 @@ impl Undertaking {
         }
         let missing = undertaking.progress.missing();
         if faults.is_empty() && !missing.is_empty() && undertaking.next().sendable.is_empty() {
-            faults.push(ResumeError::NothingToSend(missing));
+            faults.push(ResumeError::NothingToSend(undertaking.names(&missing)));
         }
         match faults.is_empty() {
             true => Ok(undertaking),
@@ -212,22 +224,37 @@ impl Undertaking {
         self.whole.messages.payload.output()
     }
 
+    /// What users call deliveries, in the order of their rows.
+    pub fn names(&self, deliveries: &[DeliveryId]) -> Vec<DeliveryName> {
+        let names = deliveries.iter().map(|it| self.name(*it));
+        let mut names: Vec<DeliveryName> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn name(&self, delivery: DeliveryId) -> DeliveryName {
+        let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
+        operation.delivery_name(tree, delivery)
+    }
+
+    /// The receipt of a delivery, where it can be seen from here.
+    fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
+        let destination = delivered_at(self.output()?, self.name(delivery));
+        Some(Receipt::of(&destination, self.whole.messages.undertaking))
+    }
+
     /// What stands where a message is to arrive, as far as that can be seen from here.
-    fn standing(&self, pe: PeId) -> Option<Standing> {
-        let receipt = Receipt::of(
-            &destination(self.output()?, pe),
-            self.whole.messages.undertaking,
-        );
-        receipt.look().ok()
+    fn standing(&self, delivery: DeliveryId) -> Option<Standing> {
+        self.receipt(delivery)?.look().ok()
     }
 
     /// Takes for delivered what has a receipt: a PE that died after it had its message cannot
     /// tell any more. What another host has is not seen from here; there, the PE of the next
     /// run tells.
     pub fn learn_receipts(&mut self) {
-        let is_there = |pe: &PeId| self.standing(*pe) == Some(Standing::Delivered);
+        let is_there = |it: &DeliveryId| self.standing(*it) == Some(Standing::Delivered);
         let missing = self.progress.missing().into_iter();
-        let there: Vec<PeId> = missing.filter(is_there).collect();
+        let there: Vec<DeliveryId> = missing.filter(is_there).collect();
         self.progress.learn_delivered(there);
     }
 
@@ -245,15 +272,16 @@ impl Undertaking {
     pub fn learn_done(&mut self, outcome: &Outcome) {
         let rounds = &outcome.rounds;
         self.progress.learn_bytes(&rounds.bytes);
-        let nonnull = outcome.pes.iter().filter(|pe| pe.bytes > 0);
-        let delivered = nonnull.map(|pe| pe.pe);
+        let nonnull = (0..).map(DeliveryId).zip(&rounds.bytes);
+        let nonnull = nonnull.filter(|(_, bytes)| **bytes > 0);
+        let delivered = nonnull.map(|(it, _)| it);
         let found = rounds.found.iter().copied();
         self.progress.learn_delivered(delivered.chain(found));
     }
 
-    /// Whose messages were delivered, in increasing order, and how long each is.
+    /// In whose rows what was delivered stands, and how long each is.
     pub fn delivered(&self) -> Vec<(PeId, u64)> {
-        let bytes = |&pe: &PeId| (pe, self.progress.bytes()[pe.index()]);
+        let bytes = |it: &DeliveryId| (self.name(*it).row, self.progress.bytes()[it.index()]);
         self.progress.delivered().iter().map(bytes).collect()
     }
 
@@ -318,8 +346,8 @@ impl Undertaking {
             left_out: self.progress.dead().clone().into_iter().collect(),
             moves,
             stranded,
-            missing: next.missing,
-            sent: next.sendable,
+            missing: self.names(&next.missing),
+            sent: self.names(&next.sendable),
             found: Vec::new(),
             messages: bytes.filter(|bytes| **bytes > 0).count(),
             algorithm,
@@ -369,7 +397,7 @@ impl Undertaking {
     /// What is left, and the record of it.
     pub fn conclude<T>(&mut self, ended: &Ended<T>, story: &mut Story) {
         let repair = self.next().repair;
-        let left = |pe: PeId| self.undelivered(pe, &repair.stranded);
+        let left = |it: DeliveryId| self.undelivered(it, &repair.stranded);
         let end = match ended {
             Ended::Failed(failure) => Some(Some(&**failure)),
             Ended::Done(_) => Some(None),
@@ -378,6 +406,7 @@ impl Undertaking {
         let counts = self.counts(end);
         if counts {
             story.undelivered = self.progress.missing().into_iter().map(left).collect();
+            story.undelivered.sort_by_key(|left| left.delivery);
         }
         if self.leaves_record(end) {
             match self.write_record() {
@@ -401,42 +430,45 @@ impl Undertaking {
     /// beside it. It needs none for what it says itself, and none of processes of this host:
     /// they are gone, and what they had delivered is known.
     fn remove_receipts(&self, is_recorded: bool) -> Result<(), PayloadError> {
-        let Some(output) = self.output() else {
-            return Ok(());
-        };
-        let pes = self.whole.site.tree.below_root();
+        let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
         let is_known = !is_recorded || !self.whole.site.placement.is_elsewhere();
-        let mut spent = pes.filter(|pe| is_known || self.progress.delivered().contains(pe));
-        let undertaking = self.whole.messages.undertaking;
-        spent.try_for_each(|pe| Receipt::of(&destination(output, pe), undertaking).remove())
+        let delivered = self.progress.delivered();
+        let spent = operation.all_deliveries(tree);
+        let spent = spent.filter(|it| is_known || delivered.contains(it));
+        let mut receipts = spent.filter_map(|it| self.receipt(it));
+        receipts.try_for_each(|receipt| receipt.remove())
     }
 
-    fn undelivered(&self, pe: PeId, stranded: &[PeId]) -> Undelivered {
-        let (kept, at_root) = match &self.whole.messages.payload {
-            Payload::Synthetic { .. } => (None, true),
+    fn undelivered(&self, delivery: DeliveryId, stranded: &[PeId]) -> Undelivered {
+        let name = self.name(delivery);
+        let (row, source) = (name.row, name.source.unwrap_or(name.row));
+        let (kept, kept_at) = match &self.whole.messages.payload {
+            Payload::Synthetic { .. } => (None, None),
             Payload::Files { input, spread, .. } => match self.whole.way.operation.layout() {
-                _ if *spread => (Some(input.clone()), true),
-                Layout::Whole => (Some(input.clone()), true),
-                Layout::ByDestination => (Some(destination(input, pe)), true),
-                Layout::BySource | Layout::Shards | Layout::Pieces => {
-                    (Some(destination(input, pe)), false)
+                _ if *spread => (Some(input.clone()), None),
+                Layout::Whole => (Some(input.clone()), None),
+                Layout::ByDestination => (Some(destination(input, row)), None),
+                Layout::BySource => (Some(destination(input, row)), Some(row)),
+                Layout::Shards => (Some(destination(input, source)), Some(source)),
+                Layout::Pieces => {
+                    let folder = destination(input, source);
+                    (Some(destination(&folder, row)), Some(source))
                 }
             },
         };
-        let fate = match (
-            self.progress.dead().contains_key(&pe),
-            stranded.contains(&pe),
-        ) {
-            (true, _) => Fate::Dead,
-            (_, true) => Fate::Stranded,
+        let dead = self.progress.dead();
+        let is_any = |is: &dyn Fn(&PeId) -> bool| is(&row) || is(&source);
+        let fate = match () {
+            _ if is_any(&|pe| dead.contains_key(pe)) => Fate::Dead,
+            _ if is_any(&|pe| stranded.contains(pe)) => Fate::Stranded,
             _ => Fate::Missing,
         };
         Undelivered {
-            pe,
-            bytes: self.progress.bytes()[pe.index()],
+            delivery: name,
+            bytes: self.progress.bytes()[delivery.index()],
             fate,
             kept,
-            at_root,
+            kept_at,
         }
     }
 

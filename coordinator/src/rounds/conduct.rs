@@ -141,7 +141,7 @@ impl Driver<'_> {
         }
         Ok(Rounds {
             bytes: found.bytes,
-            found: self.found.clone(),
+            found: found.delivered,
             measured,
             costs,
             files,

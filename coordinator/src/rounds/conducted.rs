@@ -7,7 +7,7 @@ use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::spans::Span;
 use flitcast_proto::wire::control::Report;
-use flitcast_proto::{PeId, RoundId};
+use flitcast_proto::{DeliveryId, RoundId};
 
 use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
@@ -19,7 +19,7 @@ pub struct Rounds {
     /// Bytes of M_i, by PE index; `[0]` is 0.
     pub bytes: Vec<u64>,
     /// Whose messages were not sent, since each was there with a receipt.
-    pub found: Vec<PeId>,
+    pub found: Vec<DeliveryId>,
     /// The edges and the clocks, the latter as sure as they were after the last round.
     pub measured: Measurement,
     /// What the processes were taken to cost.

@@ -11,7 +11,7 @@ use crate::job::host_costs::files::{CachedFiles, MostlyFor};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::model_of;
 use crate::job::request::Request;
-use crate::rounds::outcome::Outcome;
+use crate::rounds::outcome::{Outcome, by_row};
 
 /// How unsure the median of many rounds is, as a part of it: what the model does not know, about
 /// what the best costs for 114 kinds of rounds leave.
@@ -44,7 +44,8 @@ pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<V
     let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
     let model = model_of(edges, *host, &request.site);
     let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
-    host_costs::foreseen(&prediction.ok()?.arrivals_ns)
+    let (operation, tree) = (request.way.operation, &request.site.tree);
+    host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
 }
 
 /// Learns from rounds of this machine. Those with files tell of their file systems alone;

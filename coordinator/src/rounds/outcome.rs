@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::ops::Operation;
-use flitcast_proto::wire::control::{Arrival, Report};
+use flitcast_proto::wire::control::Report;
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
@@ -81,16 +81,27 @@ pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
     arrivals.max()
 }
 
-/// One PE's part.
+/// The latest of the times of each PE's deliveries, by PE index: of those in its row of a report.
+/// `times_ns` is by delivery.
+pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
+    let mut latest = vec![None; tree.len()];
+    for delivery in operation.all_deliveries(tree) {
+        let row = &mut latest[operation.row(tree, delivery).index()];
+        *row = (*row).max(times_ns[delivery.index()]);
+    }
+    latest
+}
+
+/// One PE's part: the deliveries in its row.
 #[derive(Clone, Debug)]
 pub struct PeOutcome {
     /// Which PE.
     pub pe: PeId,
-    /// Bytes of its message.
+    /// Bytes of them all.
     pub bytes: u64,
-    /// When its message was expected at its destination; `None` if it has none.
+    /// When the last of them was expected; `None` if it has none.
     pub predicted_ns: Option<u64>,
-    /// When it arrived, over the rounds.
+    /// When the last of them arrived, over the rounds.
     pub measured: Option<Spread>,
     /// The process's largest resident set.
     pub peak_resident_bytes: u64,
@@ -218,35 +229,41 @@ impl Outcome {
     /// Works out the figures.
     pub fn new(launching: Duration, tree: &Tree, operation: Operation, rounds: Rounds) -> Outcome {
         let started = |round: usize| started_ns(&rounds.reports[round]);
-        let arrivals: Vec<Vec<(Arrival, u64)>> = (0..rounds.reports.len())
+        let arrivals: Vec<Vec<Option<u64>>> = (0..rounds.reports.len())
             .map(|round| {
+                let mut arrivals = vec![None; operation.deliveries(tree)];
                 let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
-                let arrivals = reports.flat_map(|(report, clock)| {
-                    let since_start = |at_ns| since(started(round), at_ns, *clock);
-                    let arrivals = report.arrivals.iter();
-                    arrivals.map(move |a| (*a, since_start(a.at_ns)))
-                });
-                arrivals.collect()
+                for (report, clock) in reports {
+                    for arrival in &report.arrivals {
+                        let (message, at) = (arrival.message, arrival.destination);
+                        let delivery = operation.delivery(tree, message, at);
+                        // A PE may tell of what there is not.
+                        if let Some(told) = arrivals.get_mut(delivery.index()) {
+                            *told = Some(since(started(round), arrival.at_ns, *clock));
+                        }
+                    }
+                }
+                by_row(operation, tree, &arrivals)
             })
             .collect();
+        let predicted_ns = by_row(operation, tree, &rounds.prediction.arrivals_ns);
+        let mut bytes = vec![0u64; tree.len()];
+        for delivery in operation.all_deliveries(tree) {
+            let row = &mut bytes[operation.row(tree, delivery).index()];
+            *row = row.saturating_add(rounds.bytes[delivery.index()]);
+        }
         let reports = || rounds.reports.iter().flatten();
         let pes = tree
             .pes()
             .map(|pe| {
                 let i = pe.index();
-                let own = |round: &Vec<(Arrival, u64)>| {
-                    let own = round.iter().find(|(a, _)| {
-                        operation.delivery(tree, a.message, a.destination).index() == i
-                    });
-                    own.map(|(_, ns)| *ns)
-                };
                 let of_pe = || rounds.reports.iter().map(|round| &round[i]);
                 let resident = of_pe().map(|report| report.peak_resident_bytes);
                 PeOutcome {
                     pe,
-                    bytes: rounds.bytes[i],
-                    predicted_ns: rounds.prediction.arrivals_ns[i],
-                    measured: Spread::of(arrivals.iter().filter_map(own)),
+                    bytes: bytes[i],
+                    predicted_ns: predicted_ns[i],
+                    measured: Spread::of(arrivals.iter().filter_map(|round| round[i])),
                     peak_resident_bytes: resident.max().unwrap_or(0),
                     retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
                 }
@@ -305,7 +322,7 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::wire::control::Report;
+    use flitcast_proto::wire::control::{Arrival, Report};
     use flitcast_proto::{MessageId, RoundId};
 
     use super::*;

@@ -247,7 +247,13 @@ pub async fn on_a_cluster<T>(
         request.site.placement.is_elsewhere(),
     ) {
         // What a killed PE left half written.
-        payload::sweep(output, id).context("cannot remove what was half written")?;
+        let (operation, tree) = (request.way.operation, &request.site.tree);
+        let rows = tree.pes().filter(|_| operation.is_of_pairs());
+        let rows = rows.map(|pe| payload::destination(output, pe));
+        for folder in rows.chain([output.clone()]) {
+            let swept = payload::sweep(&folder, id);
+            swept.context("cannot remove what was half written")?;
+        }
     }
     Ok(match conducted {
         None => {

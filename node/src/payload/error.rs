@@ -51,10 +51,18 @@ pub enum PayloadError {
         others: Others,
     },
     /// The input directory holds something for the root.
-    #[error("`p{}` is the root of the tree and has no message of its own; {others}", .others.root.0)]
+    #[error("`p{}` is the root of the tree and has no message of its own; {others}", .root.0)]
     NamesRoot {
+        /// The root.
+        root: PeId,
         /// Who has a message.
         others: Others,
+    },
+    /// The folder of what a PE has for each other one holds something for itself.
+    #[error("{}: a PE has no message for itself", shown(.name))]
+    NamesItself {
+        /// Its name in the input directory.
+        name: PathBuf,
     },
     /// The input directory cannot belong to this tree.
     #[error("{} has {entries} entries for {} PEs; {others}", shown(.dir), .others.count())]

@@ -87,8 +87,9 @@ pub fn read_input_dir(
     }
     for name in names {
         match pe_of(&name) {
-            Some(pe) if pe == others.root.index() => {
-                faults.push(PayloadError::NamesRoot { others })
+            Some(pe) if others.root.is_some_and(|root| root.index() == pe) => {
+                let root = PeId(pe as u32);
+                faults.push(PayloadError::NamesRoot { root, others });
             }
             Some(pe) if pe < others.pes => match examine(dir.join(&name), PathBuf::new()) {
                 Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
@@ -101,6 +102,63 @@ pub fn read_input_dir(
         Ok(contents)
     } else {
         Err(faults)
+    }
+}
+
+/// What each of so many PEs has for each other one: of P2 for P5 the entry `p5` of its folder `p2`
+/// in `dir`. At index `source * pes + destination` of the result is what that is made of.
+///
+/// On failure returns all faults of all folders.
+pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let mut faults = read_input_dir(dir, Others::all(pes))
+        .err()
+        .unwrap_or_default();
+    let mut contents = Vec::new();
+    for source in (0..pes as u32).map(PeId) {
+        match pieces_of(dir, source, pes) {
+            Ok(row) => contents.extend(row),
+            Err(all) => faults.extend(all),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(contents),
+        false => Err(faults),
+    }
+}
+
+/// What one of so many PEs has for each, by index; nothing where it has no folder.
+///
+/// On failure returns all faults of the folder.
+pub fn pieces_of(
+    dir: &Path,
+    source: PeId,
+    pes: usize,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let folder = PathBuf::from(format!("p{}", source.0));
+    let mut contents = vec![None; pes];
+    let names = match list(&dir.join(&folder)) {
+        Err(PayloadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(contents);
+        }
+        names => names.map_err(|fault| vec![fault])?,
+    };
+    let mut faults = Vec::new();
+    for name in names.iter().map(|name| folder.join(name)) {
+        match name.file_name().and_then(|name| pe_of(Path::new(name))) {
+            Some(pe) if pe == source.index() => faults.push(PayloadError::NamesItself { name }),
+            Some(pe) if pe < pes => match examine(dir.join(name), PathBuf::new()) {
+                Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
+                Err(fault) => faults.push(fault),
+            },
+            _ => {
+                let others = Others::all(pes);
+                faults.push(PayloadError::NamesNoPe { name, others });
+            }
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(contents),
+        false => Err(faults),
     }
 }
 
@@ -130,7 +188,7 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
             .iter_mut()
             .min_by_key(|hand| (hand.bytes, hand.files.len()));
         let Some(hand) = hand else {
-            let root = others.root;
+            let root = others.root.unwrap_or(PeId::ROOT);
             return Err(PayloadError::NobodyToDealTo { dir, root });
         };
         // If the sum is too long for a message, measuring will say so.
@@ -183,7 +241,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn among(pes: usize) -> Others {
-        let root = PeId::ROOT;
+        let root = Some(PeId::ROOT);
         Others { root, pes }
     }
 
@@ -242,7 +300,7 @@ mod tests {
             fs::write(dir.path().join(name), name)?;
         }
         let with_root = |root, pes| Others {
-            root: PeId(root),
+            root: Some(PeId(root)),
             pes,
         };
         let contents = read_input_dir(dir.path(), with_root(2, 4)).expect("all names are PEs");
@@ -260,6 +318,69 @@ mod tests {
         assert_eq!(told(3), [format!("`p3` {end} p0..p2")]);
         fs::rename(dir.path().join("p3"), dir.path().join("p2"))?;
         assert_eq!(told(2), [format!("`p2` {end} p0..p3 but p2")]);
+        Ok(())
+    }
+
+    #[test]
+    fn every_pe_may_have_an_entry_for_all_others() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in ["p0", "p2"] {
+            fs::write(dir.path().join(name), name)?;
+        }
+        let contents = read_input_dir(dir.path(), Others::all(3)).expect("all names are PEs");
+        let given: Vec<bool> = contents.iter().map(Option::is_some).collect();
+        assert_eq!(given, [true, false, true]);
+        let faults = read_input_dir(dir.path(), Others::all(2)).expect_err("there is no P2");
+        assert_eq!(
+            messages(&faults),
+            ["`p2` names no PE; this tree has p0..p1"]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn every_pe_may_have_an_entry_for_each_other_one() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in ["p0/p1", "p2/p0", "p2/p1"] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().expect("it has one"))?;
+            fs::write(path, name)?;
+        }
+        let contents = pieces_input(dir.path(), 3).expect("all names are PEs");
+        let given: Vec<usize> = (0..9).filter(|i| contents[*i].is_some()).collect();
+        assert_eq!(given, [1, 6, 7]);
+        let entry = Content::Entry(dir.path().join("p2/p0"));
+        assert_eq!(contents[6], Some(entry));
+        let row = pieces_of(dir.path(), PeId(2), 3).expect("all names are PEs");
+        assert_eq!(row, contents[6..]);
+        Ok(())
+    }
+
+    #[test]
+    fn all_faults_of_all_folders_are_told_at_once() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in ["p9/p1", "p1/p1", "p1/p9", "p2/x", "p2/p0", "y/z"] {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().expect("it has one"))?;
+            fs::write(path, "")?;
+        }
+        fs::write(dir.path().join("p0"), "")?;
+        let faults = pieces_input(dir.path(), 3).expect_err("most names are no PEs");
+        let there = "this tree has p0..p2";
+        assert_eq!(
+            messages(&faults)[1..],
+            [
+                format!("`p9` names no PE; {there}"),
+                format!("`y` names no PE; {there}"),
+                format!(
+                    "cannot read the directory `{}/p0`: Not a directory (os error 20)",
+                    dir.path().display()
+                ),
+                "`p1/p1`: a PE has no message for itself".to_owned(),
+                format!("`p1/p9` names no PE; {there}"),
+                format!("`p2/x` names no PE; {there}"),
+            ]
+        );
         Ok(())
     }
 

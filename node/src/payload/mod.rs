@@ -35,7 +35,10 @@ pub use entry::{Entry, Refusal};
 pub use error::PayloadError;
 pub use folders::{WORK_PREFIX, create_durable};
 pub use gauge::{file_system, measure_files};
-pub use input::{deal, gather_input, measure_all, read_input_dir, scatter_input, whole_input};
+pub use input::{
+    deal, gather_input, measure_all, pieces_input, pieces_of, read_input_dir, scatter_input,
+    whole_input,
+};
 pub use others::Others;
 pub use pack::Packer;
 pub use receipt::{Receipt, Standing};

@@ -41,7 +41,7 @@ pub(super) fn hidden_name(id: u64, name: &OsStr, suffix: &str) -> OsString {
 }
 
 /// Removes what the run with this nonce left in an output directory when it was
-/// killed. Nothing of that run may be writing there any more.
+/// killed, where messages arrive in it. Nothing of that run may be writing there any more.
 pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
     let listing = match fs::read_dir(output) {
         Ok(listing) => listing,

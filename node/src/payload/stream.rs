@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::ops::Operation;
-use flitcast_proto::{DeliveryId, PeId, Tree};
+use flitcast_proto::{DeliveryName, PeId};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::entry::PATH_BYTES_MAX;
@@ -206,18 +205,12 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// A file sink's destination for a delivery: the entry of the PE in whose row it stands, or, where
-/// that may get a message from each other one, the source's in the folder of that name.
-pub fn delivered_at(
-    output: &Path,
-    operation: Operation,
-    tree: &Tree,
-    delivery: DeliveryId,
-) -> PathBuf {
-    let entry = destination(output, operation.row(tree, delivery));
-    match operation.delivered(tree, delivery) {
-        Some((message, _)) if operation.is_of_pairs() => destination(&entry, message.source),
-        _ => entry,
+/// A file sink's destination for a delivery: `p3` in the output, or `p5/p2` for P2's at P5.
+pub fn delivered_at(output: &Path, delivery: DeliveryName) -> PathBuf {
+    let entry = destination(output, delivery.row);
+    match delivery.source {
+        None => entry,
+        Some(source) => destination(&entry, source),
     }
 }
 

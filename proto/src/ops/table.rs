@@ -12,7 +12,7 @@ use super::{
 use crate::items::{Address, Leg};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
-use crate::{DeliveryId, MessageId, PeId, Tree};
+use crate::{DeliveryId, DeliveryName, MessageId, PeId, Tree};
 
 /// What a round does and by which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -315,21 +315,40 @@ impl Operation {
         self.entry().messages.of_pairs
     }
 
-    /// What users call a delivery: the PE at its other end where one is the root, or "P2's at P5".
-    pub fn delivery_name(self, tree: &Tree, delivery: DeliveryId) -> String {
-        match self.delivered(tree, delivery) {
-            Some((message, at)) if self.is_of_pairs() => format!("{}'s at {at}", message.source),
-            _ => self.row(tree, delivery).to_string(),
+    /// What users call a delivery, which there is: the PE at its other end where one is the root,
+    /// or else its source and the PE at which it arrives.
+    pub fn delivery_name(self, tree: &Tree, delivery: DeliveryId) -> DeliveryName {
+        let pe = |index: usize| PeId(index as u32);
+        let (index, pes) = (delivery.index(), tree.len());
+        match self.is_of_pairs() {
+            true => DeliveryName {
+                row: pe(index % pes),
+                source: Some(pe(index / pes)),
+            },
+            false => DeliveryName {
+                row: pe(index),
+                source: None,
+            },
         }
     }
 
-    /// The PE in whose row of a report a delivery stands: the one that it is numbered as, or else
-    /// the one at which it arrives.
+    /// The delivery that users call so, if there is one.
+    pub fn delivery_named(self, tree: &Tree, name: DeliveryName) -> Option<DeliveryId> {
+        let before = name.source.map_or(0, |source| source.index() * tree.len());
+        let delivery = DeliveryId((before + name.row.index()) as u32);
+        let is_one = self.delivered(tree, delivery).is_some();
+        (is_one && self.delivery_name(tree, delivery) == name).then_some(delivery)
+    }
+
+    /// The PE in whose row of a report a delivery stands.
     pub fn row(self, tree: &Tree, delivery: DeliveryId) -> PeId {
-        match self.is_of_pairs() {
-            true => PeId((delivery.index() % tree.len()) as u32),
-            false => PeId(delivery.0),
-        }
+        self.delivery_name(tree, delivery).row
+    }
+
+    /// The deliveries that there are, those of absent PEs too.
+    pub fn all_deliveries(self, tree: &Tree) -> impl Iterator<Item = DeliveryId> {
+        let ids = (0..self.deliveries(tree)).map(|index| DeliveryId(index as u32));
+        ids.filter(move |id| self.delivered(tree, *id).is_some())
     }
 
     /// How many lengths say those of all messages: one for each id, or, where the root is an end
@@ -358,6 +377,20 @@ impl Operation {
         bytes
     }
 
+    /// The lengths that say those of all deliveries, which are given.
+    pub fn by_message(self, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
+        if !self.is_of_pairs() {
+            let mut lengths = bytes.to_vec();
+            lengths.remove(tree.root().index());
+            return lengths;
+        }
+        let mut lengths = vec![0; self.lengths_given(tree)];
+        for message in self.messages(tree) {
+            lengths[message.id.index()] = self.length(tree, message, bytes);
+        }
+        lengths
+    }
+
     /// The length of a message, those of all deliveries being given: it is the same for all that
     /// are not left out.
     pub fn length(self, tree: &Tree, message: Address, bytes: &[u64]) -> u64 {
@@ -371,6 +404,22 @@ impl Operation {
         let messages = self.messages(tree);
         let lengths = messages.map(move |message| self.length(tree, message, bytes));
         lengths.filter(|bytes| *bytes > 0)
+    }
+
+    /// By PE index, bytes of the messages that start or end at it; those of all deliveries are
+    /// given.
+    pub fn moved_by_pe(self, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
+        let mut moved = vec![0u64; tree.len()];
+        let mut add = |pe: PeId, bytes: u64| {
+            moved[pe.index()] = moved[pe.index()].saturating_add(bytes);
+        };
+        for message in self.messages(tree) {
+            add(message.source, self.length(tree, message, bytes));
+            for at in message.ends(tree) {
+                add(at, bytes[self.delivery(tree, message.id, at).index()]);
+            }
+        }
+        moved
     }
 
     /// Bytes of all messages, each counted once; those of all deliveries are given.

@@ -353,12 +353,7 @@ impl RoundIo for StormIo {
         let delivery = Delivery {
             round: self.round.0,
             message,
-            of: PeId(
-                scenario
-                    .operation
-                    .delivery(&scenario.tree, message.id, *pe)
-                    .0,
-            ),
+            of: scenario.operation.delivery(&scenario.tree, message.id, *pe),
             right,
         };
         let at = self.now().0 + scenario.commit_ns;

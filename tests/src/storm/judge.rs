@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use flitcast_coordinator::machines::{Lacking, Trouble};
-use flitcast_proto::PeId;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::Direction;
+use flitcast_proto::{DeliveryId, PeId};
 
 use super::Player;
 use super::io::COMMITS_UNDER_WAY;
@@ -39,13 +38,13 @@ pub enum Finding {
         messages: u64,
     },
     /// Whether this PE's message was delivered is told wrongly.
-    Unlisted(PeId),
+    Unlisted(DeliveryId),
     /// Nobody was asked what came of this PE's message, though its destination lives.
-    Unasked(PeId),
+    Unasked(DeliveryId),
     /// The cause that is told names neither a PE nor an edge at fault.
     Slander(String),
     /// The last run ended well, and these messages of living PEs are still missing.
-    StillMissing(Vec<PeId>),
+    StillMissing(Vec<DeliveryId>),
     /// A faultless round took longer than predicted.
     SlowerThanPlanned {
         /// Which round.
@@ -77,10 +76,10 @@ impl fmt::Display for Finding {
             Finding::Lost { round, messages } => {
                 write!(f, "round {round} ended well without {messages} messages")
             }
-            Finding::Unlisted(pe) => write!(f, "what is told of {pe}'s message is not so"),
-            Finding::Unasked(pe) => write!(f, "nobody was asked about {pe}'s message"),
+            Finding::Unlisted(it) => write!(f, "what is told of {it:?} is not so"),
+            Finding::Unasked(it) => write!(f, "nobody was asked about {it:?}"),
             Finding::Slander(cause) => write!(f, "the cause names nobody at fault: {cause}"),
-            Finding::StillMissing(pes) => write!(f, "still missing at the end: {pes:?}"),
+            Finding::StillMissing(all) => write!(f, "still missing at the end: {all:?}"),
             Finding::SlowerThanPlanned {
                 round,
                 took_ns,
@@ -113,8 +112,10 @@ pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
         let lacking = gave_up.lacking.iter();
         let untold = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
         let lives = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
-        let unasked = untold.filter(|it| lives(destination(world, it.pe)));
-        findings.extend(unasked.map(|it| Finding::Unasked(it.pe)));
+        let (operation, tree) = (world.scenario.operation, &world.scenario.tree);
+        let end = |it: &Lacking| operation.delivered(tree, it.delivery).map(|(_, at)| at);
+        let unasked = untold.filter(|it| end(it).is_some_and(lives));
+        findings.extend(unasked.map(|it| Finding::Unasked(it.delivery)));
         cause(world, *at, &gave_up.trouble, &mut findings);
     }
     pace(world, &mut findings);
@@ -156,31 +157,23 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
             if !arrival.delivered {
                 let (message, at) = (arrival.message, arrival.destination);
                 let delivery = scenario.operation.delivery(&scenario.tree, message, at);
-                let pe = PeId(delivery.0);
-                findings.push(Finding::Unlisted(pe));
+                findings.push(Finding::Unlisted(delivery));
             }
         }
     }
 }
 
 /// What the coordinator tells of the messages of a round that it gave up is so.
-fn told(world: &World, delivered: &[PeId], lacking: &[Lacking], findings: &mut Vec<Finding>) {
+fn told(world: &World, delivered: &[DeliveryId], lacking: &[Lacking], findings: &mut Vec<Finding>) {
     let round = world.office.reports.len() as u64 + 1;
     let of_round = world.disk.iter().filter(|it| it.round == round);
-    let there: BTreeSet<PeId> = of_round.map(|it| it.of).collect();
-    let invented = delivered.iter().filter(|pe| !there.contains(pe));
+    let there: BTreeSet<DeliveryId> = of_round.map(|it| it.of).collect();
+    let invented = delivered.iter().filter(|it| !there.contains(it));
     // Of a message whose destination was not heard any more, nobody can tell.
     let denied = lacking.iter().filter(|it| it.received.is_some());
-    let denied = denied.map(|it| &it.pe).filter(|pe| there.contains(pe));
-    findings.extend(invented.chain(denied).map(|pe| Finding::Unlisted(*pe)));
-}
-
-/// Where a PE's message ends.
-fn destination(world: &World, pe: PeId) -> PeId {
-    match world.scenario.operation.direction() {
-        Direction::Down => pe,
-        Direction::Up => world.scenario.tree.root(),
-    }
+    let denied = denied.map(|it| &it.delivery);
+    let denied = denied.filter(|it| there.contains(it));
+    findings.extend(invented.chain(denied).map(|it| Finding::Unlisted(*it)));
 }
 
 /// The cause names who was at fault, and in time.

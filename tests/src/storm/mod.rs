@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use flitcast_coordinator::machines::Progress;
-use flitcast_proto::PeId;
+use flitcast_proto::DeliveryId;
 
 pub use cause::Cause;
 pub use judge::Finding;
@@ -92,9 +92,13 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         findings: Vec::new(),
         trace: 0,
     };
-    let mut progress = Progress::new(scenario.tree.clone(), scenario.bytes.clone());
+    let mut progress = Progress::new(
+        scenario.tree.clone(),
+        scenario.operation,
+        scenario.bytes.clone(),
+    );
     let mut left = scenario.retries;
-    let mut there: BTreeSet<PeId> = BTreeSet::new();
+    let mut there: BTreeSet<DeliveryId> = BTreeSet::new();
     let mut next = scenario.clone();
     let mut trace = Trace::new(print);
     loop {
@@ -110,7 +114,8 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         progress.learn_delivered(there.iter().copied());
         let Some((_, gave_up)) = &world.office.gave_up else {
             let missing = progress.missing().into_iter();
-            let missing: Vec<PeId> = missing.filter(|pe| next.tree.contains(*pe)).collect();
+            let owed = |it: &DeliveryId| next.operation.can_deliver(&next.tree, *it);
+            let missing: Vec<DeliveryId> = missing.filter(owed).collect();
             if scenario.rounds == 1 && world.office.is_over() && !missing.is_empty() {
                 outcome.findings.push(Finding::StillMissing(missing));
             }

@@ -74,7 +74,7 @@ impl Scenario {
         let operation = dice.operation();
         let tree = dice.tree(operation);
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
-        let mut bytes = dice.lengths(&tree, flit_bytes);
+        let mut bytes = dice.lengths(&tree, operation, flit_bytes);
         // A message has one length, wherever it ends.
         for message in operation.messages(&tree) {
             let length = operation.length(&tree, message, &bytes);
@@ -123,9 +123,9 @@ impl Scenario {
         let seed = self.seed;
         let tree = Arc::new(next.repair.tree);
         let mut bytes = self.bytes.clone();
-        for pe in tree.ids() {
-            if !tree.contains(pe) || next.left_out.contains(&pe) {
-                bytes[pe.index()] = 0;
+        for it in next.operation.all_deliveries(&tree) {
+            if !next.operation.can_deliver(&tree, it) || next.left_out.contains(&it) {
+                bytes[it.index()] = 0;
             }
         }
         let timing = Timing::of(&self.model, self.flit_bytes, self.pacing);
@@ -230,17 +230,15 @@ impl Dice {
         Arc::new(tree.rerooted(root))
     }
 
-    fn lengths(&mut self, tree: &Tree, flit_bytes: u32) -> Vec<u64> {
+    fn lengths(&mut self, tree: &Tree, operation: Operation, flit_bytes: u32) -> Vec<u64> {
         let most = u64::from(flit_bytes) * 30;
         let one = |dice: &mut Dice| match dice.below(4) {
             0 => 0,
             _ => dice.scale(most),
         };
-        let lengths = tree.ids().map(|pe| match pe == tree.root() {
-            true => 0,
-            false => one(self),
-        });
-        lengths.collect()
+        let given = operation.lengths_given(tree);
+        let lengths: Vec<u64> = (0..given).map(|_| one(self)).collect();
+        operation.by_delivery(tree, &lengths)
     }
 
     fn model(&mut self, pes: usize, flit_bytes: u32) -> Model {

@@ -11,7 +11,7 @@ use flitcast_proto::items::Message;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
-use flitcast_proto::{PeId, RoundId, Tree};
+use flitcast_proto::{DeliveryId, PeId, RoundId, Tree};
 
 use super::Plant;
 use super::cause::Cause;
@@ -74,8 +74,8 @@ pub(super) struct Pulse {
 pub(super) struct Delivery {
     pub(super) round: u64,
     pub(super) message: Message,
-    /// The number of the delivery, as that of a PE.
-    pub(super) of: PeId,
+    /// Which delivery it is.
+    pub(super) of: DeliveryId,
     /// Whether it is what its source sent.
     pub(super) right: bool,
 }

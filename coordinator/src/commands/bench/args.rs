@@ -286,6 +286,7 @@ fn base(
     Result<Trees, Vec<RequestError>>,
 ) {
     let round = RoundArgs {
+        matrix: None,
         transfer: args.transfer.clone(),
         input: None,
         output: None,

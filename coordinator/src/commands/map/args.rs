@@ -260,6 +260,7 @@ impl MapArgs {
             ..
         } = self.clone();
         RoundArgs {
+            matrix: None,
             transfer: TransferArgs {
                 tree,
                 size: None,

@@ -166,7 +166,7 @@ async fn go(
         stories: Default::default(),
     };
     for lost in &scattered.story.undelivered {
-        let mut task = ShardTask::new(lost.pe, lost.bytes);
+        let mut task = ShardTask::new(lost.delivery.row, lost.bytes);
         task.fate = CommandFate::Lost("died before it had its shard".to_owned());
         mapped.tasks.push(task);
     }

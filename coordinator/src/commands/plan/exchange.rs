@@ -12,7 +12,7 @@ use super::command::PlanError;
 use super::static_plan::{
     Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
 };
-use crate::files::matrix_file;
+use crate::files::matrix_file::{self, Cells};
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 
@@ -65,7 +65,11 @@ enum Lengths {
 impl Lengths {
     fn of(args: &PlanExchangeArgs) -> Result<Lengths, PlanError> {
         if let Some(path) = &args.matrix {
-            return Ok(Lengths::Matrix(matrix_file::load(path, MAX_FLITS)?));
+            let flits = Cells {
+                unit: "flits",
+                most: MAX_FLITS,
+            };
+            return Ok(Lengths::Matrix(matrix_file::load(path, flits)?));
         }
         let Some(given) = &args.lengths else {
             return Err(PlanError::NothingToExchange);

@@ -129,6 +129,23 @@ pub enum RequestError {
     /// Lengths that differ, of one message.
     #[error("--lengths: a broadcast has one message; --size says how long it is")]
     SeveralLengths,
+    /// A list of lengths for each PE from each.
+    #[error(
+        "--lengths: a total exchange has a message of each PE for each other one: write PATTERN:MEAN \
+         or uniform:LO..HI:SEED, or name a file with --matrix"
+    )]
+    ListOfPieces,
+    /// The matrix is none.
+    #[error("--matrix: {0}")]
+    Matrix(FileError),
+    /// The matrix is not for so many PEs.
+    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
+    MatrixOfOthers {
+        /// How many rows there are.
+        rows: usize,
+        /// How many PEs.
+        pes: usize,
+    },
     /// Files and synthetic messages, or two kinds of synthetic ones.
     #[error("{0} says what the messages are, and so does {1}: choose one")]
     TwoPayloads(&'static str, &'static str),

@@ -4,13 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use flitcast_node::payload::{self, Others, PayloadError};
-use flitcast_proto::ops::Layout;
+use flitcast_proto::items::Address;
+use flitcast_proto::ops::{Layout, Operation};
 use flitcast_proto::wire::control::Payload;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{DeliveryId, PeId, Tree};
 
 use super::RequestError;
+use crate::files::matrix_file::{self, Cells};
 use crate::options::args::RoundArgs;
-use crate::options::workload::Lengths;
+use crate::options::workload::{DealError, Lengths};
 use crate::system::folder;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
@@ -19,10 +21,10 @@ use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 pub struct Messages {
     /// What they are made of.
     pub payload: Payload,
-    /// Bytes of M_i, by PE index, as far as it is known here.
+    /// Lengths by delivery, as far as they are known here.
     pub bytes: Vec<u64>,
-    /// Whose messages are not sent, since they were delivered before; in increasing order.
-    pub left_out: Vec<PeId>,
+    /// What is not sent, since it was delivered before; in increasing order.
+    pub left_out: Vec<DeliveryId>,
     /// Names the undertaking that this is a part of; 0 before it has begun.
     pub undertaking: u64,
     /// Whether a record of that is on the disk.
@@ -61,6 +63,8 @@ pub enum AskedMessages {
         /// How many.
         lengths: Lengths,
     },
+    /// Such bytes, of a total exchange, as many as a file says for each PE from each.
+    Matrix(PathBuf),
 }
 
 impl AskedMessages {
@@ -71,6 +75,7 @@ impl AskedMessages {
             ("--input", args.input.is_some()),
             ("--size", args.transfer.size.is_some()),
             ("--lengths", args.transfer.lengths.is_some()),
+            ("--matrix", args.matrix.is_some()),
         ];
         let given: Vec<_> = kinds
             .iter()
@@ -96,6 +101,8 @@ impl AskedMessages {
                 input: input.clone(),
                 output: output.clone(),
             })
+        } else if let Some(path) = &args.matrix {
+            Some(AskedMessages::Matrix(path.clone()))
         } else if let Some(size) = &args.transfer.size {
             let option = "--size";
             match parse_bytes(size) {
@@ -140,28 +147,35 @@ impl AskedMessages {
                 input: from_root(input),
                 output: from_root(output),
             },
+            AskedMessages::Matrix(path) => AskedMessages::Matrix(from_root(path)),
             synthetic => synthetic,
         }
     }
 
-    /// What is owed on a certain tree; files that lie `elsewhere` are not looked at.
+    /// What is owed in an operation on a certain tree, and the lengths by delivery; files that lie
+    /// `elsewhere` are not looked at.
     pub fn for_tree(
         self,
         tree: &Tree,
-        layout: Layout,
+        operation: Operation,
         spread: bool,
         replace: bool,
         elsewhere: bool,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         match self {
             AskedMessages::Files { input, output } => {
+                // The longest name.
                 let last = PeId(tree.len().saturating_sub(1) as u32);
-                if let Some(why) = payload::output_fault(&output, last) {
+                let folder = match operation.is_of_pairs() {
+                    true => payload::destination(&output, last),
+                    false => output.clone(),
+                };
+                if let Some(why) = payload::output_fault(&folder, last) {
                     return Err(vec![RequestError::Output { path: output, why }]);
                 }
                 let bytes = match elsewhere {
-                    true => vec![0; tree.len()],
-                    false => measure_input(&input, layout, spread, tree, |_| false)?,
+                    true => vec![0; operation.deliveries(tree)],
+                    false => measure_input(&input, operation, spread, tree, |_| false)?,
                 };
                 let payload = Payload::Files {
                     input,
@@ -171,18 +185,77 @@ impl AskedMessages {
                 };
                 Ok((payload, bytes))
             }
-            AskedMessages::Synthetic { option, lengths } => match lengths.deal(tree.len() - 1) {
-                Ok(lengths) if layout == Layout::Whole && !are_alike(&lengths) => {
-                    Err(vec![RequestError::SeveralLengths])
-                }
-                Ok(lengths) => {
-                    let mut bytes = lengths.clone();
-                    bytes.insert(tree.root().index(), 0);
-                    Ok((Payload::Synthetic { lengths }, bytes))
-                }
-                Err(source) => Err(vec![RequestError::Lengths { option, source }]),
-            },
+            AskedMessages::Matrix(path) => {
+                let lengths = read_matrix(&path, tree.len()).map_err(|fault| vec![fault])?;
+                let bytes = operation.by_delivery(tree, &lengths);
+                Ok((Payload::Synthetic { lengths }, bytes))
+            }
+            AskedMessages::Synthetic { option, lengths } => {
+                let lengths = deal(option, &lengths, tree, operation.layout());
+                let lengths = lengths.map_err(|fault| vec![fault])?;
+                let bytes = operation.by_delivery(tree, &lengths);
+                Ok((Payload::Synthetic { lengths }, bytes))
+            }
         }
+    }
+}
+
+/// The lengths that say those of all messages on a tree.
+fn deal(
+    option: &'static str,
+    lengths: &Lengths,
+    tree: &Tree,
+    layout: Layout,
+) -> Result<Vec<u64>, RequestError> {
+    let pes = tree.len();
+    let dealt = |count| {
+        let dealt = lengths.deal(count);
+        dealt.map_err(|source| RequestError::Lengths { option, source })
+    };
+    match (layout, lengths) {
+        (Layout::Pieces, Lengths::List(_)) => Err(RequestError::ListOfPieces),
+        (Layout::Pieces, _) => {
+            // Row by row, and nothing of a PE for itself.
+            let mut others = dealt(pes * (pes - 1))?.into_iter();
+            let cell = |i| {
+                if i % (pes + 1) == 0 {
+                    0
+                } else {
+                    others.next().unwrap_or(0)
+                }
+            };
+            Ok((0..pes * pes).map(cell).collect())
+        }
+        (Layout::Shards, _) => dealt(pes),
+        _ => {
+            let lengths = dealt(pes - 1)?;
+            match layout == Layout::Whole && !are_alike(&lengths) {
+                true => Err(RequestError::SeveralLengths),
+                false => Ok(lengths),
+            }
+        }
+    }
+}
+
+/// The lengths of a total exchange, row by row.
+fn read_matrix(path: &Path, pes: usize) -> Result<Vec<u64>, RequestError> {
+    let bytes = Cells {
+        unit: "bytes",
+        most: MAX_TOTAL_BYTES,
+    };
+    let rows = matrix_file::load(path, bytes).map_err(RequestError::Matrix)?;
+    if rows.len() != pes {
+        let rows = rows.len();
+        return Err(RequestError::MatrixOfOthers { rows, pes });
+    }
+    let lengths: Vec<u64> = rows.into_iter().flatten().collect();
+    let total = lengths.iter().map(|&bytes| u128::from(bytes)).sum();
+    match total > u128::from(MAX_TOTAL_BYTES) {
+        true => Err(RequestError::Lengths {
+            option: "--matrix",
+            source: DealError::TotalTooLarge { total },
+        }),
+        false => Ok(lengths),
     }
 }
 
@@ -196,46 +269,50 @@ fn are_alike(lengths: &[u64]) -> bool {
 /// none has changed, so all are looked at.
 pub fn measure_input(
     input: &Path,
-    layout: Layout,
+    operation: Operation,
     spread: bool,
     tree: &Tree,
-    left_out: impl Fn(PeId) -> bool,
+    left_out: impl Fn(DeliveryId) -> bool,
 ) -> Result<Vec<u64>, Vec<RequestError>> {
     let all = |faults: Vec<PayloadError>| {
         let faults = faults.into_iter().map(RequestError::Input);
         faults.collect::<Vec<_>>()
     };
-    let mut contents = match layout {
-        Layout::ByDestination | Layout::BySource | Layout::Shards | Layout::Pieces => {
-            payload::scatter_input(input, spread, Others::of(tree)).map_err(all)?
+    // By id.
+    let contents = match operation.layout() {
+        Layout::ByDestination | Layout::BySource => {
+            payload::scatter_input(input, spread, Others::of(tree))
         }
-        Layout::Whole => {
-            let whole = payload::whole_input(input.to_owned());
-            vec![Some(whole.map_err(|fault| vec![fault]).map_err(all)?)]
-        }
+        Layout::Whole => payload::whole_input(input.to_owned())
+            .map(|whole| vec![Some(whole)])
+            .map_err(|fault| vec![fault]),
+        Layout::Shards => payload::read_input_dir(input, Others::all(tree.len())),
+        Layout::Pieces => payload::pieces_input(input, tree.len()),
     };
-    if layout != Layout::Whole {
-        for (pe, content) in tree.ids().zip(&mut contents) {
-            content.take_if(|_| !spread && left_out(pe));
-        }
+    let mut contents = contents.map_err(all)?;
+    let owed = |it: &DeliveryId| operation.can_deliver(tree, *it) && (spread || !left_out(*it));
+    let owed = |message: Address| -> Vec<DeliveryId> {
+        let ends = message.ends(tree);
+        let deliveries = ends.map(|at| operation.delivery(tree, message.id, at));
+        deliveries.filter(owed).collect()
+    };
+    for message in operation.messages(tree) {
+        contents[message.id.index()].take_if(|_| owed(message).is_empty());
     }
     let measured = payload::measure_all(&contents, || {}).map_err(all)?;
-    let sizes: Vec<u64> = measured.iter().map(|message| message.bytes).collect();
-    let total = sizes
+    let total = measured
         .iter()
-        .try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
-    let owed = |pe: PeId| pe != tree.root() && tree.contains(pe) && !left_out(pe);
-    match total {
-        Some(total) if total > MAX_TOTAL_BYTES => {
-            Err(vec![RequestError::InputTooLong(input.to_owned())])
-        }
-        Some(bytes) if layout == Layout::Whole => {
-            let lengths = tree.ids().map(|pe| bytes * u64::from(owed(pe)));
-            Ok(lengths.collect())
-        }
-        Some(_) => Ok(sizes),
-        None => Err(vec![RequestError::InputTooLong(input.to_owned())]),
+        .try_fold(0u64, |sum, message| sum.checked_add(message.bytes));
+    if total.is_none_or(|total| total > MAX_TOTAL_BYTES) {
+        return Err(vec![RequestError::InputTooLong(input.to_owned())]);
     }
+    let mut bytes = vec![0; operation.deliveries(tree)];
+    for message in operation.messages(tree) {
+        for delivery in owed(message) {
+            bytes[delivery.index()] = measured[message.id.index()].bytes;
+        }
+    }
+    Ok(bytes)
 }
 
 /// What is wrong with an output directory, without writing to it.

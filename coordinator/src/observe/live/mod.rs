@@ -64,7 +64,7 @@ struct LiveCluster {
     phase: Phase,
     round: RoundId,
     operation: Operation,
-    /// Bytes of M_i, by PE index, once they are known.
+    /// Lengths by delivery, once they are known.
     bytes: Vec<u64>,
     under_way: Option<RunningRound>,
 }
@@ -246,7 +246,9 @@ impl LiveCluster {
             Phase::Round { moved, .. } => moved,
             _ => 0,
         };
-        let bytes = self.operation.total(&self.tree, &self.bytes);
+        let to_move = self.operation.moved_by_pe(&self.tree, &self.bytes);
+        // As the root tells what it has moved so far.
+        let bytes = to_move[self.tree.root().index()];
         let elapsed = self.under_way.map(|round| round.began.elapsed());
         let predicted_ns = self.under_way.map(|round| round.predicted_ns);
         let left_ns = elapsed
@@ -270,12 +272,13 @@ impl LiveCluster {
             pes: self
                 .pes
                 .iter()
-                .map(|(pe, seen)| self.pe(*pe, seen))
+                .map(|(pe, seen)| self.pe(*pe, seen, to_move[pe.index()]))
                 .collect(),
         }
     }
 
-    fn pe(&self, pe: PeId, seen: &PeStatus) -> PePicture {
+    /// Of a PE that is to move so many bytes in a round.
+    fn pe(&self, pe: PeId, seen: &PeStatus, bytes: u64) -> PePicture {
         let counts = &seen.counts;
         let heard = seen.heard.map(|heard| heard.elapsed());
         // What a PE says of its latest round may be of the one before.
@@ -297,10 +300,7 @@ impl LiveCluster {
             state,
             is_done,
             heard_ms: heard.map(|heard| heard.as_millis() as u64),
-            bytes: match pe {
-                root if root == self.tree.root() => self.operation.total(&self.tree, &self.bytes),
-                _ => self.bytes.get(pe.index()).copied().unwrap_or(0),
-            },
+            bytes,
             moved_bytes: match is_of_round {
                 true => counts.moved_bytes,
                 false => 0,

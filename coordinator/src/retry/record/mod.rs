@@ -23,10 +23,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use flitcast_node::limits::Timeouts;
-use flitcast_node::payload::Others;
 use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::Payload;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
 use crate::files::toml_file::quoted;
 use crate::files::user_file::{self, FileError, FileKind};
@@ -36,14 +36,15 @@ use crate::options::names::pacing_name;
 use crate::options::timeouts;
 use crate::site::reach::Reach;
 use crate::site::slurm::Slurm;
+use crate::text::deliveries;
 use crate::ways::way::Way;
 
 pub use read::parse;
 
 const FILE: FileKind = FileKind {
     name: "record of a round",
-    // 4 KiB for each of the PEs that there can be, six times what one takes.
-    max_bytes: 4096 * crate::options::pes::MAX_LOCAL_PES as u64,
+    // 36 bytes for each of the deliveries that there can be: the length and the name.
+    max_bytes: 36 * (crate::options::pes::MAX_LOCAL_PES as u64).pow(2),
 };
 
 /// The records that this flitcast writes and reads.
@@ -76,10 +77,10 @@ pub struct Record {
     pub output: PathBuf,
     /// What stood there was to be replaced.
     pub replace: bool,
-    /// Bytes of M_i, by PE index.
+    /// Lengths by delivery.
     pub bytes: Vec<u64>,
-    /// Whose messages arrived.
-    pub delivered: BTreeSet<PeId>,
+    /// What arrived.
+    pub delivered: BTreeSet<DeliveryId>,
     /// What the links to their parents are to be like, by PE index.
     pub links: Vec<Option<EdgeSpec>>,
     /// Who is left out, and why.
@@ -114,7 +115,7 @@ impl Record {
     pub fn of(
         request: &Request,
         dead: &BTreeMap<PeId, String>,
-        delivered: &BTreeSet<PeId>,
+        delivered: &BTreeSet<DeliveryId>,
     ) -> Result<Record, String> {
         let Payload::Files {
             input,
@@ -226,11 +227,25 @@ impl Record {
                 writeln!(out, "{key} = true")?;
             }
         }
-        let others = Others::of(&self.tree).iter();
-        let bytes: Vec<u64> = others.map(|pe| self.bytes[pe]).collect();
-        writeln!(out, "bytes = {bytes:?} # of the messages of all but {root}")?;
-        let delivered: Vec<u32> = self.delivered.iter().map(|pe| pe.0).collect();
-        writeln!(out, "delivered = {delivered:?}")?;
+        let (operation, tree) = (self.way.operation, &self.tree);
+        let bytes = operation.by_message(tree, &self.bytes);
+        match operation.layout() {
+            Layout::Pieces => {
+                writeln!(out, "bytes = [ # of each PE's messages, for P0, P1, ..")?;
+                for bytes in bytes.chunks(tree.len()) {
+                    let bytes: Vec<String> = bytes.iter().map(u64::to_string).collect();
+                    writeln!(out, "  {},", bytes.join(", "))?;
+                }
+                writeln!(out, "]")?;
+            }
+            Layout::Shards => writeln!(out, "bytes = {bytes:?} # of the messages of P0, P1, ..")?,
+            _ => writeln!(out, "bytes = {bytes:?} # of the messages of all but {root}")?,
+        }
+        let delivered = self.delivered.iter();
+        let delivered = delivered.map(|it| operation.delivery_name(tree, *it));
+        let mut delivered: Vec<DeliveryName> = delivered.collect();
+        delivered.sort_unstable();
+        writeln!(out, "delivered = {}", deliveries::values(&delivered))?;
         for (pe, link) in self.links.iter().enumerate() {
             if let Some(EdgeSpec { down, up }) = link {
                 writeln!(out, "\n[[link]] # to its parent\npe = {pe}")?;

@@ -7,7 +7,7 @@ use flitcast_node::payload::Others;
 use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
 use super::{Record, VERSION};
 use crate::files::toml_file::{self, Field, Table};
@@ -16,6 +16,7 @@ use crate::options::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::timeouts;
 use crate::site::slurm::Slurm;
+use crate::text::deliveries;
 use crate::ways::candidates::{self, check_fits};
 use crate::ways::way::{Way, operation_by};
 
@@ -51,11 +52,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let tree = root
         .zip(tree)
         .and_then(|(root, field)| read_tree(root, &field));
-    let alone = Others {
-        root: PeId::ROOT,
-        pes: 1,
-    };
-    let others = tree.as_ref().map_or(alone, Others::of);
+    let alone = Tree::from_parents(vec![None]).ok()?;
+    let some_tree = tree.as_ref().unwrap_or(&alone);
+    let others = Others::of(some_tree);
     let (network, nodes) = (top.optional("network"), top.optional("nodes"));
     let cluster = top.optional("cluster");
     let network = read_network(network, nodes, cluster.is_some(), others.pes);
@@ -73,6 +72,8 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let flit_bytes = top.required("flit_bytes");
     let flit_bytes = flit_bytes.and_then(|field| read_flit_bytes(&field));
     let way = read_way(name, algorithm, sync, tree.as_ref());
+    // Of another way, messages are as those of a scatter, if it is not known.
+    let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
     let timeouts = top.required("timeouts").and_then(|field| {
         let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("timeouts: {fault}"));
         field.parse(|text| timeouts::parse(text).map_err(faults))
@@ -82,18 +83,17 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let bytes = top.required("bytes").and_then(|field| {
         let bytes = field.each(|one| one.count())?;
         // Without a tree, nobody knows how many there are to be.
-        if tree.is_some() {
-            check_count(&field, "bytes", bytes.len(), others.count());
-        }
-        Some(bytes)
+        let tree = tree.as_ref()?;
+        let expected = operation.lengths_given(tree);
+        check_count(&field, "bytes", bytes.len(), expected);
+        (bytes.len() == expected).then(|| operation.by_delivery(tree, &bytes))
     });
     let delivered = top.required("delivered");
-    let delivered = delivered.and_then(|field| read_delivered(&field, others));
+    let delivered =
+        delivered.and_then(|field| read_delivered(&field, operation, some_tree, others));
     let links = read_links(top, others);
     let dead = by_pe(top, "dead", others, |table| table.text("why"));
     top.refuse_others();
-    let (tree, mut bytes) = (tree?, bytes?);
-    bytes.insert(tree.root().index().min(bytes.len()), 0);
     Some(Record {
         undertaking: undertaking?,
         way: Way {
@@ -102,7 +102,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             ..way?
         },
         tree_name: tree_name?,
-        tree,
+        tree: tree?,
         network,
         cluster,
         credentials,
@@ -111,7 +111,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         spread,
         output: output?,
         replace,
-        bytes,
+        bytes: bytes?,
         delivered: delivered?,
         links,
         dead,
@@ -270,14 +270,41 @@ fn read_pe(field: &Field<'_, '_>, what: &'static str, others: Others) -> Option<
     index.map(PeId)
 }
 
-fn read_delivered(field: &Field<'_, '_>, others: Others) -> Option<BTreeSet<PeId>> {
+fn read_delivered(
+    field: &Field<'_, '_>,
+    operation: Operation,
+    tree: &Tree,
+    others: Others,
+) -> Option<BTreeSet<DeliveryId>> {
     let what = "delivered";
+    let of_row = |one: &Field<'_, '_>| {
+        let (row, source) = (read_pe(one, what, others)?, None);
+        operation.delivery_named(tree, DeliveryName { row, source })
+    };
+    let of_pair = |one: &Field<'_, '_>| {
+        one.parse(|text| {
+            let name = deliveries::parse_pair(text);
+            let delivery = name.and_then(|name| operation.delivery_named(tree, name));
+            let pes = tree.len();
+            let none = || {
+                [format!(
+                    "{what}: `{text}` is no message's place at one of {pes} PEs"
+                )]
+            };
+            delivery.ok_or_else(none)
+        })
+    };
+    let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) = match operation.is_of_pairs() {
+        true => ("a list of texts like \"p5/p2\"", &of_pair),
+        false => ("a list of indices", &of_row),
+    };
     let mut delivered = BTreeSet::new();
-    for one in field.list_of("a list of indices")? {
-        if let Some(pe) = read_pe(&one, what, others)
-            && !delivered.insert(pe)
+    for one in field.list_of(expected)? {
+        if let Some(delivery) = read(&one)
+            && !delivered.insert(delivery)
         {
-            one.fault(format!("{what}: {pe} is named twice"));
+            let name = operation.delivery_name(tree, delivery);
+            one.fault(format!("{what}: {name} is named twice"));
         }
     }
     Some(delivered)

@@ -36,8 +36,8 @@ fn the_longest_record_fits_its_bound() {
         vec![u32::MAX; pes],
     ));
     record.bytes = vec![u64::MAX; pes];
+    record.delivered = (1..pes as u32).map(DeliveryId).collect();
     let others = (1..pes as u32).map(PeId);
-    record.delivered = others.clone().collect();
     // A control character is six in the file.
     let why = "\u{1}".repeat(crate::rounds::outcome::WHY_CHARS);
     record.dead = others.map(|pe| (pe, why.clone())).collect();

@@ -19,8 +19,7 @@ impl Driver<'_> {
     pub async fn assign(&mut self) -> Result<Found, Halt> {
         self.enter(Phase::Connect);
         let request = self.request;
-        let left_out = request.messages.left_out.iter();
-        let left_out: Vec<DeliveryId> = left_out.map(|pe| DeliveryId(pe.0)).collect();
+        let left_out = &request.messages.left_out;
         for pe in request.site.tree.pes() {
             let Some(register) = self.cluster.register(pe) else {
                 continue;
@@ -46,7 +45,7 @@ impl Driver<'_> {
             self.say_words().await;
         }
         let operation = request.way.operation;
-        let mut inventory = Inventory::new(&request.site.tree, operation, &left_out);
+        let mut inventory = Inventory::new(&request.site.tree, operation, left_out);
         while let Some(answer) = self.next_answer().await? {
             if let Update::Ready(pe, ready) = answer {
                 let taken = inventory.take(pe, ready);
@@ -55,8 +54,7 @@ impl Driver<'_> {
         }
         let found = inventory.found();
         self.bytes = found.bytes.clone();
-        let delivered = found.delivered.iter();
-        self.found = delivered.map(|it| PeId(it.0)).collect();
+        self.found = found.delivered.clone();
         match found.standing.is_empty() {
             true => Ok(found),
             false => Err(self.output_stands(&found.standing).into()),
@@ -75,7 +73,10 @@ impl Driver<'_> {
                 true => self.request.messages.payload.output(),
                 false => self.request.messages.later_output.as_deref(),
             };
-            let path = delivered_at(output.unwrap_or(Path::new("")), operation, tree, of);
+            let path = delivered_at(
+                output.unwrap_or(Path::new("")),
+                operation.delivery_name(tree, of),
+            );
             let host = self.request.site.placement.places[at.index()].name.as_ref();
             let host = host.map_or(String::new(), |host| format!(" on {host}"));
             format!("{} at {at}{host}", path.display())

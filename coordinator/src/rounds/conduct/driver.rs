@@ -7,7 +7,7 @@ use std::time::Duration;
 use flitcast_node::channel::ChannelError;
 use flitcast_node::lively::Lifeless;
 use flitcast_proto::wire::control::Payload;
-use flitcast_proto::{PeId, Time};
+use flitcast_proto::{DeliveryId, PeId, Time};
 use tokio::time::Instant;
 
 use crate::job::request::Request;
@@ -42,7 +42,7 @@ pub struct Driver<'a> {
     /// Lengths by delivery, once the PEs have told.
     pub bytes: Vec<u64>,
     /// Whose messages were there before, with a receipt of this undertaking.
-    pub found: Vec<PeId>,
+    pub found: Vec<DeliveryId>,
     /// What a round is expected to take.
     predicted_ns: u64,
     /// From when the conductor's time is counted.
@@ -229,6 +229,7 @@ impl<'a> Driver<'a> {
             guard: request.site.guard.clone(),
             round: gave_up.round,
             operation: request.way.operation,
+            tree: request.site.tree.clone(),
             keeps_files: matches!(request.messages.payload, Payload::Files { .. }),
             refused: matches!(gave_up.trouble, Trouble::OutputStands(_)),
             culprits: gave_up.trouble.culprits(),

@@ -92,8 +92,9 @@ impl Driver<'_> {
 
     /// Whether messages become files at a PE.
     fn writes(&self, pe: PeId) -> bool {
-        let root = self.request.site.tree.root();
-        match self.request.way.operation.direction() {
+        let (operation, root) = (self.request.way.operation, self.request.site.tree.root());
+        match operation.direction() {
+            _ if operation.is_of_pairs() => true,
             Direction::Down => pe != root,
             Direction::Up => pe == root,
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use flitcast_proto::wire::control::ToPe;
-use flitcast_proto::{MessageId, PeId, RoundId, Time};
+use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Time};
 
 use super::clock::after;
 use super::{Conductor, State, Trouble, Update};
@@ -24,9 +24,9 @@ pub struct GaveUp {
     pub phase: Phase,
     /// In which round; `None` before the first.
     pub round: Option<RoundId>,
-    /// Whose messages were delivered in it.
-    pub delivered: Vec<PeId>,
-    /// Whose were not, of those that are not null.
+    /// What was delivered in it, in increasing order.
+    pub delivered: Vec<DeliveryId>,
+    /// What was not, of what is not null.
     pub lacking: Vec<Lacking>,
 }
 
@@ -85,12 +85,10 @@ impl Conductor {
         let deliveries =
             plan.map(|plan| plan.deliveries(&self.setting.tree, self.setting.operation));
         for (delivery, (at, message)) in deliveries.unwrap_or_default() {
-            // Deliveries between P0 and others are numbered as those.
-            let pe = PeId(delivery.0);
             match self.arrival_of(message.id, at) {
-                Some((_, true)) => delivered.push(pe),
+                Some((_, true)) => delivered.push(delivery),
                 arrival => lacking.push(Lacking {
-                    pe,
+                    delivery,
                     bytes: message.bytes,
                     received: arrival.map(|(received, _)| received),
                 }),

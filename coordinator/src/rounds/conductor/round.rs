@@ -58,7 +58,9 @@ impl Conductor {
     fn bytes_of_round(&self) -> u64 {
         let (operation, tree) = (self.setting.operation, &self.setting.tree);
         let plan = self.plan.as_ref();
-        plan.map_or(0, |plan| operation.total(tree, &plan.bytes))
+        let moved =
+            |plan: &super::Plan| operation.moved_by_pe(tree, &plan.bytes)[tree.root().index()];
+        plan.map_or(0, moved)
     }
 
     /// A word while the root plays a round.

@@ -2,22 +2,24 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use flitcast_proto::ops::{Direction, Operation};
-use flitcast_proto::{PeId, RoundId};
+use flitcast_proto::{DeliveryId, DeliveryName, PeId, RoundId, Tree};
 
 use crate::job::request::Request;
 use crate::launch::cluster::LaunchError;
 use crate::observe::phase::Phase;
 use crate::site::guard::Guard;
+use crate::text::deliveries;
 use crate::text::units::Bytes;
 use crate::text::words::{counted, names};
 
 /// A message that did not arrive.
 #[derive(Clone, Debug)]
 pub struct Lacking {
-    /// M_i's PE.
-    pub pe: PeId,
+    /// Which delivery.
+    pub delivery: DeliveryId,
     /// Its length.
     pub bytes: u64,
     /// How much of it came; `None` if nobody can tell.
@@ -30,13 +32,13 @@ const LAUNCHING: &str = "the cluster did not come up: ";
 /// What came of the messages of a run that failed.
 #[derive(Clone, Debug, Default)]
 pub struct Aftermath {
-    /// Bytes of M_i, by PE index; empty if nobody has said.
+    /// Lengths by delivery; empty if nobody has said.
     pub bytes: Vec<u64>,
-    /// Whose messages were there before, with a receipt of the undertaking.
-    pub found: Vec<PeId>,
-    /// Whose messages were delivered.
-    pub delivered: Vec<PeId>,
-    /// Whose were not.
+    /// What was there before, with a receipt of the undertaking.
+    pub found: Vec<DeliveryId>,
+    /// What was delivered.
+    pub delivered: Vec<DeliveryId>,
+    /// What was not.
     pub lacking: Vec<Lacking>,
 }
 
@@ -74,8 +76,10 @@ pub struct Failure {
     pub guard: Guard,
     /// In which round; `None` before the first.
     pub round: Option<RoundId>,
-    /// What was being done with the messages.
+    /// What was being done with the messages, and on which tree.
     pub operation: Operation,
+    /// The tree, which may lack PEs.
+    pub tree: Arc<Tree>,
     /// Whether what was delivered is there to be seen.
     pub keeps_files: bool,
     /// What came of the messages.
@@ -111,6 +115,7 @@ impl Failure {
             guard: request.site.guard.clone(),
             round: None,
             operation: request.way.operation,
+            tree: request.site.tree.clone(),
             keeps_files: false,
             aftermath: Aftermath::default(),
             refused: false,
@@ -135,6 +140,14 @@ impl Failure {
         other.map_or(&self.cause, |(_, cause)| cause)
     }
 
+    /// What users call deliveries, in the order of their rows.
+    pub fn names_of(&self, deliveries: impl Iterator<Item = DeliveryId>) -> Vec<DeliveryName> {
+        let name = |it| self.operation.delivery_name(&self.tree, it);
+        let mut names: Vec<DeliveryName> = deliveries.map(name).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// What came of the messages, each line behind the one before.
     fn write_aftermath(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Aftermath {
@@ -145,7 +158,7 @@ impl Failure {
             count => {
                 let kept = if self.keeps_files { ", and kept" } else { "" };
                 let count = counted(count as u64, "message", "messages");
-                let names = names(delivered);
+                let names = deliveries::names(&self.names_of(delivered.iter().copied()));
                 write!(f, "\n  delivered: {count}{kept}: {names}")?;
             }
         }
@@ -157,12 +170,13 @@ impl Failure {
             .iter()
             .partition(|lacking| lacking.received == Some(0));
         for Lacking {
-            pe,
+            delivery,
             bytes,
             received,
         } in partly
         {
-            write!(f, "\n  {which}: {pe}, ")?;
+            let name = self.operation.delivery_name(&self.tree, *delivery);
+            write!(f, "\n  {which}: {name}, ")?;
             match received {
                 Some(received) if received == bytes => {
                     write!(f, "all of {} arrived, but it is not visible", Bytes(*bytes))?
@@ -173,9 +187,9 @@ impl Failure {
         }
         if !nothing.is_empty() {
             let bytes = nothing.iter().map(|lacking| lacking.bytes).sum();
-            let pes: Vec<PeId> = nothing.iter().map(|lacking| lacking.pe).collect();
-            let (pes, bytes) = (names(&pes), Bytes(bytes));
-            write!(f, "\n  {which}: {pes}, nothing of {bytes} arrived")?;
+            let names = self.names_of(nothing.iter().map(|lacking| lacking.delivery));
+            let (names, bytes) = (deliveries::names(&names), Bytes(bytes));
+            write!(f, "\n  {which}: {names}, nothing of {bytes} arrived")?;
         }
         Ok(())
     }

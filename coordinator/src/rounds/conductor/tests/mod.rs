@@ -7,6 +7,7 @@ mod courses;
 use std::time::Duration;
 
 use flitcast_node::lively::Lifeless;
+use flitcast_proto::DeliveryId;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::tree::TreeSpec;

@@ -5,6 +5,8 @@
 //! `ns_per_byte` and is there a `latency_ns` later; the processes at both ends spend
 //! what [`Host`] says on it, on cores that they may have to share.
 
+use crate::{PeId, Tree};
+
 /// One direction of an edge: the wire alone, without the software of its ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Link {
@@ -186,6 +188,23 @@ pub struct Files {
 }
 
 impl Model {
+    /// From one PE to another that is none of its neighbours in the tree, which nobody has
+    /// measured: as slow as the slower of their own edges, and as far as the farther.
+    pub fn between(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
+        let edge = |pe: PeId| tree.parent(pe).map(|_| self.edges[pe.index()]);
+        match (
+            edge(from).map(|edge| edge.up),
+            edge(to).map(|edge| edge.down),
+        ) {
+            (Some(up), Some(down)) => Link {
+                latency_ns: up.latency_ns.max(down.latency_ns),
+                ns_per_byte: up.ns_per_byte.max(down.ns_per_byte),
+                burst_bytes: up.burst_bytes.min(down.burst_bytes),
+            },
+            (one, other) => one.or(other).unwrap_or_default(),
+        }
+    }
+
     /// The papers' model: flits and control items of one byte, a nanosecond each, no
     /// software.
     pub fn unit(pes: usize) -> Model {

@@ -105,6 +105,11 @@ pub(super) struct Entry {
     pub begins_on: Word,
     /// Whether a PE has a port for the control items of each neighbour.
     pub has_control_ports: bool,
+    /// Whether a PE sends and receives at once.
+    pub is_duplex: bool,
+    /// Whom a PE is connected with that is no neighbour of it in the tree, those included that it
+    /// need not reach.
+    pub peers: fn(&Tree, PeId) -> Vec<PeId>,
     /// Which way messages go.
     pub direction: Direction,
     /// Its messages.
@@ -206,6 +211,34 @@ impl Operation {
     /// Whether a PE has a port for the control items of each neighbour.
     pub fn has_control_ports(self) -> bool {
         self.entry().has_control_ports
+    }
+
+    /// Whether a PE sends and receives at once.
+    pub fn is_duplex(self) -> bool {
+        self.entry().is_duplex
+    }
+
+    /// Whom a PE is connected with: its parent, its children, and who else there is, in index
+    /// order each.
+    pub fn neighbours(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
+        let in_tree = tree.parent(pe).into_iter();
+        let mut all: Vec<PeId> = in_tree.chain(tree.children(pe).iter().copied()).collect();
+        all.extend(self.peers(tree, pe));
+        all
+    }
+
+    /// Those of them that are no neighbours in the tree.
+    pub fn peers(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
+        if !tree.contains(pe) {
+            return Vec::new();
+        }
+        let mut peers = (self.entry().peers)(tree, pe);
+        let is_edge =
+            |other: &PeId| tree.parent(pe) == Some(*other) || tree.parent(*other) == Some(pe);
+        peers.retain(|other| *other != pe && tree.contains(*other) && !is_edge(other));
+        peers.sort_unstable();
+        peers.dedup();
+        peers
     }
 
     /// On which word the source of a message may begin it.
@@ -316,6 +349,11 @@ pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<Messag
     ids.filter(|(_, bytes)| **bytes > 0)
         .map(|(id, _)| id)
         .collect()
+}
+
+/// Nobody.
+pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
+    Vec::new()
 }
 
 /// No list: what PEs send follows from what they hear.

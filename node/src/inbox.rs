@@ -3,20 +3,20 @@
 
 use std::path::Path;
 
-use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Assignment, Payload};
+use flitcast_proto::{DeliveryId, MessageId, PeId};
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
-use crate::payload::{PayloadError, Receipt, Standing};
+use crate::payload::{PayloadError, Receipt, Standing, delivered_at};
 
 /// Where messages become visible at this PE.
 #[derive(Debug, Default)]
 pub struct Inbox {
     /// Of all messages that it is the destination of, in this cluster or one before.
-    receipts: Vec<(PeId, Receipt)>,
+    receipts: Vec<(DeliveryId, Receipt)>,
     /// Those of them that may come in this cluster, and those of a gather that follows.
-    awaited: Vec<(PeId, Receipt)>,
+    awaited: Vec<(DeliveryId, Receipt)>,
     /// Whether what stands there is replaced.
     replace: bool,
 }
@@ -24,10 +24,10 @@ pub struct Inbox {
 /// What stands there.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Whose messages are there, put there by this undertaking.
-    pub delivered: Vec<PeId>,
-    /// Whose places are taken by something else, which is not to be replaced.
-    pub standing: Vec<PeId>,
+    /// What is there, put there by this undertaking.
+    pub delivered: Vec<DeliveryId>,
+    /// Those whose places are taken by something else, which is not to be replaced.
+    pub standing: Vec<DeliveryId>,
 }
 
 impl Inbox {
@@ -40,14 +40,15 @@ impl Inbox {
             return Inbox::default();
         };
         let (operation, tree) = (assignment.operation, &assignment.tree);
-        let receipt = |output: &Path, message, at| {
-            let delivery = PeId(operation.delivery(message, at) as u32);
-            let receipt = Receipt::of(output, delivery, assignment.undertaking);
+        let receipt = |output: &Path, message: MessageId, at| {
+            let delivery = operation.delivery(tree, message, at);
+            let destination = delivered_at(output, operation, tree, delivery);
+            let receipt = Receipt::of(&destination, assignment.undertaking);
             (delivery, receipt)
         };
         let taken = operation.taken_by(tree, pe).into_iter();
         let all: Vec<_> = taken.map(|id| receipt(output, id, pe)).collect();
-        let may_come = |(of, _): &&(PeId, Receipt)| !assignment.left_out.contains(of);
+        let may_come = |(of, _): &&(DeliveryId, Receipt)| !assignment.left_out.contains(of);
         let mut awaited: Vec<_> = all.iter().filter(may_come).cloned().collect();
         // What is sent from here comes back in the gather that follows.
         if let Some(later) = &assignment.later_output {
@@ -69,10 +70,10 @@ impl Inbox {
         let (awaited, replace) = (self.awaited.clone(), self.replace);
         let looked = spawn_blocking(move || {
             let mut found = Found::default();
-            for (pe, receipt) in awaited {
+            for (of, receipt) in awaited {
                 match receipt.look()? {
-                    Standing::Delivered => found.delivered.push(pe),
-                    Standing::Another if !replace => found.standing.push(pe),
+                    Standing::Delivered => found.delivered.push(of),
+                    Standing::Another if !replace => found.standing.push(of),
                     Standing::Nothing | Standing::Another => {}
                 }
             }
@@ -84,9 +85,9 @@ impl Inbox {
     /// Removes the receipts: nobody will go on with the undertaking.
     pub async fn clear(self) {
         let removed = spawn_blocking(move || {
-            for (pe, receipt) in self.receipts {
+            for (_, receipt) in self.receipts {
                 if let Err(error) = receipt.remove() {
-                    tracing::warn!(of = %pe, %error, "a receipt is left");
+                    tracing::warn!(%error, "a receipt is left");
                 }
             }
         });

@@ -9,7 +9,7 @@ use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::{Address, Message};
 use flitcast_proto::ops::{Layout, Operation};
 use flitcast_proto::wire::control::{Assignment, Payload};
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::{MessageId, PeId, Tree};
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
@@ -34,9 +34,10 @@ pub struct Sent {
 pub struct Store {
     /// What each message that this PE sends is made of; `None` where messages are synthetic.
     contents: Option<BTreeMap<MessageId, Content>>,
-    /// Who it is, and in which operation.
+    /// Who it is, and in which operation on which tree.
     pe: PeId,
     operation: Operation,
+    tree: Arc<Tree>,
     /// Where messages for this PE become visible.
     output: PathBuf,
     /// Whether what stands there already is replaced.
@@ -67,12 +68,18 @@ impl Store {
         }
     }
 
+    /// The entry that a message for this PE becomes.
+    fn destination(&self, message: MessageId) -> PathBuf {
+        let delivery = self.operation.delivery(&self.tree, message, self.pe);
+        delivered_at(&self.output, self.operation, &self.tree, delivery)
+    }
+
     /// Where a message for this PE goes.
     pub fn sink(&self, message: Message) -> Sink {
         match &self.contents {
             None => Sink::Synthetic(Synthetic::message(message.id)),
             Some(_) => Sink::Files(FileSink::create(
-                delivered_at(&self.output, self.operation, message.id, self.pe),
+                self.destination(message.id),
                 self.replace,
                 self.nonce,
                 self.undertaking,
@@ -95,6 +102,7 @@ impl Store {
             contents: None,
             pe,
             operation,
+            tree: tree.clone(),
             output: PathBuf::new(),
             replace: false,
             nonce: config.cluster,
@@ -113,14 +121,13 @@ impl Store {
             }
             Payload::Synthetic { lengths } => {
                 Synthetic::warm_up();
-                let mut bytes = lengths;
-                bytes.insert(tree.root().index(), 0);
-                let left_out = |(delivery, _): &(usize, _)| assignment.leaves_out(*delivery);
-                for (_, bytes) in bytes.iter_mut().enumerate().filter(left_out) {
-                    *bytes = 0;
-                }
-                let bytes = sent.iter().map(|it| operation.length(tree, *it, &bytes));
-                let bytes = bytes.collect();
+                let bytes = operation.by_delivery(tree, &lengths);
+                let owed = |it: &Address| {
+                    let ends = it.ends(tree).map(|at| operation.delivery(tree, it.id, at));
+                    let owed = ends.filter(|delivery| !assignment.leaves_out(*delivery));
+                    owed.map(|delivery| bytes[delivery.index()]).max()
+                };
+                let bytes = sent.iter().map(|it| owed(it).unwrap_or(0)).collect();
                 let made_of = Vec::new();
                 return Ok((store, Sent { bytes, made_of }));
             }
@@ -138,6 +145,8 @@ impl Store {
                     contents
                 }
                 Layout::BySource => vec![payload::gather_input(&input, pe).map_err(one)?],
+                Layout::Shards => vec![payload::gather_input(&input, pe).map_err(one)?],
+                Layout::Pieces => Vec::new(),
                 Layout::Whole => vec![Some(payload::whole_input(input).map_err(one)?)],
             };
             for (content, owed) in contents.iter_mut().zip(owed) {

@@ -1,4 +1,4 @@
-//! Names of things: PEs, rounds, messages, points in time.
+//! Names of things: PEs, rounds, messages, deliveries, points in time.
 
 use std::fmt;
 
@@ -58,6 +58,19 @@ impl From<PeId> for MessageId {
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "M_{}", self.0)
+    }
+}
+
+/// The number of a delivery: of a message, at one of the PEs at which it ends. How deliveries
+/// are numbered, and what users call them, is their operation's affair
+/// ([`Operation::delivery`](crate::ops::Operation::delivery)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryId(pub u32);
+
+impl DeliveryId {
+    /// The delivery's place in arrays that hold one element per delivery.
+    pub fn index(self) -> usize {
+        self.0 as usize
     }
 }
 

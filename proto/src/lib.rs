@@ -52,5 +52,5 @@ pub mod trace;
 pub mod tree;
 pub mod wire;
 
-pub use ids::{MessageId, PeId, RoundId, Time};
+pub use ids::{DeliveryId, MessageId, PeId, RoundId, Time};
 pub use tree::Tree;

@@ -170,13 +170,14 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, Sim
     });
     let mut simulation = Simulation {
         pes: pes.collect(),
+        tree: tree.clone(),
         operation,
         step: 0,
         unfinished: tree.count(),
         agenda: BTreeMap::from([(1, tree.pes().map(PeId::index).collect())]),
         run: Simulated {
             crossings: Vec::new(),
-            arrival_steps: vec![0; tree.len()],
+            arrival_steps: vec![0; operation.map_or(0, |it| it.deliveries(tree))],
         },
     };
     simulation.pes[tree.root().index()]
@@ -190,6 +191,7 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, Sim
 
 struct Simulation {
     pes: Vec<SimulatedPe>,
+    tree: Arc<Tree>,
     operation: Option<Operation>,
     step: u64,
     unfinished: usize,
@@ -426,8 +428,10 @@ impl Simulation {
             player.pe.handle_received();
             if route.deliver {
                 player.pe.handle_delivered();
-                let delivery = self.operation.map(|it| it.delivery(message.id, to));
-                self.run.arrival_steps[delivery.unwrap_or(0)] = step;
+                if let Some(operation) = self.operation {
+                    let delivery = operation.delivery(&self.tree, message.id, to);
+                    self.run.arrival_steps[delivery.index()] = step;
+                }
             }
         }
         self.wake(to.index(), step + 1);

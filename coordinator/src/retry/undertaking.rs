@@ -214,7 +214,10 @@ impl Undertaking {
 
     /// What stands where a message is to arrive, as far as that can be seen from here.
     fn standing(&self, pe: PeId) -> Option<Standing> {
-        let receipt = Receipt::of(self.output()?, pe, self.whole.messages.undertaking);
+        let receipt = Receipt::of(
+            &destination(self.output()?, pe),
+            self.whole.messages.undertaking,
+        );
         receipt.look().ok()
     }
 
@@ -404,7 +407,8 @@ impl Undertaking {
         let pes = self.whole.site.tree.below_root();
         let is_known = !is_recorded || !self.whole.site.placement.is_elsewhere();
         let mut spent = pes.filter(|pe| is_known || self.progress.delivered().contains(pe));
-        spent.try_for_each(|pe| Receipt::of(output, pe, self.whole.messages.undertaking).remove())
+        let undertaking = self.whole.messages.undertaking;
+        spent.try_for_each(|pe| Receipt::of(&destination(output, pe), undertaking).remove())
     }
 
     fn undelivered(&self, pe: PeId, stranded: &[PeId]) -> Undelivered {
@@ -414,7 +418,9 @@ impl Undertaking {
                 _ if *spread => (Some(input.clone()), true),
                 Layout::Whole => (Some(input.clone()), true),
                 Layout::ByDestination => (Some(destination(input, pe)), true),
-                Layout::BySource => (Some(destination(input, pe)), false),
+                Layout::BySource | Layout::Shards | Layout::Pieces => {
+                    (Some(destination(input, pe)), false)
+                }
             },
         };
         let fate = match (

@@ -141,7 +141,7 @@ impl Driver<'_> {
         }
         Ok(Rounds {
             bytes: found.bytes,
-            found: found.delivered,
+            found: self.found.clone(),
             measured,
             costs,
             files,

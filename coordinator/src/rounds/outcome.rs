@@ -235,9 +235,9 @@ impl Outcome {
             .map(|pe| {
                 let i = pe.index();
                 let own = |round: &Vec<(Arrival, u64)>| {
-                    let own = round
-                        .iter()
-                        .find(|(a, _)| operation.delivery(a.message, a.destination) == i);
+                    let own = round.iter().find(|(a, _)| {
+                        operation.delivery(tree, a.message, a.destination).index() == i
+                    });
                     own.map(|(_, ns)| *ns)
                 };
                 let of_pe = || rounds.reports.iter().map(|round| &round[i]);

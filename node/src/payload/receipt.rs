@@ -16,10 +16,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use flitcast_proto::PeId;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
-use super::destination;
 use super::error::PayloadError;
 use super::scan::open_regular;
 use super::staging::hidden_name;
@@ -49,11 +47,11 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Of M_i in an output; nothing is looked at.
-    pub fn of(output: &Path, pe: PeId, undertaking: u64) -> Receipt {
-        let destination = destination(output, pe);
+    /// Of the message that becomes `destination`; nothing is looked at.
+    pub fn of(destination: &Path, undertaking: u64) -> Receipt {
+        let parent = destination.parent().unwrap_or(Path::new(""));
         let name = destination.file_name().unwrap_or_default();
-        Receipt::named(output, name, &destination, undertaking)
+        Receipt::named(parent, name, destination, undertaking)
     }
 
     /// Of the message that becomes `destination`, whose file name is `name`, in `parent`.
@@ -137,10 +135,8 @@ fn identity(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    const PE: PeId = PeId(3);
-
     fn receipt(output: &Path) -> Receipt {
-        Receipt::of(output, PE, 0xab)
+        Receipt::of(&output.join("p3"), 0xab)
     }
 
     fn standing(output: &Path) -> Standing {
@@ -174,7 +170,7 @@ mod tests {
         assert_eq!(standing(output), Standing::Delivered);
         fs::write(there.join("file"), "")?;
         assert_eq!(standing(output), Standing::Delivered);
-        let other = Receipt::of(output, PE, 0xac).look();
+        let other = Receipt::of(&there, 0xac).look();
         assert_eq!(other.expect("it can be looked at"), Standing::Another);
         receipt(output).remove().expect("it is there");
         receipt(output).remove().expect("it need not be");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flitcast_proto::ops::Operation;
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::{DeliveryId, PeId, Tree};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::entry::PATH_BYTES_MAX;
@@ -206,10 +206,19 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// A file sink's destination for a message that ends at a PE.
-pub fn delivered_at(output: &Path, operation: Operation, message: MessageId, at: PeId) -> PathBuf {
-    // Deliveries between P0 and others are numbered as those.
-    destination(output, PeId(operation.delivery(message, at) as u32))
+/// A file sink's destination for a delivery: the entry of the PE in whose row it stands, or, where
+/// that may get a message from each other one, the source's in the folder of that name.
+pub fn delivered_at(
+    output: &Path,
+    operation: Operation,
+    tree: &Tree,
+    delivery: DeliveryId,
+) -> PathBuf {
+    let entry = destination(output, operation.row(tree, delivery));
+    match operation.delivered(tree, delivery) {
+        Some((message, _)) if operation.is_of_pairs() => destination(&entry, message.source),
+        _ => entry,
+    }
 }
 
 /// Why messages up to that of `last` cannot be staged in `output`, as far as its path tells.

@@ -75,12 +75,12 @@ impl Address {
         of_one.into_iter().chain(others)
     }
 
-    /// The PE that the message is named after: where it has two ends, the one that is not the
-    /// root, or else its source.
+    /// The PE that the message is named after: where the root is one of two ends, the other one,
+    /// or else its source.
     pub fn pe(&self) -> PeId {
         match self.destination {
-            Destination::One(_) => self.id.pe(),
-            Destination::Others => self.source,
+            Destination::One(pe) if self.id == pe.into() => pe,
+            _ => self.source,
         }
     }
 }

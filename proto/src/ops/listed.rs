@@ -9,7 +9,7 @@
 //! A scatter is played by a list as well, to hold the role against the one that is not.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::brief::Brief;
 use super::messages::FROM_ROOT;
@@ -99,6 +99,8 @@ pub(super) struct Listed {
     untold: VecDeque<PeId>,
     /// What it can send: its own messages, and those that it holds or has a part of.
     at_hand: BTreeMap<MessageId, Message>,
+    /// The messages that it is yet to get.
+    owed: BTreeSet<MessageId>,
     /// What it is yet to send, in order, and how many crossings of each message that is.
     sends: VecDeque<Leg>,
     sends_of: BTreeMap<MessageId, u64>,
@@ -129,6 +131,7 @@ impl Listed {
             flit_bytes: brief.flit_bytes.into(),
             untold: untold.filter(|_| by_token).collect(),
             at_hand: own.map(|message| (message.id, message)).collect(),
+            owed: brief.takes.iter().map(|message| message.id).collect(),
             sends,
             sends_of,
             takes,
@@ -181,7 +184,7 @@ impl Role for Listed {
         Ok(())
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(&mut self, _place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
         let Some(take) = self.takes.front() else {
             return Err(Violation::Overrun { from, message });
@@ -192,7 +195,7 @@ impl Role for Listed {
         let [_, until] = self.bytes(take, &message);
         self.at_hand.insert(message.id, message);
         Ok(Route {
-            deliver: message.is_for(place.id),
+            deliver: self.owed.contains(&message.id),
             hold: self.sends_of.contains_key(&message.id),
             until: (until < message.bytes).then_some(until),
             ..Route::default()

@@ -24,8 +24,10 @@ mod certification_plan;
 mod combining;
 mod cover_deal;
 pub mod cover_plan;
+mod exchange;
 pub mod exchange_hosts;
 pub mod exchange_plan;
+mod gossip;
 mod gossip_one_port;
 pub mod gossip_plan;
 mod linear;
@@ -35,6 +37,7 @@ mod orders;
 mod pe;
 pub mod plan;
 mod ports;
+mod present;
 mod receipts;
 mod role;
 mod scatter;
@@ -43,6 +46,8 @@ mod table;
 pub mod timetable;
 
 pub use brief::Brief;
+pub use exchange::Exchange;
+pub use gossip::Gossip;
 pub use pe::Pe;
 pub use table::{Direction, Fits, Layout, Operation, Word};
 

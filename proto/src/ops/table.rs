@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use super::brief::Brief;
+use super::exchange::Exchange;
+use super::gossip::Gossip;
 use super::messages::Messages;
 use super::plan::Plan;
 use super::role::{Place, Role};
-use super::{broadcast, certification, combining, linear, listed, scatter, shoulder_tap};
+use super::{
+    broadcast, certification, combining, exchange, gossip, linear, listed, scatter, shoulder_tap,
+};
 use crate::items::{Address, Leg};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
-use crate::{MessageId, PeId, Tree};
+use crate::{DeliveryId, MessageId, PeId, Tree};
 
 /// What a round does and by which algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +41,10 @@ pub enum Operation {
     ListedScatter,
     /// Broadcast, flit after flit, as the token goes.
     Broadcast,
+    /// Gossip by a list: each PE has a message for all others.
+    Gossip(Gossip),
+    /// Total exchange by a list: each PE has a message for each other one.
+    Exchange(Exchange),
 }
 
 /// The trees that an operation works on.
@@ -68,6 +76,8 @@ pub enum Direction {
     Down,
     /// To the root, which tells all whose messages it has.
     Up,
+    /// Between any two. A PE tells its parent when its whole subtree has what is for it.
+    Across,
 }
 
 /// How the files of messages lie in an input.
@@ -79,6 +89,10 @@ pub enum Layout {
     BySource,
     /// The input of the root is the message.
     Whole,
+    /// Each PE has an entry that is its message for all others.
+    Shards,
+    /// Each PE has a folder with an entry for each PE that gets a message of it.
+    Pieces,
 }
 
 /// Works a schedule out in lock step, the messages being so many flits long.
@@ -133,7 +147,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 10] = [
+    pub const ALL: [Operation; 17] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -144,6 +158,13 @@ impl Operation {
         Operation::CombiningScatter,
         Operation::ListedScatter,
         Operation::Broadcast,
+        Operation::Gossip(Gossip::Flood),
+        Operation::Gossip(Gossip::Circulate),
+        Operation::Gossip(Gossip::Dissemination),
+        Operation::Gossip(Gossip::Direct),
+        Operation::Exchange(Exchange::Rounds),
+        Operation::Exchange(Exchange::Shifts),
+        Operation::Exchange(Exchange::Tree),
     ];
 
     pub(super) fn entry(self) -> &'static Entry {
@@ -158,6 +179,13 @@ impl Operation {
             Operation::CombiningScatter => &combining::SCATTER,
             Operation::ListedScatter => &listed::SCATTER,
             Operation::Broadcast => &broadcast::ROUNDS,
+            Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
+            Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
+            Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
+            Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,
+            Operation::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
+            Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
+            Operation::Exchange(Exchange::Tree) => &exchange::TREE,
         }
     }
 
@@ -278,6 +306,7 @@ impl Operation {
             _ if self.fits().holds(tree) => self,
             Direction::Down => Operation::Scatter,
             Direction::Up => Operation::Certification(Sync::Pipelined),
+            Direction::Across => self,
         }
     }
 
@@ -306,16 +335,84 @@ impl Operation {
         taken.map(|message| message.id).collect()
     }
 
-    /// The number of a delivery, of a message at a PE, in arrays that have an element for each.
-    pub fn delivery(self, message: MessageId, at: PeId) -> usize {
-        (self.entry().messages.delivery)(message, at)
+    /// The number of the delivery of a message at a PE, both of which there are.
+    pub fn delivery(self, tree: &Tree, message: MessageId, at: PeId) -> DeliveryId {
+        (self.entry().messages.delivery)(tree, message, at)
+    }
+
+    /// Which message a delivery is of, and at which PE; `None` if there is no such delivery.
+    pub fn delivered(self, tree: &Tree, delivery: DeliveryId) -> Option<(Address, PeId)> {
+        let (message, at) = (self.entry().messages.delivered)(tree, delivery)?;
+        Some((self.address(tree, message)?, at))
+    }
+
+    /// Whether both ends of a delivery are on a tree.
+    pub fn can_deliver(self, tree: &Tree, delivery: DeliveryId) -> bool {
+        let found = self.delivered(tree, delivery);
+        found.is_some_and(|(message, at)| tree.contains(message.source) && tree.contains(at))
+    }
+
+    /// How long arrays are that have an element for each delivery.
+    pub fn deliveries(self, tree: &Tree) -> usize {
+        match self.entry().messages.of_pairs {
+            true => tree.len() * tree.len(),
+            false => tree.len(),
+        }
+    }
+
+    /// Whether any two PEs may be the ends of a message, and not the root and one other alone.
+    pub fn is_of_pairs(self) -> bool {
+        self.entry().messages.of_pairs
+    }
+
+    /// What users call a delivery: the PE at its other end where one is the root, or "P2's at P5".
+    pub fn delivery_name(self, tree: &Tree, delivery: DeliveryId) -> String {
+        match self.delivered(tree, delivery) {
+            Some((message, at)) if self.is_of_pairs() => format!("{}'s at {at}", message.source),
+            _ => self.row(tree, delivery).to_string(),
+        }
+    }
+
+    /// The PE in whose row of a report a delivery stands: the one that it is numbered as, or else
+    /// the one at which it arrives.
+    pub fn row(self, tree: &Tree, delivery: DeliveryId) -> PeId {
+        match self.is_of_pairs() {
+            true => PeId((delivery.index() % tree.len()) as u32),
+            false => PeId(delivery.0),
+        }
+    }
+
+    /// How many lengths say those of all messages: one for each id, or, where the root is an end
+    /// of every message, one for each other PE.
+    pub fn lengths_given(self, tree: &Tree) -> usize {
+        match self.is_of_pairs() {
+            true => (self.entry().messages.ids)(tree) as usize,
+            false => tree.len() - 1,
+        }
+    }
+
+    /// The lengths of all deliveries, so many being given as [`Operation::lengths_given`] says.
+    pub fn by_delivery(self, tree: &Tree, lengths: &[u64]) -> Vec<u64> {
+        if !self.is_of_pairs() {
+            let mut bytes = lengths.to_vec();
+            bytes.insert(tree.root().index(), 0);
+            return bytes;
+        }
+        let mut bytes = vec![0; self.deliveries(tree)];
+        for message in self.messages(tree) {
+            for at in message.ends(tree) {
+                let delivery = self.delivery(tree, message.id, at);
+                bytes[delivery.index()] = lengths[message.id.index()];
+            }
+        }
+        bytes
     }
 
     /// The length of a message, those of all deliveries being given: it is the same for all that
     /// are not left out.
     pub fn length(self, tree: &Tree, message: Address, bytes: &[u64]) -> u64 {
         let lengths = message.ends(tree);
-        let lengths = lengths.map(|pe| bytes[self.delivery(message.id, pe)]);
+        let lengths = lengths.map(|pe| bytes[self.delivery(tree, message.id, pe).index()]);
         lengths.max().unwrap_or(0)
     }
 
@@ -349,6 +446,11 @@ pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<Messag
     ids.filter(|(_, bytes)| **bytes > 0)
         .map(|(id, _)| id)
         .collect()
+}
+
+/// All others.
+pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
+    tree.pes().filter(|other| *other != pe).collect()
 }
 
 /// Nobody.

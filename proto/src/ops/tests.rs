@@ -3,12 +3,13 @@ use std::sync::Arc;
 
 use super::listed::legs_in_order;
 use super::plan::{plan, plan_scatter};
-use super::{Brief, Operation, Pe};
+use super::{Brief, Direction, Operation, Pe};
 use crate::cost::Model;
 use crate::items::{Leg, Message, Route, Transmit, Violation};
 use crate::predict::predict;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::seeded::SplitMix64;
+use crate::trace::Item;
 use crate::tree::TreeSpec;
 use crate::{MessageId, PeId, Time, Tree, sim};
 
@@ -167,4 +168,79 @@ fn no_two_entries_are_alike() {
         );
     }
     assert_eq!(Operation::from_code(0, 1), None);
+}
+
+/// All ways to gossip and to exchange, on trees that may lack PEs.
+fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
+    let all = Operation::ALL.into_iter();
+    let all = all.filter(|operation| operation.direction() == Direction::Across);
+    let all: Vec<Operation> = all.collect();
+    (0..60).map(move |seed| {
+        let mut random = SplitMix64::new(seed);
+        let pes = 2 + random.below(9);
+        let mut tree = tree(&format!("random:{pes}:{seed}"));
+        if seed % 3 == 0 {
+            let dead = PeId(1 + random.below(pes - 1) as u32);
+            tree = Arc::new(tree.without(&[dead], |_, _| true).tree);
+        }
+        let operation = all[seed as usize % all.len()];
+        let mut flits = vec![0; operation.deliveries(&tree)];
+        for message in operation.messages(&tree) {
+            let length = random.below(5).saturating_sub(1);
+            for at in message.ends(&tree) {
+                let is_there = tree.contains(message.source) && tree.contains(at);
+                let delivery = operation.delivery(&tree, message.id, at);
+                flits[delivery.index()] = length * u64::from(is_there);
+            }
+        }
+        (seed, tree, operation, flits)
+    })
+}
+
+/// In lock step the list is played as it is planned, and everything arrives.
+#[test]
+fn gossip_and_exchange_are_played_as_planned() {
+    for (seed, tree, operation, flits) in across() {
+        let legs = (operation.entry().legs)(&tree, &flits, &Timing::LOCK_STEP);
+        let planned = legs.iter().flat_map(|leg| {
+            let flits = 0..leg.flits;
+            flits.map(|flit| {
+                let index = leg.offset + flit + 1;
+                (leg.first_step + flit, leg.from, leg.to, leg.message, index)
+            })
+        });
+        let planned: BTreeSet<_> = planned.collect();
+        let run = sim::run(&tree, operation, &flits).unwrap();
+        let crossed = run.crossings.iter().filter_map(|it| match it.item {
+            Item::Flit { message, index } => Some((it.step, it.from, it.to, message.id, index)),
+            Item::Control(_) => None,
+        });
+        let crossed: BTreeSet<_> = crossed.collect();
+        assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
+        let arrived = run.arrival_steps.iter().map(|step| *step > 0);
+        let owed = flits.iter().map(|flits| *flits > 0);
+        assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+    }
+}
+
+/// On unit links nobody is later than in lock step.
+#[test]
+fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
+    for (seed, tree, operation, flits) in across() {
+        let lock_step = sim::run(&tree, operation, &flits).unwrap();
+        let model = Model {
+            control_bytes: 0,
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
+        let briefs = Brief::all(&tree, operation, &flits, &timing);
+        let free = predict(&tree, &briefs, &model).unwrap();
+        for (delivery, step) in lock_step.arrival_steps.iter().enumerate() {
+            let arrival = free.arrivals_ns[delivery].unwrap_or(0);
+            assert!(
+                arrival <= *step && (arrival > 0) == (*step > 0),
+                "seed {seed}: {operation:?}, delivery {delivery}: {arrival} for {step}"
+            );
+        }
+    }
 }

@@ -181,9 +181,10 @@ impl World<'_> {
     /// What has come of it.
     fn prediction(self) -> Prediction {
         let pes = self.stations.len();
+        let deliveries = self.operation.deliveries(self.tree);
         let mut prediction = Prediction {
-            arrivals_ns: vec![None; pes],
-            visible_ns: vec![None; pes],
+            arrivals_ns: vec![None; deliveries],
+            visible_ns: vec![None; deliveries],
             files_ns: Vec::with_capacity(pes),
             spans: Vec::with_capacity(pes),
         };
@@ -191,7 +192,7 @@ impl World<'_> {
             let arrivals = station.round.arrivals().iter();
             for arrival in arrivals.filter(|it| it.bytes_received == it.bytes_total) {
                 let (message, at) = (arrival.message, arrival.destination);
-                let delivery = self.operation.delivery(message, at);
+                let delivery = self.operation.delivery(self.tree, message, at).index();
                 prediction.arrivals_ns[delivery] = Some(arrival.at_ns);
                 prediction.visible_ns[delivery] = arrival.delivered.then_some(arrival.delivered_ns);
             }

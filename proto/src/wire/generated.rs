@@ -469,8 +469,10 @@ pub struct Assignment {
     /// Reports hold spans.
     #[prost(bool, tag = "12")]
     pub record_spans: bool,
-    /// The i whose M_i is null whatever the payload says, in increasing order: it was
-    /// delivered before. So is that of a PE that is absent, which is not named.
+    /// The numbers of deliveries that are null whatever the payload says, in increasing order: they
+    /// were made before. So are those with an end at a PE that is absent, which are not named. A
+    /// delivery is numbered as the PE at its other end where one is the root; in a gossip and a
+    /// total exchange it is source * n + destination, of n PEs, the absent ones included.
     #[prost(uint32, repeated, tag = "13")]
     pub left_out: ::prost::alloc::vec::Vec<u32>,
     /// Names the undertaking that this cluster is a part of, on every host and in every
@@ -529,7 +531,9 @@ pub struct ShapedEdge {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SyntheticPayload {
-    /// Bytes of M_1..M_n.
+    /// Bytes of the messages: where the root is an end of all, and in a broadcast, one length for
+    /// each PE but the root; in a gossip and a total exchange one for each message, by its id, that
+    /// of a PE for itself being 0.
     #[prost(uint64, repeated, tag = "1")]
     pub lengths: ::prost::alloc::vec::Vec<u64>,
 }
@@ -550,15 +554,15 @@ pub struct FilePayload {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
-    /// Bytes of the messages that this PE is the source of: M_1..M_n from P0 in a
+    /// Bytes of the messages that this PE is the source of, by id: M_1..M_n from P0 in a
     /// scatter, its own from another PE in a gather.
     #[prost(uint64, repeated, tag = "1")]
     pub message_bytes: ::prost::alloc::vec::Vec<u64>,
-    /// Of the messages that this PE is the destination of, the i of those that are there, each
-    /// with a receipt of this undertaking: they need not be sent.
+    /// Of the messages that this PE is the destination of, those that are there, each with a
+    /// receipt of this undertaking, as numbers of deliveries: they need not be sent.
     #[prost(uint32, repeated, tag = "40")]
     pub delivered: ::prost::alloc::vec::Vec<u32>,
-    /// The i of those whose place is taken by something else, which is not to be replaced; also
+    /// Those whose place is taken by something else, which is not to be replaced; also
     /// where the Assignment says that a gather will deliver later.
     #[prost(uint32, repeated, tag = "41")]
     pub standing: ::prost::alloc::vec::Vec<u32>,
@@ -1113,6 +1117,10 @@ pub enum Operation {
     ScatterListed = 9,
     /// P0 has one message for all others.
     BroadcastRounds = 10,
+    /// Each PE has one message for all others.
+    GossipListed = 11,
+    /// Each PE has a message for each other PE.
+    ExchangeRounds = 12,
 }
 impl Operation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1136,6 +1144,8 @@ impl Operation {
             Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
             Self::ScatterListed => "OPERATION_SCATTER_LISTED",
             Self::BroadcastRounds => "OPERATION_BROADCAST_ROUNDS",
+            Self::GossipListed => "OPERATION_GOSSIP_LISTED",
+            Self::ExchangeRounds => "OPERATION_EXCHANGE_ROUNDS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1158,6 +1168,8 @@ impl Operation {
             "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
             "OPERATION_SCATTER_LISTED" => Some(Self::ScatterListed),
             "OPERATION_BROADCAST_ROUNDS" => Some(Self::BroadcastRounds),
+            "OPERATION_GOSSIP_LISTED" => Some(Self::GossipListed),
+            "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
             _ => None,
         }
     }

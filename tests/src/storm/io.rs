@@ -353,7 +353,12 @@ impl RoundIo for StormIo {
         let delivery = Delivery {
             round: self.round.0,
             message,
-            of: PeId(scenario.operation.delivery(message.id, *pe) as u32),
+            of: PeId(
+                scenario
+                    .operation
+                    .delivery(&scenario.tree, message.id, *pe)
+                    .0,
+            ),
             right,
         };
         let at = self.now().0 + scenario.commit_ns;

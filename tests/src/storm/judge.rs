@@ -154,10 +154,9 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         }
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             if !arrival.delivered {
-                let delivery = scenario
-                    .operation
-                    .delivery(arrival.message, arrival.destination);
-                let pe = PeId(delivery as u32);
+                let (message, at) = (arrival.message, arrival.destination);
+                let delivery = scenario.operation.delivery(&scenario.tree, message, at);
+                let pe = PeId(delivery.0);
                 findings.push(Finding::Unlisted(pe));
             }
         }
@@ -179,7 +178,7 @@ fn told(world: &World, delivered: &[PeId], lacking: &[Lacking], findings: &mut V
 /// Where a PE's message ends.
 fn destination(world: &World, pe: PeId) -> PeId {
     match world.scenario.operation.direction() {
-        Direction::Down => pe,
+        Direction::Down | Direction::Across => pe,
         Direction::Up => world.scenario.tree.root(),
     }
 }

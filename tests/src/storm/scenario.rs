@@ -79,7 +79,7 @@ impl Scenario {
         for message in operation.messages(&tree) {
             let length = operation.length(&tree, message, &bytes);
             for at in message.ends(&tree) {
-                let bytes = &mut bytes[operation.delivery(message.id, at)];
+                let bytes = &mut bytes[operation.delivery(&tree, message.id, at).index()];
                 *bytes = length * u64::from(*bytes > 0);
             }
         }

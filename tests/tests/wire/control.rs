@@ -15,7 +15,7 @@ use flitcast_proto::wire::control::{
     Arrival, Assignment, Counts, Doing, FromPe, Join, OwnStart, Payload, Pong, Prepare, Ready,
     Report, TimeoutsNs, ToPe, Welcome,
 };
-use flitcast_proto::{MessageId, PeId, RoundId, Tree};
+use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 use super::body;
 use super::parts::{counts, pace, pong, register, spans};
@@ -59,8 +59,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         (
             FromPe::Ready(Ready {
                 message_bytes: vec![0, 1, 1 << 40],
-                delivered: vec![PeId(3), PeId(1)],
-                standing: vec![PeId(2)],
+                delivered: vec![DeliveryId(3), DeliveryId(1)],
+                standing: vec![DeliveryId(2)],
                 made_of: vec![MadeOf {
                     entries: 3,
                     cold_bytes: 4096,
@@ -223,7 +223,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
             (PeId(3), edge(link(5e8, 8e6), link(0.0, 0.08))),
         ],
         record_spans: true,
-        left_out: vec![PeId(2), PeId(3)],
+        left_out: vec![DeliveryId(2), DeliveryId(3)],
         undertaking: 77,
         recorded: true,
         later_output: Some("/out".into()),
@@ -451,7 +451,7 @@ fn any_pe_may_be_the_root() {
         let seen = Assignment {
             tree: Arc::new(whole.tree.rerooted(root)),
             links: Vec::new(),
-            left_out: vec![PeId::ROOT],
+            left_out: vec![DeliveryId(0)],
             ..whole.clone()
         };
         let word = ToPe::Assignment(seen);
@@ -475,11 +475,15 @@ fn a_tree_may_lack_pes() {
     let lacking = Assignment {
         tree,
         links: Vec::new(),
-        left_out: vec![PeId(3)],
+        left_out: vec![DeliveryId(3)],
         ..whole
     };
-    assert!([2, 3].into_iter().all(|pe| lacking.leaves_out(pe)));
-    assert!(!lacking.leaves_out(1));
+    assert!(
+        [2, 3]
+            .into_iter()
+            .all(|it| lacking.leaves_out(DeliveryId(it)))
+    );
+    assert!(!lacking.leaves_out(DeliveryId(1)));
     let word = ToPe::Assignment(lacking);
     let mut ours = Vec::new();
     word.put(&mut ours);

@@ -296,7 +296,7 @@ fn base(
         format: Format::Table,
     };
     let (request, spanning) = match direction {
-        Direction::Down => {
+        Direction::Down | Direction::Across => {
             let scatter = ScatterArgs {
                 from: None,
                 round,

@@ -206,7 +206,7 @@ pub fn measure_input(
         faults.collect::<Vec<_>>()
     };
     let mut contents = match layout {
-        Layout::ByDestination | Layout::BySource => {
+        Layout::ByDestination | Layout::BySource | Layout::Shards | Layout::Pieces => {
             payload::scatter_input(input, spread, Others::of(tree)).map_err(all)?
         }
         Layout::Whole => {

@@ -4,11 +4,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use flitcast_node::payload::destination;
-use flitcast_proto::PeId;
-use flitcast_proto::ops::Direction;
+use flitcast_node::payload::delivered_at;
 use flitcast_proto::wire::control::{Assignment, FromPe};
 use flitcast_proto::wire::negotiate;
+use flitcast_proto::{DeliveryId, PeId};
 
 use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
@@ -20,6 +19,8 @@ impl Driver<'_> {
     pub async fn assign(&mut self) -> Result<Found, Halt> {
         self.enter(Phase::Connect);
         let request = self.request;
+        let left_out = request.messages.left_out.iter();
+        let left_out: Vec<DeliveryId> = left_out.map(|pe| DeliveryId(pe.0)).collect();
         for pe in request.site.tree.pes() {
             let Some(register) = self.cluster.register(pe) else {
                 continue;
@@ -35,7 +36,7 @@ impl Driver<'_> {
                 payload: request.messages.payload.clone(),
                 links: request.site.links_of(pe),
                 record_spans: request.pictures.wanted(),
-                left_out: request.messages.left_out.clone(),
+                left_out: left_out.clone(),
                 undertaking: request.messages.undertaking,
                 recorded: request.messages.recorded,
                 later_output: request.messages.later_output.clone(),
@@ -45,8 +46,7 @@ impl Driver<'_> {
             self.say_words().await;
         }
         let operation = request.way.operation;
-        let left_out = &request.messages.left_out;
-        let mut inventory = Inventory::new(&request.site.tree, operation, left_out);
+        let mut inventory = Inventory::new(&request.site.tree, operation, &left_out);
         while let Some(answer) = self.next_answer().await? {
             if let Update::Ready(pe, ready) = answer {
                 let taken = inventory.take(pe, ready);
@@ -55,7 +55,8 @@ impl Driver<'_> {
         }
         let found = inventory.found();
         self.bytes = found.bytes.clone();
-        self.found = found.delivered.clone();
+        let delivered = found.delivered.iter();
+        self.found = delivered.map(|it| PeId(it.0)).collect();
         match found.standing.is_empty() {
             true => Ok(found),
             false => Err(self.output_stands(&found.standing).into()),
@@ -63,18 +64,18 @@ impl Driver<'_> {
     }
 
     /// Each entry that stands where a message was to arrive, and at whom.
-    fn output_stands(&self, standing: &[(PeId, PeId)]) -> Trouble {
-        let direction = self.request.way.operation.direction();
-        let root = self.request.site.tree.root();
-        let place = |&(of, at): &(PeId, PeId)| {
-            // The root gets nothing that goes down: what it tells of is the output of the gather.
-            let output = match (direction, at) {
-                (Direction::Down, at) if at == root => {
-                    self.request.messages.later_output.as_deref()
-                }
-                _ => self.request.messages.payload.output(),
+    fn output_stands(&self, standing: &[(DeliveryId, PeId)]) -> Trouble {
+        let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+        let place = |&(of, at): &(DeliveryId, PeId)| {
+            // Who tells of what does not end there means the output of the gather that follows.
+            let ends_there = operation
+                .delivered(tree, of)
+                .is_some_and(|(_, end)| end == at);
+            let output = match ends_there {
+                true => self.request.messages.payload.output(),
+                false => self.request.messages.later_output.as_deref(),
             };
-            let path = destination(output.unwrap_or(Path::new("")), of);
+            let path = delivered_at(output.unwrap_or(Path::new("")), operation, tree, of);
             let host = self.request.site.placement.places[at.index()].name.as_ref();
             let host = host.map_or(String::new(), |host| format!(" on {host}"));
             format!("{} at {at}{host}", path.display())

@@ -96,6 +96,7 @@ impl Driver<'_> {
         match self.request.way.operation.direction() {
             Direction::Down => pe != root,
             Direction::Up => pe == root,
+            Direction::Across => true,
         }
     }
 

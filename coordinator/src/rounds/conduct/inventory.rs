@@ -6,7 +6,7 @@ use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::Ready;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::{DeliveryId, PeId, Tree};
 
 /// What all PEs have found.
 #[derive(Debug, Default)]
@@ -17,10 +17,10 @@ pub struct Found {
     pub made_of: Vec<MadeOf>,
     /// The file system of P_i, by PE index.
     pub file_systems: Vec<u64>,
-    /// Whose messages are there, with a receipt of the undertaking.
-    pub delivered: Vec<PeId>,
-    /// In whose place something else stands, and at whom.
-    pub standing: Vec<(PeId, PeId)>,
+    /// What is there, with a receipt of the undertaking.
+    pub delivered: Vec<DeliveryId>,
+    /// In place of which something else stands, and at whom.
+    pub standing: Vec<(DeliveryId, PeId)>,
 }
 
 /// Takes what one PE after the other tells.
@@ -29,38 +29,39 @@ pub struct Inventory {
     tree: Arc<Tree>,
     operation: Operation,
     /// Deliveries that are left out, in increasing order.
-    left_out: Vec<PeId>,
+    left_out: Vec<DeliveryId>,
     found: Found,
 }
 
 impl Inventory {
-    /// Of an operation on a tree; nothing is owed to those of `left_out`, who are in increasing
-    /// order.
-    pub fn new(tree: &Arc<Tree>, operation: Operation, left_out: &[PeId]) -> Inventory {
-        let pes = tree.len();
+    /// Of an operation on a tree; those of `left_out`, which are in increasing order, are not owed.
+    pub fn new(tree: &Arc<Tree>, operation: Operation, left_out: &[DeliveryId]) -> Inventory {
+        let ids = operation
+            .messages(tree)
+            .map(|message| message.id.index() + 1);
         Inventory {
             tree: tree.clone(),
             operation,
             left_out: left_out.to_vec(),
             found: Found {
-                bytes: vec![0; pes],
-                made_of: vec![MadeOf::default(); pes],
-                file_systems: vec![0; pes],
+                bytes: vec![0; operation.deliveries(tree)],
+                made_of: vec![MadeOf::default(); ids.max().unwrap_or(0)],
+                file_systems: vec![0; tree.len()],
                 ..Found::default()
             },
         }
     }
 
     /// Whether a delivery is left out.
-    fn leaves_out(&self, delivery: usize) -> bool {
-        let pe = PeId(delivery as u32);
-        !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok()
+    fn leaves_out(&self, delivery: DeliveryId) -> bool {
+        !self.operation.can_deliver(&self.tree, delivery)
+            || self.left_out.binary_search(&delivery).is_ok()
     }
 
     /// The deliveries of a message that are owed.
-    fn owed(&self, message: Address) -> Vec<usize> {
+    fn owed(&self, message: Address) -> Vec<DeliveryId> {
         let all = message.ends(&self.tree);
-        let all = all.map(|at| self.operation.delivery(message.id, at));
+        let all = all.map(|at| self.operation.delivery(&self.tree, message.id, at));
         all.filter(|delivery| !self.leaves_out(*delivery)).collect()
     }
 
@@ -70,14 +71,8 @@ impl Inventory {
     ///
     /// What it tells, which cannot be.
     pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Ready> {
-        let (pes, root) = (self.found.bytes.len(), self.tree.root());
-        let is_message = |of: &PeId| *of != root && of.index() < pes;
-        if !ready
-            .delivered
-            .iter()
-            .chain(&ready.standing)
-            .all(is_message)
-        {
+        let mut told = ready.delivered.iter().chain(&ready.standing);
+        if !told.all(|it| self.operation.delivered(&self.tree, *it).is_some()) {
             return Err(ready);
         }
         let lengths = &ready.message_bytes;
@@ -86,8 +81,8 @@ impl Inventory {
         if !lengths.is_empty() && lengths.len() != sent.len() {
             return Err(ready);
         }
-        let owed: Vec<Vec<usize>> = sent.iter().map(|message| self.owed(*message)).collect();
-        let is_null = |(owed, bytes): (&Vec<usize>, &u64)| owed.is_empty() && *bytes > 0;
+        let owed: Vec<Vec<DeliveryId>> = sent.iter().map(|message| self.owed(*message)).collect();
+        let is_null = |(owed, bytes): (&Vec<DeliveryId>, &u64)| owed.is_empty() && *bytes > 0;
         if owed.iter().zip(lengths).any(is_null) {
             return Err(ready);
         }
@@ -95,7 +90,7 @@ impl Inventory {
         found.file_systems[pe.index()] = ready.file_system;
         for (i, bytes) in lengths.iter().enumerate() {
             for delivery in &owed[i] {
-                found.bytes[*delivery] = *bytes;
+                found.bytes[delivery.index()] = *bytes;
             }
             let made_of = ready.made_of.get(i).copied().unwrap_or_default();
             // No entry is without a byte, whatever a PE says.
@@ -115,8 +110,8 @@ impl Inventory {
         let mut found = self.found;
         found.delivered.sort_unstable();
         found.delivered.dedup();
-        for pe in &found.delivered {
-            found.bytes[pe.index()] = 0;
+        for delivery in &found.delivered {
+            found.bytes[delivery.index()] = 0;
         }
         // Where no message arrives, anything may stand.
         found.standing.retain(|(of, _)| found.bytes[of.index()] > 0);
@@ -133,7 +128,7 @@ mod tests {
 
     fn inventory(operation: Operation, left_out: &[u32]) -> Inventory {
         let tree: TreeSpec = "star:4".parse().unwrap();
-        let left_out: Vec<PeId> = left_out.iter().copied().map(PeId).collect();
+        let left_out: Vec<DeliveryId> = left_out.iter().copied().map(DeliveryId).collect();
         Inventory::new(&Arc::new(tree.build().unwrap()), operation, &left_out)
     }
 
@@ -175,7 +170,7 @@ mod tests {
         cannot(Operation::CombiningGather, &[1, 2], 2, ready(&[6]));
         for of in [0, 4] {
             let told = Ready {
-                delivered: vec![PeId(of)],
+                delivered: vec![DeliveryId(of)],
                 ..ready(&[])
             };
             cannot(Operation::Scatter, &[], 1, told);
@@ -190,14 +185,14 @@ mod tests {
             cold_bytes: 9,
         };
         let root = Ready {
-            standing: vec![PeId(3), PeId(2)],
+            standing: vec![DeliveryId(3), DeliveryId(2)],
             made_of: vec![made_of; 2],
             ..ready(&[5, 6, 7])
         };
         scatter.take(PeId(0), root).unwrap();
         for pe in [2, 1] {
             let told = Ready {
-                delivered: vec![PeId(2)],
+                delivered: vec![DeliveryId(2)],
                 file_system: u64::from(pe),
                 ..ready(&[])
             };
@@ -205,8 +200,8 @@ mod tests {
         }
         let found = scatter.found();
         assert_eq!(found.bytes, [0, 5, 0, 7]);
-        assert_eq!(found.delivered, [PeId(2)]);
-        assert_eq!(found.standing, [(PeId(3), PeId(0))]);
+        assert_eq!(found.delivered, [DeliveryId(2)]);
+        assert_eq!(found.standing, [(DeliveryId(3), PeId(0))]);
         assert_eq!(found.file_systems, [0, 1, 2, 0]);
         let entries: Vec<u64> = found.made_of.iter().map(|of| of.entries).collect();
         assert_eq!(entries, [0, 5, 6, 0], "no entry is without a byte");

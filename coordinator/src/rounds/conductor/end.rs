@@ -82,10 +82,11 @@ impl Conductor {
         };
         let (mut delivered, mut lacking) = (Vec::new(), Vec::new());
         let plan = self.plan.as_ref().filter(|_| self.has_begun());
-        let deliveries = plan.map(|plan| plan.deliveries(self.setting.operation));
+        let deliveries =
+            plan.map(|plan| plan.deliveries(&self.setting.tree, self.setting.operation));
         for (delivery, (at, message)) in deliveries.unwrap_or_default() {
             // Deliveries between P0 and others are numbered as those.
-            let pe = PeId(delivery as u32);
+            let pe = PeId(delivery.0);
             match self.arrival_of(message.id, at) {
                 Some((_, true)) => delivered.push(pe),
                 arrival => lacking.push(Lacking {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use flitcast_proto::PeId;
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::wire::control::Prepare;
+use flitcast_proto::{DeliveryId, PeId, Tree};
 
 use super::Setting;
 
@@ -24,11 +24,15 @@ pub struct Plan {
 
 impl Plan {
     /// What is owed: which messages to whom, those of `operation` that are not null.
-    pub fn deliveries(&self, operation: Operation) -> BTreeMap<usize, (PeId, Message)> {
+    pub fn deliveries(
+        &self,
+        tree: &Tree,
+        operation: Operation,
+    ) -> BTreeMap<DeliveryId, (PeId, Message)> {
         let briefs = (0..).map(PeId).zip(&self.briefs);
         let takes = briefs.flat_map(|(pe, brief)| brief.takes.iter().map(move |it| (pe, *it)));
         takes
-            .map(|(pe, it)| (operation.delivery(it.id, pe), (pe, it)))
+            .map(|(pe, it)| (operation.delivery(tree, it.id, pe), (pe, it)))
             .collect()
     }
 

@@ -9,7 +9,7 @@ use crate::calibration::Exchange;
 use crate::cost::{FileCosts, MadeOf};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{Secret, WireError, put_frame};
-use crate::{MessageId, PeId, RoundId};
+use crate::{DeliveryId, MessageId, PeId, RoundId};
 
 impl FromPe {
     /// Appends the frame, length prefix and all.
@@ -28,8 +28,8 @@ impl FromPe {
             }),
             FromPe::Ready(ready) => Kind::Ready(pb::Ready {
                 message_bytes: ready.message_bytes,
-                delivered: ready.delivered.into_iter().map(|pe| pe.0).collect(),
-                standing: ready.standing.into_iter().map(|pe| pe.0).collect(),
+                delivered: ready.delivered.into_iter().map(|it| it.0).collect(),
+                standing: ready.standing.into_iter().map(|it| it.0).collect(),
                 made_of: ready.made_of.iter().map(put_made_of).collect(),
                 file_system: ready.file_system,
             }),
@@ -106,8 +106,8 @@ impl FromPe {
             }),
             Kind::Ready(ready) => FromPe::Ready(Ready {
                 message_bytes: ready.message_bytes,
-                delivered: ready.delivered.into_iter().map(PeId).collect(),
-                standing: ready.standing.into_iter().map(PeId).collect(),
+                delivered: ready.delivered.into_iter().map(DeliveryId).collect(),
+                standing: ready.standing.into_iter().map(DeliveryId).collect(),
                 made_of: ready.made_of.iter().map(parse_made_of).collect(),
                 file_system: ready.file_system,
             }),

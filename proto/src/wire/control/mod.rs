@@ -19,7 +19,7 @@ use crate::cost::{Edge, FileCosts, Link, MadeOf};
 use crate::items::{Address, Message};
 use crate::ops::{Brief, Operation};
 use crate::spans::Span;
-use crate::{MessageId, PeId, RoundId, Tree};
+use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
 pub use join::{Join, TimeoutsNs, Welcome};
@@ -199,14 +199,14 @@ pub struct Register {
 /// What a PE has found where its messages lie, and where they are to arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// Bytes of the messages it is the source of: M_1..M_n from P0 in a scatter, its own from
-    /// another PE in a gather.
+    /// Bytes of the messages it is the source of, by id: M_1..M_n from P0 in a scatter, its own
+    /// from another PE in a gather.
     pub message_bytes: Vec<u64>,
     /// Of the messages it is the destination of, those that are there with a receipt of this
     /// undertaking.
-    pub delivered: Vec<PeId>,
+    pub delivered: Vec<DeliveryId>,
     /// Those whose place is taken by something else, which is not to be replaced.
-    pub standing: Vec<PeId>,
+    pub standing: Vec<DeliveryId>,
     /// Of messages made of files, what each is made of, as in `message_bytes`.
     pub made_of: Vec<MadeOf>,
     /// Names the file system that it writes messages to, or reads its own from, among those
@@ -235,9 +235,9 @@ pub struct Assignment {
     pub links: Vec<(PeId, Edge)>,
     /// Whether reports hold spans.
     pub record_spans: bool,
-    /// Those whose messages are null whatever the payload says, in increasing order: they
-    /// were delivered before.
-    pub left_out: Vec<PeId>,
+    /// Deliveries that are null whatever the payload says, in increasing order: they were made
+    /// before.
+    pub left_out: Vec<DeliveryId>,
     /// Names the undertaking that the cluster is a part of, in the names of its receipts.
     pub undertaking: u64,
     /// Whether a record of it is on a disk, so that somebody may go on with it should the
@@ -260,15 +260,15 @@ pub struct Peer {
 
 impl Assignment {
     /// Whether nothing is owed in this delivery, whatever the payload says: it was made before,
-    /// or its PE is absent.
-    pub fn leaves_out(&self, delivery: usize) -> bool {
-        let pe = PeId(delivery as u32);
-        !self.tree.contains(pe) || self.left_out.binary_search(&pe).is_ok()
+    /// or one of its ends is absent.
+    pub fn leaves_out(&self, delivery: DeliveryId) -> bool {
+        !self.operation.can_deliver(&self.tree, delivery)
+            || self.left_out.binary_search(&delivery).is_ok()
     }
 
     /// Whether a message is owed to a PE.
     pub fn owes(&self, message: MessageId, to: PeId) -> bool {
-        !self.leaves_out(self.operation.delivery(message, to))
+        !self.leaves_out(self.operation.delivery(&self.tree, message, to))
     }
 
     /// Whether a message is owed to anybody.
@@ -283,7 +283,8 @@ impl Assignment {
 pub enum Payload {
     /// Bytes that every receiver can check.
     Synthetic {
-        /// Bytes of M_1..M_n.
+        /// Bytes of each that may be there, by id: where the root is an end of every message, of
+        /// M_1..M_n, and in a broadcast, too, one for each PE that is not the root.
         lengths: Vec<u64>,
     },
     /// Files.

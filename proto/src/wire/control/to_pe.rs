@@ -17,7 +17,7 @@ use crate::cost::{Edge, Link};
 use crate::shape;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
-use crate::{PeId, RoundId, Tree};
+use crate::{DeliveryId, PeId, RoundId, Tree};
 
 impl ToPe {
     /// Appends the frame, length prefix and all.
@@ -109,7 +109,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .map(|pe| tree.parent(pe).unwrap_or(pe).0)
             .collect(),
         peers: assignment.peers.into_iter().map(put_peer).collect(),
-        left_out: assignment.left_out.iter().map(|pe| pe.0).collect(),
+        left_out: assignment.left_out.iter().map(|it| it.0).collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
         operation: assignment.operation.code(),
         window: assignment.operation.window().unwrap_or(0),
@@ -149,10 +149,11 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
     let mut parents: Vec<Option<PeId>> = parents.collect();
     parents.insert(parents.len().min(root as usize), None);
     let tree = Tree::with_absent(PeId(root), parents).map_err(WireError::malformed)?;
+    let operation = parse_operation(assignment.operation, assignment.window)?;
     let payload = match assignment.payload.ok_or_else(|| missing("the payload"))? {
         pb::assignment::Payload::Synthetic(synthetic) => {
-            if synthetic.lengths.len() + 1 != tree.len() {
-                return Err(WireError::malformed("not one length for each PE"));
+            if synthetic.lengths.len() != operation.lengths_given(&tree) {
+                return Err(WireError::malformed("not one length for each message"));
             }
             Payload::Synthetic {
                 lengths: synthetic.lengths,
@@ -166,9 +167,9 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         },
     };
     let links = parse_links(assignment.links, &tree)?;
-    let left_out: Vec<PeId> = assignment.left_out.into_iter().map(PeId).collect();
-    let is_message = |pe: &PeId| *pe != tree.root() && pe.index() < tree.len();
-    if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_message) {
+    let left_out: Vec<DeliveryId> = assignment.left_out.into_iter().map(DeliveryId).collect();
+    let is_there = |it: &DeliveryId| operation.delivered(&tree, *it).is_some();
+    if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_there) {
         return Err(WireError::malformed(
             "messages are left out that there are not, or not in order",
         ));
@@ -184,7 +185,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         links,
         tree: Arc::new(tree),
         parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
-        operation: parse_operation(assignment.operation, assignment.window)?,
+        operation,
         flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,
         record_spans: assignment.record_spans,

@@ -20,10 +20,10 @@ use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
 use flitcast_proto::wire::reader::{FrameReader, Look};
-use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, Sealer};
+use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, SealHead, Sealer};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError};
 use flitcast_proto::{PeId, Time};
-use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
 use crate::counters::{Counters, EdgeCounter};
 use crate::pulse::Pulse;
@@ -384,7 +384,7 @@ impl Link {
                 return Poll::Pending;
             };
             let (stamp, head) = self.sealed(departs, &prefix, &payload);
-            self.rest.bytes = [stamp, head.to_vec(), prefix, payload].concat();
+            self.rest.bytes = [&stamp, head.as_slice(), &prefix, &payload].concat();
         }
         let Rest { bytes, gone, .. } = &mut self.rest;
         while *gone < bytes.len() {
@@ -403,7 +403,12 @@ impl Link {
 
     /// What goes ahead of a message in two pieces: its seal; on a shaped link, its stamp ahead
     /// of that.
-    fn sealed(&mut self, departs: Option<Time>, prefix: &[u8], payload: &[u8]) -> SealedHead {
+    fn sealed(
+        &mut self,
+        departs: Option<Time>,
+        prefix: &[u8],
+        payload: &[u8],
+    ) -> (Vec<u8>, SealHead) {
         let mut stamp = Vec::new();
         if let Some(at) = departs {
             EdgeFrame::Departed { at }.put(&mut stamp);

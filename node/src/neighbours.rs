@@ -112,7 +112,8 @@ impl Neighbours {
 
     /// The connection to a child.
     pub fn child(&mut self, pe: PeId) -> Option<&mut Link> {
-        self.children.get_mut(place(&self.children, pe)?)
+        let place = place(&self.children, pe)?;
+        self.children.get_mut(place)
     }
 
     /// The connection to a neighbour.
@@ -124,10 +125,9 @@ impl Neighbours {
         if self.parent.as_ref().is_some_and(|link| link.peer() == pe) {
             return self.parent.as_mut().expect("just looked at");
         }
-        let (children, peers) = (&mut self.children, &mut self.peers);
-        let child = place(children, pe).and_then(|place| children.get_mut(place));
-        let peer = || place(peers, pe).and_then(|place| peers.get_mut(place));
-        child.or_else(peer).unwrap_or_else(|| no_neighbour(pe))
+        let child = place(&self.children, pe).map(|place| &mut self.children[place]);
+        let peer = place(&self.peers, pe).map(|place| &mut self.peers[place]);
+        child.or(peer).unwrap_or_else(|| no_neighbour(pe))
     }
 
     /// The two connections of a relay.

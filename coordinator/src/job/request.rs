@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
-use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::ops::{Exchange, Gossip, Layout, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
@@ -23,8 +23,8 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::options::args::{
-    BroadcastArgs, GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm,
-    ScatterArgs, SyncArg,
+    BroadcastArgs, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs, PacingArg, RoundArgs,
+    ScatterAlgorithm, ScatterArgs, SyncArg,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
@@ -181,6 +181,64 @@ impl Request {
             ways,
         };
         Request::new(asked, |_| Ok(Operation::Broadcast))
+    }
+
+    /// Understands `flitcast gossip`.
+    pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        Request::across(
+            args.round,
+            algorithm.as_deref(),
+            [Gossip::Circulate, Gossip::Flood].map(Operation::Gossip),
+        )
+    }
+
+    /// Understands `flitcast exchange`.
+    pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        Request::across(
+            args.round,
+            algorithm.as_deref(),
+            [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
+        )
+    }
+
+    /// Messages between any two PEs. Where nothing else is asked for, it is done in the first of
+    /// `usual` ways where all reach each other, else in the second, over the tree.
+    fn across(
+        round: RoundArgs,
+        algorithm: Option<&str>,
+        usual: [Operation; 2],
+    ) -> Result<Request, Vec<RequestError>> {
+        let [among_all, over_tree] = usual;
+        let name = over_tree.name();
+        let auto = algorithm == Some("auto");
+        let ways = choosing(&round, auto).then(|| Ways {
+            candidates: ours(candidates::all(name)),
+            any_pacing: false,
+            any_flit: auto,
+        });
+        let asked = Asked {
+            round,
+            root: None,
+            spread: false,
+            spanning: SpanningArg::Broadcast,
+            lays: None,
+            baseline: None,
+            ways,
+        };
+        let named = algorithm.and_then(|algorithm| operation_by(name, algorithm));
+        Request::new(asked, |topology| {
+            let usual = match topology.reaches_all() {
+                true => among_all,
+                false => over_tree,
+            };
+            let operation = named.unwrap_or(usual);
+            let algorithm = operation.algorithm();
+            let works = candidates::check_reach(operation, topology);
+            works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+            Ok(operation)
+        })
     }
 
     fn new(

@@ -29,7 +29,7 @@ pub(super) const ROUNDS: Entry = Entry {
     sync: None,
     ways: &[("rounds", None)],
     code: 12,
-    fits: Fits::Trees,
+    fits: Fits::Complete,
     gives_orders: false,
     begins_on: Word::Token,
     has_control_ports: false,
@@ -65,6 +65,7 @@ pub(super) const SHIFTS: Entry = Entry {
 /// Over the edges of the tree.
 pub(super) const TREE: Entry = Entry {
     algorithm: "tree",
+    fits: Fits::Trees,
     ways: &[("tree", None)],
     code: 14,
     peers: no_peers,

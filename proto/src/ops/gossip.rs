@@ -50,6 +50,7 @@ pub(super) const FLOOD: Entry = Entry {
 /// In a ring of all.
 pub(super) const CIRCULATE: Entry = Entry {
     algorithm: "circulate",
+    fits: Fits::Complete,
     ways: &[("circulate", None)],
     code: 11,
     peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),

@@ -56,6 +56,8 @@ pub enum Fits {
     Paths,
     /// Those in which the root has all other PEs as children.
     Stars,
+    /// All of them, where PEs reach each other beside the tree.
+    Complete,
 }
 
 /// On which word the source of a message may begin it.
@@ -433,7 +435,7 @@ impl Fits {
     /// Whether a tree is one of those.
     pub fn holds(self, tree: &Tree) -> bool {
         match self {
-            Fits::Trees => true,
+            Fits::Trees | Fits::Complete => true,
             Fits::Paths => tree.is_path(),
             Fits::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
         }

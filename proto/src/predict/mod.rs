@@ -164,18 +164,14 @@ impl World<'_> {
     }
 
     fn wire(&mut self, from: PeId, to: PeId) -> (&mut Wire, Link) {
+        let link = self.model.link(self.tree, from, to);
         let down = self.tree.parent(to) == Some(from);
-        if !down && self.tree.parent(from) != Some(to) {
-            let link = self.model.between(self.tree, from, to);
-            return (self.others.entry((from, to)).or_default(), link);
-        }
-        let below = if down { to } else { from };
-        let edge = &self.model.edges[below.index()];
-        let [downward, upward] = &mut self.wires[below.index()];
-        match down {
-            true => (downward, edge.down),
-            false => (upward, edge.up),
-        }
+        let wire = match () {
+            () if down => &mut self.wires[to.index()][0],
+            () if self.tree.parent(from) == Some(to) => &mut self.wires[from.index()][1],
+            () => self.others.entry((from, to)).or_default(),
+        };
+        (wire, link)
     }
 
     /// What has come of it.

@@ -7,7 +7,7 @@ use flitcast_proto::wire::control::Assignment;
 
 /// Whether a brief is one for this PE: the operation and the tree are those that were assigned,
 /// each message is one that starts or ends here, is nonnull, comes once and is not left out, and
-/// what a list has crosses an edge of this PE.
+/// what a list has crosses a connection of this PE.
 pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
     let (tree, operation) = (&assignment.tree, assignment.operation);
     let children = tree.children(pe).len();
@@ -28,11 +28,10 @@ pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
         let ends_here = message.is_for(pe) && is_known(message);
         ends_here && assignment.owes(message.id, pe)
     };
+    let connected = operation.neighbours(tree, pe);
     let is_edge = |leg: &Leg| {
         let is_own = leg.from == pe || leg.to == pe;
-        // Whole messages are played, and no pieces of one.
-        let is_own = is_own && leg.offset == 0;
-        is_own && (tree.parent(leg.from) == Some(leg.to) || tree.parent(leg.to) == Some(leg.from))
+        is_own && (connected.contains(&leg.from) || connected.contains(&leg.to))
     };
     brief.operation == operation
         && brief.flit_bytes == assignment.flit_bytes

@@ -1,4 +1,5 @@
-//! A PE's way to its neighbours: it calls its parent, and its children call it.
+//! A PE's way to its neighbours: it calls its parent, and its children call it. Of two others who
+//! are to be connected, the coordinator says who calls.
 
 use std::io;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
 use crate::system::descriptors;
 
-/// Connects to the parent and waits for all children.
+/// Connects to the parent and to other peers, and waits for all children, and for those peers who
+/// call.
 pub async fn connect(
     config: &NodeConfig,
     listener: &TcpListener,
@@ -28,29 +30,37 @@ pub async fn connect(
     let tree = &assignment.tree;
     let to_parent = async {
         match (tree.parent(config.pe), &assignment.parent_listen) {
-            (Some(parent), Some(addr)) => {
-                connect_to_parent(config, parent, addr, assignment.flit_bytes)
-                    .await
-                    .map(Some)
-            }
+            (Some(parent), Some(addr)) => connect_to(config, parent, addr, assignment.flit_bytes)
+                .await
+                .map(Some),
             _ => Ok(None),
         }
     };
-    let children = accept_children(
-        config,
-        listener,
-        tree.children(config.pe),
-        assignment.flit_bytes,
-    );
-    let (parent, children) = tokio::try_join!(to_parent, children)?;
-    let mut neighbours = Neighbours::new(parent, children);
+    let to_peers = async {
+        let mut links = Vec::new();
+        for peer in &assignment.peers {
+            if let Some(addr) = &peer.listen {
+                links.push(connect_to(config, peer.pe, addr, assignment.flit_bytes).await?);
+            }
+        }
+        Ok(links)
+    };
+    let children = tree.children(config.pe);
+    let callers = assignment.peers.iter().filter(|peer| peer.listen.is_none());
+    let awaited = children.iter().copied().chain(callers.map(|peer| peer.pe));
+    let accepted = accept(config, listener, awaited.collect(), assignment.flit_bytes);
+    let (parent, mut peers, accepted) = tokio::try_join!(to_parent, to_peers, accepted)?;
+    let is_child = |link: &Link| children.binary_search(&link.peer()).is_ok();
+    let (children, callers): (Vec<Link>, Vec<Link>) = accepted.into_iter().partition(is_child);
+    peers.extend(callers);
+    let mut neighbours = Neighbours::new(parent, children, peers);
     let kept = neighbours.keep_alive(config.timeouts.silence);
     kept.map_err(|source| NodeError::Io {
         what: "keeping connections alive",
         source,
     })?;
     // From here on: who somebody is, is said at any speed.
-    let shaped = neighbours.shape(config.pe, &assignment.links);
+    let shaped = neighbours.shape(config.pe, &assignment.links, &assignment.peers);
     shaped.map_err(|source| NodeError::Io {
         what: "an alarm",
         source,
@@ -68,16 +78,16 @@ fn hello(config: &NodeConfig, min_version: u32, max_version: u32) -> EdgeFrame {
     })
 }
 
-/// Calls the parent, and again if it is cut off.
-async fn connect_to_parent(
+/// Calls a neighbour, and again if it is cut off.
+async fn connect_to(
     config: &NodeConfig,
-    parent: PeId,
+    neighbour: PeId,
     addr: &str,
     flit_bytes: u32,
 ) -> Result<Link, NodeError> {
     let mut calls = 1;
     loop {
-        match call_parent(config, parent, addr, flit_bytes).await {
+        match call(config, neighbour, addr, flit_bytes).await {
             Err(error) if calls < limits::CALLS && error.is_cut_off() => {
                 tracing::debug!(%error, "calling again");
                 calls += 1;
@@ -87,14 +97,14 @@ async fn connect_to_parent(
     }
 }
 
-async fn call_parent(
+async fn call(
     config: &NodeConfig,
-    parent: PeId,
+    neighbour: PeId,
     addr: &str,
     flit_bytes: u32,
 ) -> Result<Link, NodeError> {
-    let failed = |source| NodeError::Parent {
-        parent,
+    let failed = |source| NodeError::Neighbour {
+        neighbour,
         addr: addr.to_owned(),
         source,
     };
@@ -104,13 +114,13 @@ async fn call_parent(
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;
     let shake = async {
-        let stream = config.security.call(stream, Name::Pe(parent)).await;
-        let mut link = Link::new(parent, stream.map_err(failed)?, flit_bytes).map_err(failed)?;
+        let stream = config.security.call(stream, Name::Pe(neighbour)).await;
+        let mut link = Link::new(neighbour, stream.map_err(failed)?, flit_bytes).map_err(failed)?;
         link.send_control(&hello(config, MIN_VERSION, MAX_VERSION))
             .await?;
         match link.next_control().await? {
             EdgeFrame::Hello(theirs)
-                if theirs.pe == parent
+                if theirs.pe == neighbour
                     && theirs.cluster == config.cluster
                     && theirs.secret == config.secret =>
             {
@@ -118,7 +128,7 @@ async fn call_parent(
                 Ok(link)
             }
             _ => {
-                let what = "no hello of the parent".to_owned();
+                let what = "no hello of the neighbour".to_owned();
                 Err(link.wire(WireError::Malformed(what)).into())
             }
         }
@@ -128,17 +138,16 @@ async fn call_parent(
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
 }
 
-/// Takes the children's connections. Whoever is no child of this cluster is turned
-/// away without a word, and holds nobody up.
-async fn accept_children(
+/// Takes the connections of those who are to call. Whoever else does is turned away without a
+/// word, and holds nobody up.
+async fn accept(
     config: &NodeConfig,
     listener: &TcpListener,
-    children: &[PeId],
+    mut missing: Vec<PeId>,
     flit_bytes: u32,
 ) -> Result<Vec<Link>, NodeError> {
-    let mut missing = children.to_vec();
-    let mut links = Vec::with_capacity(children.len());
-    let neighbours = children.len() as u64 + 1;
+    let mut links = Vec::with_capacity(missing.len());
+    let neighbours = missing.len() as u64 + 1;
     let needs = limits::DESCRIPTORS + limits::DESCRIPTORS_PER_NEIGHBOUR * neighbours;
     let places = descriptors::places(needs);
     let mut door = Door::new(listener, places, config.timeouts.greeting());
@@ -148,14 +157,14 @@ async fn accept_children(
     while !missing.is_empty() {
         let come = door.next(|caller| greet(config.clone(), caller, flit_bytes));
         let Ok(link) = timeout_at(deadline, come).await else {
-            return Err(NodeError::MissingChildren { missing });
+            return Err(NodeError::MissingCallers { missing });
         };
-        match missing.iter().position(|&child| child == link.peer()) {
+        match missing.iter().position(|&caller| caller == link.peer()) {
             Some(place) => {
                 missing.swap_remove(place);
                 links.push(link);
             }
-            None => tracing::warn!(peer = %link.peer(), "no child of ours, or twice"),
+            None => tracing::warn!(peer = %link.peer(), "nobody that is to call, or twice"),
         }
     }
     Ok(links)

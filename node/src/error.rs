@@ -68,19 +68,19 @@ pub enum NodeError {
     /// The coordinator may not have it do this.
     #[error("{0}")]
     NotAllowed(String),
-    /// The parent cannot be reached.
-    #[error("cannot reach the parent {parent} at {addr}: {source}")]
-    Parent {
-        /// The parent.
-        parent: PeId,
+    /// A neighbour cannot be reached: the parent, or who else was to be called.
+    #[error("cannot reach {neighbour} at {addr}: {source}")]
+    Neighbour {
+        /// Who.
+        neighbour: PeId,
         /// Where it should be.
         addr: String,
         /// Why not.
         source: io::Error,
     },
-    /// Not all children came.
+    /// Not all came that were to call: children, and others.
     #[error("no connection from {}", list(.missing))]
-    MissingChildren {
+    MissingCallers {
         /// Who is missing.
         missing: Vec<PeId>,
     },
@@ -142,7 +142,7 @@ impl NodeError {
             NodeError::Abandoned | NodeError::Link(LinkError::Closed { .. }) => true,
             NodeError::Channel(ChannelError::Io(error))
             | NodeError::Coordinator { source: error, .. }
-            | NodeError::Parent { source: error, .. }
+            | NodeError::Neighbour { source: error, .. }
             | NodeError::Link(LinkError::Io { source: error, .. }) => is_end(error),
             _ => false,
         }
@@ -159,8 +159,8 @@ impl NodeError {
             | NodeError::Credentials(_)
             | NodeError::NotAllowed(_)
             | NodeError::Unexpected { .. } => "coordinator",
-            NodeError::Parent { .. }
-            | NodeError::MissingChildren { .. }
+            NodeError::Neighbour { .. }
+            | NodeError::MissingCallers { .. }
             | NodeError::SilentChild { .. }
             | NodeError::Link(_) => "neighbour",
             NodeError::Payload(_) | NodeError::Output(_) => "payload",
@@ -205,10 +205,10 @@ impl NodeError {
     pub(super) fn peer(&self) -> Option<PeId> {
         match self {
             NodeError::Round(error) => error.peer(),
-            NodeError::Parent { parent, .. } => Some(*parent),
+            NodeError::Neighbour { neighbour, .. } => Some(*neighbour),
             NodeError::SilentChild { child } => Some(*child),
             NodeError::Link(error) => Some(error.peer()),
-            NodeError::MissingChildren { missing } => missing.first().copied(),
+            NodeError::MissingCallers { missing } => missing.first().copied(),
             _ => None,
         }
     }

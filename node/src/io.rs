@@ -1,5 +1,6 @@
 //! What a node plays rounds on: its connections, its files, the monotonic clock.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
@@ -10,7 +11,7 @@ use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::control::{Doing, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
-use flitcast_proto::{PeId, RoundId, Time, Tree};
+use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
@@ -21,7 +22,7 @@ use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
 use crate::payload::{PayloadError, Sink, Source};
 use crate::pulse::{Pulse, While};
-use crate::round::{Heard, RoundError, RoundIo, doing};
+use crate::round::{Heard, RoundError, RoundIo, Sent, doing};
 use crate::rounds::RoundsIo;
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
@@ -59,8 +60,13 @@ pub struct State<'a> {
     /// The message that goes out, and its bytes; and the one that comes in.
     source: Option<(Message, Source)>,
     sink: Option<(Message, Sink)>,
+    /// Those of which the next part is yet to go, or to come.
+    sources: BTreeMap<MessageId, Source>,
+    sinks: BTreeMap<MessageId, Sink>,
     prefix: Vec<u8>,
-    held: Vec<Held>,
+    held: BTreeMap<MessageId, Held>,
+    /// To whom something is under way.
+    sending: Option<PeId>,
     /// Messages that are being made visible.
     commits: JoinSet<(Message, Result<(), PayloadError>)>,
     collisions: u64,
@@ -69,11 +75,11 @@ pub struct State<'a> {
 }
 
 /// A message that is held, as frames without their seals, each behind its length.
+#[derive(Default)]
 struct Held {
-    message: Message,
     frames: Vec<u8>,
-    /// Bytes of them that were sent on.
-    sent: usize,
+    /// Bytes of them that were sent, by neighbour.
+    sent: BTreeMap<PeId, usize>,
 }
 
 impl<'a> RoundsIo for NodeIo<'a> {
@@ -160,10 +166,11 @@ impl RoundIo for NodeIo<'_> {
         to: PeId,
         message: Message,
         bytes: u64,
-    ) -> Result<(), RoundError> {
+    ) -> Result<Sent, RoundError> {
         let State {
             outbox,
             source,
+            sources,
             prefix,
             files_ns,
             ..
@@ -171,7 +178,10 @@ impl RoundIo for NodeIo<'_> {
         let (_, source) = match source {
             Some((of, _)) if *of == message => source.as_mut().expect("just looked at"),
             _ => {
-                let opened = outbox.as_mut().expect("it was prepared").take(message);
+                let opened = sources.remove(&message.id).unwrap_or_else(|| {
+                    let outbox = outbox.as_mut().expect("it was prepared");
+                    outbox.take(message)
+                });
                 source.insert((message, opened))
             }
         };
@@ -179,7 +189,13 @@ impl RoundIo for NodeIo<'_> {
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
-        Ok(self.neighbours.get(to).send_flit(prefix, payload).await?)
+        let link = self.neighbours.get(to);
+        if round.is_duplex() {
+            let is_sent = link.begin_flit(prefix, payload)?;
+            return Ok(self.state.begun(to, is_sent));
+        }
+        link.send_flit(prefix, payload).await?;
+        Ok(Sent::Whole)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
@@ -191,20 +207,32 @@ impl RoundIo for NodeIo<'_> {
         Ok(())
     }
 
-    async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), RoundError> {
-        let held = &mut self.state.held;
-        let Some(place) = held.iter().position(|held| held.message == message) else {
-            return Ok(());
+    async fn send_held(
+        &mut self,
+        round: &Round<impl Observer>,
+        to: PeId,
+        message: Message,
+        is_last: bool,
+    ) -> Result<Sent, RoundError> {
+        let Some(Held { frames, sent }) = self.state.held.get_mut(&message.id) else {
+            return Ok(Sent::Whole);
         };
-        let Held { frames, sent, .. } = &mut held[place];
+        let sent = sent.entry(to).or_default();
         let (length, rest) = frames[*sent..].split_at(LENGTH_BYTES);
         let length = u32::from_be_bytes(length.try_into().expect("a length")) as usize;
-        self.neighbours.get(to).send_body(&rest[..length]).await?;
         *sent += LENGTH_BYTES + length;
-        if *sent == frames.len() {
-            held.swap_remove(place);
+        let link = self.neighbours.get(to);
+        let is_sent = match round.is_duplex() {
+            true => link.begin_body(&rest[..length])?,
+            false => {
+                link.send_body(&rest[..length]).await?;
+                true
+            }
+        };
+        if is_last {
+            self.state.held.remove(&message.id);
         }
-        Ok(())
+        Ok(self.state.begun(to, is_sent))
     }
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), RoundError> {
@@ -218,10 +246,21 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         payload: Range<usize>,
     ) -> Result<bool, RoundError> {
-        let State { sink, files_ns, .. } = &mut self.state;
+        let State {
+            sink,
+            sinks,
+            files_ns,
+            ..
+        } = &mut self.state;
         let (_, sink) = match sink {
             Some((of, _)) if *of == message => sink.as_mut().expect("just looked at"),
-            _ => sink.insert((message, self.store.sink(message))),
+            _ => {
+                // One that is not whole goes on later.
+                sinks.extend(sink.take().map(|(of, sink)| (of.id, sink)));
+                let begun = sinks.remove(&message.id);
+                let begun = begun.unwrap_or_else(|| self.store.sink(message));
+                sink.insert((message, begun))
+            }
         };
         let payload = &self.neighbours.get(from).body()[payload];
         let stored = sink.write(payload, files_ns).await;
@@ -230,17 +269,7 @@ impl RoundIo for NodeIo<'_> {
 
     fn hold(&mut self, from: PeId, message: Message) {
         let body = self.neighbours.get(from).body();
-        let held = &mut self.state.held;
-        let place = held.iter().position(|held| held.message == message);
-        let place = place.unwrap_or_else(|| {
-            held.push(Held {
-                message,
-                frames: Vec::new(),
-                sent: 0,
-            });
-            held.len() - 1
-        });
-        let frames = &mut held[place].frames;
+        let frames = &mut self.state.held.entry(message.id).or_default().frames;
         frames.extend_from_slice(&(body.len() as u32).to_be_bytes());
         frames.extend_from_slice(body);
     }
@@ -276,12 +305,21 @@ impl RoundIo for NodeIo<'_> {
         round: &Round<impl Observer>,
         until: Option<Time>,
     ) -> Result<Heard, RoundError> {
-        let commits = &mut self.state.commits;
-        let doing = doing(round, until.is_none() && commits.is_empty());
+        let State {
+            commits, sending, ..
+        } = &mut self.state;
+        if round.is_duplex() && until.is_some() {
+            // What has come meanwhile is known when everybody else had a turn.
+            tokio::task::yield_now().await;
+        }
+        let doing = match sending {
+            Some(to) => Some(Doing::Sending(*to)),
+            None => doing(round, until.is_none() && commits.is_empty()),
+        };
         let _waiting = doing.map(|doing| self.pulse.doing(doing));
         tokio::select! {
             biased;
-            from = next_frame(round, self.neighbours) => Ok(Heard::Frame(from?)),
+            heard = moved(round, self.neighbours, sending) => Ok(heard?),
             Some(commit) = commits.join_next() => Ok(Heard::Committed(committed(commit)?)),
             rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| Heard::Due)?),
         }
@@ -292,11 +330,14 @@ impl RoundIo for NodeIo<'_> {
     }
 
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
-        if last.is_none() {
-            self.state.source = None;
+        if last.is_none()
+            && let Some((message, source)) = self.state.source.take()
+            && round.goes_on_with(&message)
+        {
+            self.state.sources.insert(message.id, source);
         }
         // Streams meet where there are several sources: P0 alone begins on the trigger.
-        if self.brief.operation.begins_on() == Word::Trigger {
+        if self.brief.operation.begins_on() == Word::Trigger || round.is_duplex() {
             return;
         }
         let frame = u64::from(self.brief.flit_bytes) + MAX_FLIT_PREFIX as u64;
@@ -330,21 +371,42 @@ fn committed(
     Ok(message)
 }
 
-/// Waits until a neighbour that the round listens to has a frame.
-async fn next_frame(
+impl State<'_> {
+    /// Something was begun.
+    fn begun(&mut self, to: PeId, is_sent: bool) -> Sent {
+        self.sending = (!is_sent).then_some(to);
+        match is_sent {
+            true => Sent::Whole,
+            false => Sent::Begun,
+        }
+    }
+}
+
+/// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
+async fn moved(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
-) -> Result<PeId, LinkError> {
-    if let Some(from) = round.awaits_rest_from() {
+    sending: &mut Option<PeId>,
+) -> Result<Heard, LinkError> {
+    let only = round.awaits_rest_from();
+    if let (Some(from), None) = (only, &sending) {
         neighbours.get(from).next_frame().await?;
-        return Ok(from);
+        return Ok(Heard::Frame(from));
     }
     std::future::poll_fn(|cx| {
+        if let Some(to) = *sending
+            && let Poll::Ready(sent) = neighbours.get(to).poll_sent(cx)
+        {
+            *sending = None;
+            return Poll::Ready(sent.map(|()| Heard::Through));
+        }
         for link in neighbours.all_mut() {
-            if round.listens_to(link.peer())
+            let from = link.peer();
+            if only.is_none_or(|only| only == from)
+                && round.listens_to(from)
                 && let Poll::Ready(result) = link.poll_frame(cx)
             {
-                return Poll::Ready(result.map(|()| link.peer()));
+                return Poll::Ready(result.map(|()| Heard::Frame(from)));
             }
         }
         Poll::Pending

@@ -20,10 +20,10 @@ use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
 use flitcast_proto::wire::reader::{FrameReader, Look};
-use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, Sealer};
+use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, SealHead, Sealer};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError};
 use flitcast_proto::{PeId, Time};
-use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
 use crate::counters::{Counters, EdgeCounter};
 use crate::pulse::Pulse;
@@ -45,10 +45,22 @@ pub struct Link {
     repeated: u64,
     /// Where control frames are put together; kept for its memory.
     scratch: Vec<u8>,
+    /// Of a frame that is under way.
+    rest: Rest,
     /// Boxed: few links have one, and all are moved about.
     shape: Option<Box<Shape>>,
     pulse: Arc<Pulse>,
     counter: Arc<EdgeCounter>,
+}
+
+/// What a connection has not taken yet of a frame.
+#[derive(Debug, Default)]
+struct Rest {
+    /// Prefix and payload of a frame that waits for its departure, on a shaped link.
+    waits: Option<[Vec<u8>; 2]>,
+    /// Bytes, and how many of them have gone.
+    bytes: Vec<u8>,
+    gone: usize,
 }
 
 impl Link {
@@ -63,6 +75,7 @@ impl Link {
             sealer: Sealer::default(),
             repeated: 0,
             scratch: Vec::new(),
+            rest: Rest::default(),
             shape: None,
             pulse: Arc::default(),
             counter: Arc::default(),
@@ -300,34 +313,122 @@ impl Link {
     }
 
     async fn send(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
-        let stamp = match &mut self.shape {
-            Some(shape) => {
-                let bytes = HEAD_BYTES + prefix.len() + payload.len();
-                Some(shape.depart(bytes).await.map_err(|e| self.failed(e))?)
-            }
-            None => None,
-        };
-        let sent = self.write(stamp, prefix, payload).await;
+        let bytes = HEAD_BYTES + prefix.len() + payload.len();
+        let departs = std::future::poll_fn(|cx| self.poll_depart(cx, bytes)).await;
+        let departs = departs.map_err(|e| self.failed(e))?;
+        let sent = self.write(departs, prefix, payload).await;
         sent.map_err(|e| self.failed(e))
     }
 
-    /// Writes a message in two pieces under its seal; on a shaped link, behind its stamp.
-    async fn write(
+    /// Waits until a frame of so many bytes may depart; when it does, on a shaped link.
+    fn poll_depart(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: usize,
+    ) -> Poll<io::Result<Option<Time>>> {
+        match &mut self.shape {
+            Some(shape) => shape.poll_depart(cx, bytes).map_ok(Some),
+            None => Poll::Ready(Ok(None)),
+        }
+    }
+
+    /// Begins to send a flit; whether all of it has gone. What has not waits here, and
+    /// [`Link::poll_sent`] tells when it has: nothing else is to be sent before.
+    pub fn begin_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<bool, LinkError> {
+        let begun = self.begin(&prefix[LENGTH_BYTES..], payload);
+        begun.map_err(|e| self.failed(e))
+    }
+
+    /// The same of a frame's message, which came over another link.
+    pub fn begin_body(&mut self, body: &[u8]) -> Result<bool, LinkError> {
+        let begun = self.begin(body, &[]);
+        begun.map_err(|e| self.failed(e))
+    }
+
+    fn begin(&mut self, prefix: &[u8], payload: &[u8]) -> io::Result<bool> {
+        let mut cx = Context::from_waker(Waker::noop());
+        let bytes = HEAD_BYTES + prefix.len() + payload.len();
+        let Poll::Ready(departs) = self.poll_depart(&mut cx, bytes)? else {
+            self.rest.waits = Some([prefix.to_vec(), payload.to_vec()]);
+            return Ok(false);
+        };
+        let (stamp, head) = self.sealed(departs, prefix, payload);
+        let parts: [&[u8]; 4] = [&stamp, &head, prefix, payload];
+        let slices = parts.map(IoSlice::new);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(&mut cx, &slices);
+        let mut written = match written? {
+            Poll::Ready(written) => written,
+            Poll::Pending => 0,
+        };
+        if written > 0 {
+            self.pulse.moved();
+        }
+        for part in parts {
+            let left = &part[written.min(part.len())..];
+            self.rest.bytes.extend_from_slice(left);
+            written -= part.len() - left.len();
+        }
+        Ok(self.poll_rest(&mut cx)?.is_ready())
+    }
+
+    /// Waits until what was begun is sent.
+    pub fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        self.poll_rest(cx).map_err(|e| self.failed(e))
+    }
+
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Some([prefix, payload]) = self.rest.waits.take() {
+            let bytes = HEAD_BYTES + prefix.len() + payload.len();
+            let Poll::Ready(departs) = self.poll_depart(cx, bytes)? else {
+                self.rest.waits = Some([prefix, payload]);
+                return Poll::Pending;
+            };
+            let (stamp, head) = self.sealed(departs, &prefix, &payload);
+            self.rest.bytes = [&stamp, head.as_slice(), &prefix, &payload].concat();
+        }
+        let Rest { bytes, gone, .. } = &mut self.rest;
+        while *gone < bytes.len() {
+            let sent = Pin::new(&mut self.stream).poll_write(cx, &bytes[*gone..]);
+            match ready!(sent)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                sent => *gone += sent,
+            }
+            self.pulse.moved();
+        }
+        bytes.clear();
+        *gone = 0;
+        // Where it was encrypted, the end of it may still be here.
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    /// What goes ahead of a message in two pieces: its seal; on a shaped link, its stamp ahead
+    /// of that.
+    fn sealed(
         &mut self,
         departs: Option<Time>,
         prefix: &[u8],
         payload: &[u8],
-    ) -> io::Result<()> {
+    ) -> (Vec<u8>, SealHead) {
         let mut stamp = Vec::new();
         if let Some(at) = departs {
             EdgeFrame::Departed { at }.put(&mut stamp);
             stamp = self.sealer.sealed(&stamp);
         }
         let head = self.sealer.seal([prefix, payload]);
-        self.write_parts([&stamp, &head, prefix, payload]).await?;
         let bytes = stamp.len() + head.len() + prefix.len() + payload.len();
         self.counter.sent(bytes, is_flit(prefix));
-        Ok(())
+        (stamp, head)
+    }
+
+    /// Writes a message in two pieces under its seal.
+    async fn write(
+        &mut self,
+        departs: Option<Time>,
+        prefix: &[u8],
+        payload: &[u8],
+    ) -> io::Result<()> {
+        let (stamp, head) = self.sealed(departs, prefix, payload);
+        self.write_parts([&stamp, &head, prefix, payload]).await
     }
 
     async fn write_parts(&mut self, parts: [&[u8]; 4]) -> io::Result<()> {

@@ -1,10 +1,12 @@
-//! A PE's connections: to its parent, and to its children in index order.
+//! A PE's connections: to its parent, to its children in index order, and to those with whom an
+//! operation has it exchange messages beside the tree.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use flitcast_proto::cost::Edge;
+use flitcast_proto::wire::control::Peer;
 use flitcast_proto::{PeId, Time};
 
 use crate::counters::Counters;
@@ -12,11 +14,12 @@ use crate::link::{Link, LinkError};
 use crate::pulse::Pulse;
 use crate::shape::{Ports, Shape};
 
-/// All connections of a PE along the tree.
+/// All connections of a PE.
 #[derive(Debug)]
 pub struct Neighbours {
     parent: Option<Link>,
     children: Vec<Link>,
+    peers: Vec<Link>,
     next_look: Time,
 }
 
@@ -24,12 +27,14 @@ pub struct Neighbours {
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Neighbours {
-    /// Takes the connections; children in any order.
-    pub fn new(parent: Option<Link>, mut children: Vec<Link>) -> Neighbours {
+    /// Takes the connections; children and peers in any order.
+    pub fn new(parent: Option<Link>, mut children: Vec<Link>, mut peers: Vec<Link>) -> Neighbours {
         children.sort_by_key(Link::peer);
+        peers.sort_by_key(Link::peer);
         Neighbours {
             parent,
             children,
+            peers,
             next_look: Time(0),
         }
     }
@@ -61,9 +66,10 @@ impl Neighbours {
     }
 
     /// Gives the connections of `pe` the shapes that are said of their edges, by the
-    /// edges' lower ends. The others stay what they are.
-    pub fn shape(&mut self, pe: PeId, edges: &[(PeId, Edge)]) -> io::Result<()> {
-        if edges.is_empty() {
+    /// edges' lower ends, and of its peers. The others stay what they are.
+    pub fn shape(&mut self, pe: PeId, edges: &[(PeId, Edge)], peers: &[Peer]) -> io::Result<()> {
+        let mut shaped = peers.iter().filter_map(|peer| Some((peer.pe, peer.link?)));
+        if edges.is_empty() && shaped.clone().next().is_none() {
             return Ok(());
         }
         let ports = Ports::new()?;
@@ -76,6 +82,11 @@ impl Neighbours {
                 link.shape(Shape::new(edge.down, edge.up, ports.clone()));
             }
         }
+        shaped.try_for_each(|(peer, [to, from])| {
+            let place = place(&self.peers, peer)?;
+            self.peers[place].shape(Shape::new(to, from, ports.clone()));
+            Some(())
+        });
         Ok(())
     }
 
@@ -95,12 +106,13 @@ impl Neighbours {
 
     /// All connections, the parent's first.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Link> {
-        self.parent.iter_mut().chain(&mut self.children)
+        let in_tree = self.parent.iter_mut().chain(&mut self.children);
+        in_tree.chain(&mut self.peers)
     }
 
     /// The connection to a child.
     pub fn child(&mut self, pe: PeId) -> Option<&mut Link> {
-        let place = self.children.binary_search_by_key(&pe, Link::peer).ok()?;
+        let place = place(&self.children, pe)?;
         self.children.get_mut(place)
     }
 
@@ -113,8 +125,9 @@ impl Neighbours {
         if self.parent.as_ref().is_some_and(|link| link.peer() == pe) {
             return self.parent.as_mut().expect("just looked at");
         }
-        self.child(pe)
-            .unwrap_or_else(|| panic!("{pe} is no neighbour"))
+        let child = place(&self.children, pe).map(|place| &mut self.children[place]);
+        let peer = place(&self.peers, pe).map(|place| &mut self.peers[place]);
+        child.or(peer).unwrap_or_else(|| no_neighbour(pe))
     }
 
     /// The two connections of a relay.
@@ -127,6 +140,7 @@ impl Neighbours {
         let Neighbours {
             parent, children, ..
         } = self;
+        let place = |children: &[Link], pe| place(children, pe).unwrap_or_else(|| no_neighbour(pe));
         match parent.as_ref().map(Link::peer) {
             Some(above) if above == from => {
                 let place = place(children, to);
@@ -148,7 +162,10 @@ impl Neighbours {
     }
 }
 
-fn place(children: &[Link], pe: PeId) -> usize {
-    let place = children.binary_search_by_key(&pe, Link::peer);
-    place.unwrap_or_else(|_| panic!("{pe} is no neighbour"))
+fn place(links: &[Link], pe: PeId) -> Option<usize> {
+    links.binary_search_by_key(&pe, Link::peer).ok()
+}
+
+fn no_neighbour(pe: PeId) -> ! {
+    panic!("{pe} is no neighbour")
 }

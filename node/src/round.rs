@@ -26,20 +26,28 @@ pub trait RoundIo {
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Self::Error>;
 
     /// Sends the next `bytes` bytes of a message that starts here, behind the prefix that the
-    /// round makes of them.
+    /// round makes of them. Where the round sends and receives at once, it may be under way
+    /// only, and [`RoundIo::listen`] tells when it has gone.
     async fn send_flit(
         &mut self,
         round: &mut Round<impl Observer>,
         to: PeId,
         message: Message,
         bytes: u64,
-    ) -> Result<(), Self::Error>;
+    ) -> Result<Sent, Self::Error>;
 
     /// Sends the flit that was sent last to one more neighbour.
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
 
-    /// Sends the next frame of a message that is held.
-    async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), Self::Error>;
+    /// Sends the next frame of a message that is held to a neighbour, as
+    /// [`RoundIo::send_flit`] does; `is_last` says that nothing of it is needed behind that.
+    async fn send_held(
+        &mut self,
+        round: &Round<impl Observer>,
+        to: PeId,
+        message: Message,
+        is_last: bool,
+    ) -> Result<Sent, Self::Error>;
 
     /// Sends the frame in hand, of `from`, on to another neighbour.
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), Self::Error>;
@@ -86,6 +94,15 @@ pub trait RoundIo {
     fn refused(&mut self, fault: RoundFault) -> Self::Error;
 }
 
+/// How far something is that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It has gone.
+    Whole,
+    /// It is under way.
+    Begun,
+}
+
 /// What somebody who listens may hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
@@ -93,6 +110,8 @@ pub enum Heard {
     Frame(PeId),
     /// A message is durable and visible.
     Committed(Message),
+    /// What was under way has gone.
+    Through,
     /// It is as late as it was to be.
     Due,
 }
@@ -117,16 +136,29 @@ pub async fn play<I: RoundIo>(
             Action::SendFlit {
                 to, message, bytes, ..
             } => {
-                io.send_flit(round, to, message, bytes).await?;
+                let sent = io.send_flit(round, to, message, bytes).await?;
                 now = moved(io)?;
+                if sent == Sent::Begun {
+                    round.handle_under_way();
+                    continue;
+                }
             }
             Action::SendAgain { to, .. } => {
                 io.send_again(to).await?;
                 now = moved(io)?;
             }
-            Action::SendHeld { to, message, .. } => {
-                io.send_held(to, message).await?;
+            Action::SendHeld {
+                to,
+                message,
+                is_last,
+                ..
+            } => {
+                let sent = io.send_held(round, to, message, is_last).await?;
                 now = io.now();
+                if sent == Sent::Begun {
+                    round.handle_under_way();
+                    continue;
+                }
             }
             Action::Forward { from, to, .. } => {
                 io.forward(from, to).await?;
@@ -166,6 +198,10 @@ pub async fn play<I: RoundIo>(
                         handled.map_err(|fault| io.refused(fault))?;
                     }
                     Heard::Committed(message) => round.handle_committed(now, message),
+                    Heard::Through => {
+                        let done = round.handle_through(now);
+                        done.map_err(|fault| io.refused(fault))?;
+                    }
                     Heard::Due => {}
                 }
                 continue;

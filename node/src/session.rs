@@ -355,7 +355,7 @@ async fn prepare(
         tokio::select! {
             word = channel.next_word() => match word? {
                 ToPe::ProbeEdge { child, budget_ns } => {
-                    let link = neighbours.child(child).ok_or(NodeError::MissingChildren {
+                    let link = neighbours.child(child).ok_or(NodeError::MissingCallers {
                         missing: vec![child],
                     })?;
                     let budget_ns = budget_ns.min(limits::PROBE_BUDGET.as_nanos() as u64);

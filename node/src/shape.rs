@@ -83,15 +83,12 @@ impl Shape {
     }
 
     /// Waits until the send port takes a frame of so many bytes; when it departs.
-    pub async fn depart(&mut self, bytes: usize) -> io::Result<Time> {
-        std::future::poll_fn(|cx| {
-            let mut ports = self.ports.lock();
-            let free = ports.send.may_hand_over_at();
-            ports.alarm.poll_until(cx, free)
-        })
-        .await?;
-        let send = &mut self.ports.lock().send;
-        Ok(send.depart(clock::now(), bytes, &self.sends))
+    pub fn poll_depart(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<Time>> {
+        let mut ports = self.ports.lock();
+        let free = ports.send.may_hand_over_at();
+        ready!(ports.alarm.poll_until(cx, free))?;
+        let departs = ports.send.depart(clock::now(), bytes, &self.sends);
+        Poll::Ready(Ok(departs))
     }
 
     /// Whether the next frame is a stamp.

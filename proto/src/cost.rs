@@ -5,6 +5,8 @@
 //! `ns_per_byte` and is there a `latency_ns` later; the processes at both ends spend
 //! what [`Host`] says on it, on cores that they may have to share.
 
+use crate::{PeId, Tree};
+
 /// One direction of an edge: the wire alone, without the software of its ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Link {
@@ -15,6 +17,21 @@ pub struct Link {
     /// What a link that was idle lets through at once before its rate holds (a token
     /// bucket's depth).
     pub burst_bytes: f64,
+}
+
+impl Link {
+    /// Over one and then over the other, where there are such: as slow as the slower, and as far
+    /// as the farther.
+    pub fn over(one: Option<Link>, other: Option<Link>) -> Option<Link> {
+        let (Some(one), Some(other)) = (one, other) else {
+            return one.or(other);
+        };
+        Some(Link {
+            latency_ns: one.latency_ns.max(other.latency_ns),
+            ns_per_byte: one.ns_per_byte.max(other.ns_per_byte),
+            burst_bytes: one.burst_bytes.min(other.burst_bytes),
+        })
+    }
 }
 
 /// Both directions of an edge.
@@ -186,6 +203,26 @@ pub struct Files {
 }
 
 impl Model {
+    /// From one PE to another with whom it is connected.
+    pub fn link(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
+        match (tree.parent(to) == Some(from), tree.parent(from) == Some(to)) {
+            (true, _) => self.edges[to.index()].down,
+            (_, true) => self.edges[from.index()].up,
+            _ => self.between(tree, from, to),
+        }
+    }
+
+    /// From one PE to another that is none of its neighbours in the tree, which nobody has
+    /// measured: as over the edge of the one and that of the other.
+    fn between(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
+        let edge = |pe: PeId| tree.parent(pe).map(|_| self.edges[pe.index()]);
+        let [up, down] = [
+            edge(from).map(|edge| edge.up),
+            edge(to).map(|edge| edge.down),
+        ];
+        Link::over(up, down).unwrap_or_default()
+    }
+
     /// The papers' model: flits and control items of one byte, a nanosecond each, no
     /// software.
     pub fn unit(pes: usize) -> Model {

@@ -8,13 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use smallvec::smallvec;
 use thiserror::Error;
 
 use crate::items::{Control, Hops, Message, Route, Transmit, Violation};
 use crate::ops::{Brief, Operation, Pe, Word};
 use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
-use crate::{PeId, Time, Tree};
+use crate::{MessageId, PeId, Time, Tree};
 
 /// A finished simulation.
 #[derive(Debug)]
@@ -71,6 +72,18 @@ pub enum SimulationFault {
         /// The other.
         second: PeId,
     },
+    /// A flit was to be sent of a message that has not come so far.
+    #[error("step {step}: {pe} has no flit {index} of the message of {} to send", message.pe())]
+    Lacking {
+        /// The step.
+        step: u64,
+        /// The PE.
+        pe: PeId,
+        /// The message.
+        message: Message,
+        /// What was to be sent.
+        index: u64,
+    },
     /// A flit could not be sent on in the step after its receipt.
     #[error("step {step}: {pe} holds a flit, but its send port is busy")]
     SendCollision {
@@ -114,12 +127,17 @@ pub enum SimulationFault {
 /// One PE and what its ports hold.
 struct SimulatedPe {
     pe: Pe,
-    /// A message of which this PE is the source, who gets it, and how many flits were sent.
-    outgoing: Option<(Hops, Message, u64)>,
+    /// A message that this PE sends, who gets it, how many flits were sent, and how many are to
+    /// be: each flit counts for each who gets it.
+    outgoing: Option<(Hops, Message, u64, u64)>,
     /// What came and goes on: to one neighbour in the step after it came, to several in as many.
     held: VecDeque<(PeId, Message, u64)>,
     /// The message that is coming in, the next flit expected, its route.
     incoming: Option<(Message, u64, Route)>,
+    /// By message, where a part of it has come: the next flit expected, and what becomes of it.
+    paused: BTreeMap<MessageId, (Message, u64, Route)>,
+    /// By message that is held, how many flits of it are here.
+    here: BTreeMap<MessageId, u64>,
     /// When the PE got its order or wakeup call.
     ordered: Option<u64>,
     /// When it last received, and from whom.
@@ -144,6 +162,8 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, Sim
         outgoing: None,
         held: VecDeque::new(),
         incoming: None,
+        paused: BTreeMap::new(),
+        here: BTreeMap::new(),
         ordered: None,
         heard: (0, id),
         finished: !tree.contains(id),
@@ -248,7 +268,9 @@ impl Simulation {
     ) -> Result<(), SimulationFault> {
         let step = self.step;
         let multi_port = self.is_multi_port();
-        let waits_for_word = self.begins_on() != Word::Trigger;
+        // In lock step, lists say when everybody begins.
+        let is_duplex = self.operation.is_some_and(Operation::is_duplex);
+        let waits_for_word = self.begins_on() != Word::Trigger && !is_duplex;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
         let player = &mut self.pes[at];
@@ -295,19 +317,35 @@ impl Simulation {
                     if waits_for_word && player.ordered.is_none_or(|ordered| ordered >= step) {
                         return Err(SimulationFault::Early { step, pe: from });
                     }
-                    player.outgoing = Some((to, message, 0));
+                    let flits = message.bytes * to.len() as u64;
+                    player.outgoing = Some((to, message, 0, flits));
+                }
+                Some(Transmit::Part {
+                    to, message, bytes, ..
+                }) => {
+                    let [first, end] = bytes;
+                    player.outgoing = Some((smallvec![to], message, first, end));
                 }
             }
         }
-        if let Some((to, message, sent)) = player.outgoing.take() {
+        if let Some((to, message, sent, end)) = player.outgoing.take() {
             // Each flit goes to one after the other.
             let several = to.len() as u64;
             let (next, index) = (to[(sent % several) as usize], sent / several + 1);
-            if sent + 1 == message.bytes * several {
+            let here = player.here.get(&message.id);
+            if message.source != from && is_duplex && here.is_none_or(|here| *here < index) {
+                return Err(SimulationFault::Lacking {
+                    step,
+                    pe: from,
+                    message,
+                    index,
+                });
+            }
+            if sent + 1 == end {
                 player.pe.handle_sent();
                 self.wake(at, step + 1);
             } else {
-                player.outgoing = Some((to, message, sent + 1));
+                player.outgoing = Some((to, message, sent + 1, end));
             }
             cross(next, Item::Flit { message, index });
         }
@@ -336,7 +374,18 @@ impl Simulation {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
-        let route = match player.incoming.take() {
+        let begun = match player.incoming.take() {
+            None if index > 1 => {
+                let next = player.pe.handle_next_part(from);
+                next.and_then(|(id, until)| {
+                    let (of, expected, mut route) = player.paused.remove(&id)?;
+                    route.until = Some(until).filter(|until| *until < of.bytes);
+                    Some((of, expected, route))
+                })
+            }
+            begun => begun,
+        };
+        let route = match begun {
             None if index == 1 => {
                 let refused = |violation| SimulationFault::Violation {
                     step,
@@ -365,7 +414,15 @@ impl Simulation {
         if route.relay.len() == 1 && player.held.len() > 1 {
             return Err(SimulationFault::SendCollision { step, pe: to });
         }
-        if index < message.bytes {
+        if route.hold {
+            player.here.insert(message.id, index);
+        }
+        if route.until == Some(index) {
+            player.pe.handle_received();
+            player
+                .paused
+                .insert(message.id, (message, index + 1, route));
+        } else if index < message.bytes {
             player.incoming = Some((message, index + 1, route));
         } else {
             player.pe.handle_received();

@@ -18,7 +18,9 @@ use crate::commands::node::{HealthArgs, NodeArgs};
 use crate::commands::plan::PlanArgs;
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
-use crate::options::args::{BroadcastArgs, GatherArgs, ResumeArgs, ScatterArgs};
+use crate::options::args::{
+    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, ResumeArgs, ScatterArgs,
+};
 use crate::render::ending::EXIT_STATUS;
 
 fn after_help() -> String {
@@ -84,6 +86,12 @@ pub enum Command {
     Gather(GatherArgs),
     /// Send every PE a copy of one file or folder of P0's.
     Broadcast(BroadcastArgs),
+    /// Bring every PE's message to all others.
+    #[command(visible_alias = "allgather")]
+    Gossip(GossipArgs),
+    /// Send from every PE a message of its own to each other.
+    #[command(visible_alias = "alltoall")]
+    Exchange(ExchangeArgs),
     /// Scatter shards, run a command on each where it arrives, and gather what it writes.
     Map(MapArgs),
     /// Go on with a scatter or gather that failed: what is missing, without the dead.
@@ -156,6 +164,8 @@ impl Command {
             Command::Scatter(args) => ("scatter", args.round.transfer.metrics),
             Command::Gather(args) => ("gather", args.round.transfer.metrics),
             Command::Broadcast(args) => ("broadcast", args.round.transfer.metrics),
+            Command::Gossip(args) => ("gossip", args.round.transfer.metrics),
+            Command::Exchange(args) => ("exchange", args.round.transfer.metrics),
             Command::Bench(args) => ("bench", args.operation.transfer().metrics),
             Command::Map(args) => ("map", args.metrics),
             Command::Resume(args) => ("resume", args.metrics),

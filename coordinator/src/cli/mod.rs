@@ -71,6 +71,12 @@ pub fn main() -> ExitCode {
         Command::Broadcast(args) => {
             understood(Request::broadcast(args).map(Undertaking::new), logs, seen)
         }
+        Command::Gossip(args) => {
+            understood(Request::gossip(args).map(Undertaking::new), logs, seen)
+        }
+        Command::Exchange(args) => {
+            understood(Request::exchange(args).map(Undertaking::new), logs, seen)
+        }
         Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
         Command::Stage(args) => args.enter(),

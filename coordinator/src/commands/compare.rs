@@ -246,7 +246,7 @@ fn carried(
     direction: Direction,
 ) -> Row {
     let transfers = match direction {
-        Direction::Down => baseline.scatter(tree, flits),
+        Direction::Down | Direction::Across => baseline.scatter(tree, flits),
         Direction::Up => baseline.gather(tree, flits),
     };
     Row::new(name, algorithm.to_owned(), flow(tree, &transfers))

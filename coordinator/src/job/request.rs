@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::{Exchange, Gossip, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
@@ -23,8 +23,8 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::options::args::{
-    BroadcastArgs, GatherAlgorithm, GatherArgs, PacingArg, RoundArgs, ScatterAlgorithm,
-    ScatterArgs, SyncArg,
+    BroadcastArgs, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs, PacingArg, RoundArgs,
+    ScatterAlgorithm, ScatterArgs, SyncArg,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
@@ -112,6 +112,7 @@ impl Request {
             lays: None,
             baseline,
             ways,
+            like: Operation::Scatter,
         };
         Request::new(asked, operation)
     }
@@ -152,6 +153,7 @@ impl Request {
             lays: None,
             baseline,
             ways,
+            like: Operation::CombiningGather,
         };
         let mut request = Request::new(asked, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
@@ -179,8 +181,68 @@ impl Request {
             lays: Some(args.algorithm),
             baseline: None,
             ways,
+            like: Operation::Broadcast,
         };
         Request::new(asked, |_| Ok(Operation::Broadcast))
+    }
+
+    /// Understands `flitcast gossip`.
+    pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        Request::across(
+            args.round,
+            algorithm.as_deref(),
+            [Gossip::Circulate, Gossip::Flood].map(Operation::Gossip),
+        )
+    }
+
+    /// Understands `flitcast exchange`.
+    pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        Request::across(
+            args.round,
+            algorithm.as_deref(),
+            [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
+        )
+    }
+
+    /// Messages between any two PEs. Where nothing else is asked for, it is done in the first of
+    /// `usual` ways where all reach each other, else in the second, over the tree.
+    fn across(
+        round: RoundArgs,
+        algorithm: Option<&str>,
+        usual: [Operation; 2],
+    ) -> Result<Request, Vec<RequestError>> {
+        let [among_all, over_tree] = usual;
+        let name = over_tree.name();
+        let auto = algorithm == Some("auto");
+        let ways = choosing(&round, auto).then(|| Ways {
+            candidates: ours(candidates::all(name)),
+            any_pacing: false,
+            any_flit: auto,
+        });
+        let asked = Asked {
+            round,
+            root: None,
+            spread: false,
+            spanning: SpanningArg::Broadcast,
+            lays: None,
+            baseline: None,
+            ways,
+            like: over_tree,
+        };
+        let named = algorithm.and_then(|algorithm| operation_by(name, algorithm));
+        Request::new(asked, |topology| {
+            let usual = match topology.reaches_all() {
+                true => among_all,
+                false => over_tree,
+            };
+            let operation = named.unwrap_or(usual);
+            let algorithm = operation.algorithm();
+            let works = candidates::check_reach(operation, topology);
+            works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+            Ok(operation)
+        })
     }
 
     fn new(
@@ -195,6 +257,7 @@ impl Request {
             lays,
             baseline,
             ways,
+            like,
         } = asked;
         let mut faults = Vec::new();
         let described = local_topologies(&args.transfer.tree, spanning)
@@ -247,7 +310,8 @@ impl Request {
         let timeouts = timeouts
             .map_err(|found| faults.extend(found.into_iter().map(RequestError::from)))
             .ok();
-        let asked = AskedMessages::of(&args, spread)
+        let of = operation.unwrap_or(like);
+        let asked = AskedMessages::of(&args, of.layout(), spread)
             .map_err(|all| faults.extend(all))
             .ok();
         // Of PEs that run elsewhere, the files do, too.
@@ -279,9 +343,7 @@ impl Request {
                 // Who is kept works in another folder.
                 let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
                 let asked = if is_kept { asked.absolute() } else { asked };
-                // Of one that cannot be done, messages are looked at as a scatter's.
-                let operation = operation.unwrap_or(Operation::Scatter);
-                let payload = asked.for_tree(tree, operation, spread, args.force, elsewhere);
+                let payload = asked.for_tree(tree, of, spread, args.force, elsewhere);
                 payload.map_err(|all| faults.extend(all)).ok()
             }
             _ => None,
@@ -435,6 +497,8 @@ struct Asked {
     lays: Option<BroadcastAlgorithm>,
     baseline: Option<Baseline>,
     ways: Option<Ways>,
+    /// What has messages like this: they are looked at even where no operation can be done.
+    like: Operation,
 }
 
 /// A path that is not the same from wherever somebody looks.

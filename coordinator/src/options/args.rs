@@ -76,6 +76,68 @@ pub struct BroadcastArgs {
     pub from: Option<PeId>,
 }
 
+/// Arguments of `flitcast gossip`.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("input", |input| input.help("Where the messages lie: entry p3, a file or a folder, is P3's for all others")),
+    mut_arg("output", |output| output.help("Where they arrive: P3's becomes visible at P5 as p5/p3, whole or not at all")),
+    mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a list for P0..Pn (64KiB,0,3MiB), or equal:MEAN, ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED")),
+)]
+pub struct GossipArgs {
+    /// Arguments that all operations share.
+    #[command(flatten)]
+    pub round: RoundArgs,
+    /// How to gossip [default: circulate where all PEs reach each other, else flood].
+    #[arg(long, value_enum)]
+    pub algorithm: Option<GossipAlgorithm>,
+}
+
+/// Arguments of `flitcast exchange`.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("input", |input| input.help("Where the messages lie: entry p2/p5, a file or a folder, is P2's for P5")),
+    mut_arg("output", |output| output.help("Where they arrive: P2's becomes visible at P5 as p5/p2, whole or not at all")),
+    mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a file with a row for each sender and a column for each receiver, or equal:MEAN").value_name("FILE")),
+)]
+pub struct ExchangeArgs {
+    /// Arguments that all operations share.
+    #[command(flatten)]
+    pub round: RoundArgs,
+    /// How to exchange [default: rounds where all PEs reach each other, else tree].
+    #[arg(long, value_enum)]
+    pub algorithm: Option<ExchangeAlgorithm>,
+}
+
+/// How to gossip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GossipAlgorithm {
+    /// Over the edges of the tree, by the better of two orders.
+    Flood,
+    /// Where all PEs reach each other, in a ring: each passes on to the next what came from
+    /// the one before.
+    Circulate,
+    /// Where all PEs reach each other, in as few steps as there can be (Bruck et al., 1997).
+    Dissemination,
+    /// Where all PEs reach each other: each sends its own to all others.
+    Direct,
+    /// What is predicted to take the least time, flit size included.
+    Auto,
+}
+
+/// How to exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExchangeAlgorithm {
+    /// Where all PEs reach each other, in rounds of pairs, so that nobody gets two streams at
+    /// once: as long as the busiest PE has to send or to take.
+    Rounds,
+    /// To measure against: in round k everybody sends to the k-th PE behind it.
+    Shifts,
+    /// Over the edges of the tree.
+    Tree,
+    /// What is predicted to take the least time, flit size included.
+    Auto,
+}
+
 /// How to scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScatterAlgorithm {
@@ -179,10 +241,6 @@ pub struct TransferArgs {
 /// Arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct RoundArgs {
-    /// Of a total exchange, the bytes of each PE's messages row by row, in a file; what has
-    /// messages of another kind has no option for it.
-    #[arg(skip)]
-    pub matrix: Option<PathBuf>,
     /// What is moved, over what.
     #[command(flatten)]
     pub transfer: TransferArgs,

@@ -175,6 +175,7 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use flitcast_proto::ops::Exchange;
     use flitcast_proto::schedule::certification::Sync;
     use flitcast_proto::tree::TreeSpec;
 
@@ -213,6 +214,31 @@ mod tests {
         let stranded = progress.next(Operation::Scatter, |_, _| false);
         assert_eq!(stranded.repair.stranded, ids([3, 4]));
         assert!(stranded.sendable.is_empty());
+    }
+
+    /// Nothing can be sent by the dead, or to them.
+    #[test]
+    fn what_has_a_dead_end_is_missing_for_good() {
+        let tree: TreeSpec = "star:4".parse().unwrap();
+        let tree = Arc::new(tree.build().unwrap());
+        let exchange = Operation::Exchange(Exchange::Tree);
+        let bytes = exchange.by_delivery(&tree, &[1; 16]);
+        let mut progress = Progress::new(tree, exchange, bytes);
+        progress.learn_dead(PeId(2), "killed".to_owned());
+        let at = |source: u32, at: u32| DeliveryId(source * 4 + at);
+        let there = [at(0, 1), at(0, 3), at(1, 0), at(1, 2), at(3, 0)];
+        progress.learn_delivered(there);
+        let next = progress.next(exchange, ANYWHERE);
+        assert_eq!(next.left_out, there);
+        assert_eq!(next.sendable, [at(1, 3), at(3, 1)]);
+        let dead = [at(0, 2), at(2, 0), at(2, 1), at(2, 3), at(3, 2)];
+        let mut missing = [&next.sendable[..], &dead].concat();
+        missing.sort_unstable();
+        assert_eq!(next.missing, missing);
+        assert_eq!(progress.goes_on(&ids([2]), [1, 2], ANYWHERE), Ok(()));
+        progress.learn_delivered(next.sendable);
+        let nothing = Err(Some("there is nothing left to send".to_owned()));
+        assert_eq!(progress.goes_on(&ids([2]), [1, 2], ANYWHERE), nothing);
     }
 
     #[test]

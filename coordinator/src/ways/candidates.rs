@@ -78,8 +78,17 @@ pub fn check_fits(
         Fits::Stars if !Fits::Stars.holds(tree) => Err(Unfit::NotComplete {
             spec: name.to_string(),
         }),
-        Fits::Trees | Fits::Stars => Ok(()),
+        Fits::Trees | Fits::Stars | Fits::Complete => Ok(()),
     }
+}
+
+/// That an operation works on a tree and on what connects its PEs beside it.
+pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfit> {
+    if operation.fits() == Fits::Complete && !topology.reaches_all() {
+        let spec = topology.name.to_string();
+        return Err(Unfit::NotComplete { spec });
+    }
+    check_fits(operation, &topology.tree, &topology.name)
 }
 
 /// All ways to do the operation of this name: ours first, and of these those for any tree.
@@ -122,7 +131,7 @@ impl Candidate {
     pub fn check(&self, topology: &Topology, breadth_first: &Topology) -> Result<(), Unfit> {
         match self.baseline {
             Some(baseline) => baseline.check(breadth_first),
-            None => check_fits(self.operation, &topology.tree, &topology.name),
+            None => check_reach(self.operation, topology),
         }
     }
 }

@@ -190,6 +190,18 @@ pub enum Transmit {
         /// The message.
         message: Message,
     },
+    /// Send a part of a message of which this PE is the source, or of which it holds so much, or
+    /// will. The parts of a message go to one neighbour in order.
+    Part {
+        /// The neighbour.
+        to: PeId,
+        /// The message.
+        message: Message,
+        /// The first of these bytes in the message, and the one behind them.
+        bytes: [u64; 2],
+        /// Of a message that is held: the last part that goes from here.
+        is_last: bool,
+    },
 }
 
 /// What becomes of an incoming message: any of these together.
@@ -200,9 +212,12 @@ pub struct Route {
     /// All of it goes on to these neighbours through the send port, flit by flit, each flit to
     /// one after the other.
     pub relay: Hops,
-    /// It is kept until the PE sends it on as a message. Of today's operations, only what users
-    /// know from elsewhere does this.
+    /// It is kept until the PE sends it on as a message: by operations whose PEs send and receive
+    /// at once, and by what users know from elsewhere.
     pub hold: bool,
+    /// How far it comes now, in bytes from its start, where the rest comes later as a part of its
+    /// own; `None` for all of it.
+    pub until: Option<u64>,
 }
 
 impl Route {

@@ -1,5 +1,7 @@
 //! What each PE is told of a round before it begins.
 
+use std::collections::BTreeMap;
+
 use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Timing};
@@ -59,13 +61,21 @@ impl Brief {
             takes.sort_by_key(|message| message.id);
         }
         let subtree_messages = tree.subtree_sums(|pe| match operation.direction() {
-            Direction::Down => takes[pe.index()].len() as u64,
+            Direction::Down | Direction::Across => takes[pe.index()].len() as u64,
             Direction::Up => sends[pe.index()].len() as u64,
         });
         let mut legs = vec![Vec::new(); tree.len()];
         for leg in (operation.entry().legs)(tree, bytes, timing) {
             legs[leg.from.index()].push(leg);
             legs[leg.to.index()].push(leg);
+        }
+        for (pe, sends) in tree.ids().zip(&mut sends) {
+            // By a list, in its order.
+            let mut firsts = BTreeMap::new();
+            for leg in legs[pe.index()].iter().filter(|leg| leg.from == pe) {
+                firsts.entry(leg.message).or_insert(leg.first_step);
+            }
+            sends.sort_by_key(|message| firsts.get(&message.id).copied());
         }
         let brief = |pe: PeId| {
             let children = tree.children(pe).iter();

@@ -5,7 +5,7 @@ use super::brief::Brief;
 use super::broadcast_plan::least_steps;
 use super::messages::TO_OTHERS;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Word, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Word, no_legs, no_peers};
 use crate::items::{Message, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
@@ -21,6 +21,8 @@ pub(super) const ROUNDS: Entry = Entry {
     gives_orders: false,
     begins_on: Word::Trigger,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Down,
     messages: TO_OTHERS,
     layout: Layout::Whole,
@@ -83,7 +85,7 @@ impl Role for Rounds {
         Ok(Route {
             deliver: self.takes,
             relay: self.children.as_slice().into(),
-            hold: false,
+            ..Route::default()
         })
     }
 

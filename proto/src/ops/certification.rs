@@ -10,7 +10,7 @@ use super::certification_plan::plan;
 use super::messages::TO_ROOT;
 use super::orders::Orders;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -32,6 +32,8 @@ pub(super) const SERIAL: Entry = Entry {
     gives_orders: true,
     begins_on: Word::Order,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,
     layout: Layout::BySource,
@@ -60,6 +62,8 @@ pub(super) const PARALLEL: Entry = Entry {
     ways: &[],
     code: 5,
     has_control_ports: true,
+    is_duplex: false,
+    peers: no_peers,
     ..SERIAL
 };
 
@@ -316,7 +320,7 @@ impl Role for Certification {
 
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Message { .. } => self.own = None,
+            Transmit::Message { .. } | Transmit::Part { .. } => self.own = None,
             Transmit::Control {
                 item: Control::Token,
                 ..

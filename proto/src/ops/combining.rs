@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use super::brief::Brief;
 use super::messages::{FROM_ROOT, TO_ROOT};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs, no_peers};
 use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::Timing;
@@ -27,6 +27,8 @@ pub(super) const GATHER: Entry = Entry {
     gives_orders: false,
     begins_on: Word::Token,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,
     layout: Layout::BySource,
@@ -48,6 +50,8 @@ pub(super) const SCATTER: Entry = Entry {
     gives_orders: false,
     begins_on: Word::Trigger,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,
     layout: Layout::ByDestination,
@@ -222,7 +226,7 @@ impl Role for Combining {
 
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Message { message, .. } => {
+            Transmit::Message { message, .. } | Transmit::Part { message, .. } => {
                 if self.own.front() == Some(message) {
                     self.own.pop_front();
                 } else {

@@ -1,30 +1,87 @@
-//! Gossip on a tree: each PE has one message for all others.
+//! Gossip: each PE has one message for all others, and all play a list.
 
+use super::gossip_plan::{self, Order};
 use super::listed::Listed;
 use super::messages::EACH_TO_OTHERS;
-use super::table::{Direction, Entry, Fits, Layout, Word, no_legs};
+use super::present::Present;
+use super::table::{Direction, Entry, Fits, Layout, Word, everybody, no_peers};
+use super::timetable::Timetable;
+use crate::items::Leg;
+use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
-use crate::{MessageId, Tree};
+use crate::{MessageId, PeId, Tree};
 
-/// By a list.
-pub(super) const ENTRY: Entry = Entry {
+/// How to gossip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gossip {
+    /// Over the edges of the tree.
+    Flood,
+    /// In a ring of all: everybody passes on to the next what came from the one before.
+    Circulate,
+    /// In step k everybody sends what it has to who is 2^k before (Bruck et al.).
+    Dissemination,
+    /// Everybody sends its own to all others, one after the other.
+    Direct,
+}
+
+/// Over the edges of the tree, by the better of two orders.
+pub(super) const FLOOD: Entry = Entry {
     name: "gossip",
-    algorithm: "listed",
+    algorithm: "flood",
     sync: None,
-    ways: &[],
-    code: 11,
+    ways: &[("flood", None)],
+    code: 15,
     fits: Fits::Trees,
     gives_orders: false,
     begins_on: Word::Token,
     has_control_ports: false,
-    direction: Direction::Down,
+    is_duplex: true,
+    peers: no_peers,
+    direction: Direction::Across,
     messages: EACH_TO_OTHERS,
     layout: Layout::Shards,
     order,
-    legs: no_legs,
+    legs: |tree, bytes, timing| legs(tree, bytes, timing, flood),
     plan: None,
-    bound: |_, _| 0,
+    bound: |tree, flits| gossip_plan::least_steps(tree, flits),
     role: |place, brief| Box::new(Listed::new(place, brief)),
+};
+
+/// In a ring of all.
+pub(super) const CIRCULATE: Entry = Entry {
+    algorithm: "circulate",
+    fits: Fits::Complete,
+    ways: &[("circulate", None)],
+    code: 11,
+    peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),
+    legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| circulate(flits)),
+    bound: |_, flits| least_steps(flits),
+    ..FLOOD
+};
+
+/// In as few steps as there can be.
+pub(super) const DISSEMINATION: Entry = Entry {
+    algorithm: "dissemination",
+    ways: &[("dissemination", None)],
+    code: 16,
+    peers: |tree, pe| {
+        neighbours_at(tree, pe, |pes| {
+            let away = widths(pes);
+            away.clone().chain(away.map(|away| pes - away)).collect()
+        })
+    },
+    legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| disseminate(flits)),
+    ..CIRCULATE
+};
+
+/// Everybody to everybody.
+pub(super) const DIRECT: Entry = Entry {
+    algorithm: "direct",
+    ways: &[("direct", None)],
+    code: 17,
+    peers: everybody,
+    legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| direct(flits)),
+    ..CIRCULATE
 };
 
 /// The nonnull messages by id, which are those that are owed to anybody.
@@ -32,4 +89,141 @@ fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
     let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
     owed.map(|(id, _)| id).collect()
+}
+
+/// What crosses, as a planner has it for those who are there, by numbers of their own. A message
+/// goes to all of them, whoever may have it already.
+fn legs(
+    tree: &Tree,
+    bytes: &[u64],
+    timing: &Timing,
+    planned: impl Fn(&Tree, &[u64]) -> Timetable,
+) -> Vec<Leg> {
+    let present = Present::of(tree);
+    let flits = present.pes().iter().map(|from| {
+        let row = &bytes[from.index() * tree.len()..][..tree.len()];
+        let bytes = row.iter().copied().max().unwrap_or(0);
+        flits_of(bytes, timing.flit_bytes())
+    });
+    let flits: Vec<u64> = flits.collect();
+    let mut legs = planned(present.tree(), &flits).legs;
+    for leg in &mut legs {
+        leg.message = present.who(leg.message.pe()).into();
+        (leg.from, leg.to) = (present.who(leg.from), present.who(leg.to));
+    }
+    legs
+}
+
+/// Those who are so many places further, of those who are there.
+fn neighbours_at(tree: &Tree, pe: PeId, away: impl Fn(usize) -> Vec<usize>) -> Vec<PeId> {
+    let pes: Vec<PeId> = tree.pes().collect();
+    let Ok(place) = pes.binary_search(&pe) else {
+        return Vec::new();
+    };
+    let away = away(pes.len()).into_iter();
+    away.map(|away| pes[(place + away) % pes.len()]).collect()
+}
+
+/// Steps that no gossip takes less than where a PE has one port: somebody has to take what all
+/// others have, and somebody's last flit has to get to all.
+fn least_steps(flits: &[u64]) -> u64 {
+    let total: u64 = flits.iter().sum();
+    let taken = flits.iter().map(|own| total - own).max().unwrap_or(0);
+    let hops = flits.len().next_power_of_two().ilog2();
+    match total {
+        0 => 0,
+        _ => taken.max(u64::from(hops)),
+    }
+}
+
+fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
+    let orders = [Order::Hungry, Order::Needy];
+    let [hungry, needy] = orders.map(|order| gossip_plan::one_port(tree, flits, order));
+    match needy.time_steps < hungry.time_steps {
+        true => needy,
+        false => hungry,
+    }
+}
+
+/// From one to another in a round: whose messages, in this order.
+struct Packet {
+    from: usize,
+    to: usize,
+    of: Vec<usize>,
+}
+
+/// Rounds in which everybody sends one packet, and takes one.
+fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timetable {
+    let (mut legs, mut begun) = (Vec::new(), 0);
+    for packets in rounds {
+        let mut longest = 0;
+        for Packet { from, to, of } in packets {
+            let mut sent = 0;
+            for of in of.into_iter().filter(|of| flits[*of] > 0) {
+                legs.push(Leg {
+                    message: MessageId(of as u64),
+                    offset: 0,
+                    flits: flits[of],
+                    from: PeId(from as u32),
+                    to: PeId(to as u32),
+                    first_step: begun + sent + 1,
+                    every: 1,
+                });
+                sent += flits[of];
+            }
+            longest = longest.max(sent);
+        }
+        begun += longest;
+    }
+    Timetable::of(legs, 0)
+}
+
+/// In step s, P_p sends the message of P_(p - s + 1) to P_(p + 1).
+fn circulate(flits: &[u64]) -> Timetable {
+    let pes = flits.len();
+    let packets = |step: usize| {
+        let packet = |from: usize| Packet {
+            from,
+            to: (from + 1) % pes,
+            of: vec![(from + pes + 1 - step) % pes],
+        };
+        (0..pes).map(packet).collect()
+    };
+    in_rounds(flits, (1..pes).map(packets))
+}
+
+/// 1, 2, 4, .., below so many.
+fn widths(pes: usize) -> impl Iterator<Item = usize> + Clone {
+    std::iter::successors(Some(1), |width| Some(width * 2)).take_while(move |width| *width < pes)
+}
+
+/// P_p has the messages of P_p to P_(p + w - 1), and gets those of w more from P_(p + w).
+fn disseminate(flits: &[u64]) -> Timetable {
+    let pes = flits.len();
+    let packets = |width: usize| {
+        let packet = |to: usize| {
+            let of = (width..pes.min(2 * width)).map(|away| (to + away) % pes);
+            Packet {
+                from: (to + width) % pes,
+                to,
+                of: of.collect(),
+            }
+        };
+        (0..pes).map(packet).collect()
+    };
+    in_rounds(flits, widths(pes).map(packets))
+}
+
+/// In round k, P_p sends its own to P_(p + k).
+fn direct(flits: &[u64]) -> Timetable {
+    let pes = flits.len();
+    let packets = |shift: usize| {
+        let packet = |from: usize| Packet {
+            from,
+            to: (from + shift) % pes,
+            of: vec![from],
+        };
+        (0..pes).map(packet).collect()
+    };
+    in_rounds(flits, (1..pes).map(packets))
 }

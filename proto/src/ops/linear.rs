@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use super::brief::Brief;
 use super::messages::TO_ROOT;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::{PeId, Time};
@@ -25,6 +25,8 @@ pub(super) const ENTRY: Entry = Entry {
     gives_orders: false,
     begins_on: Word::Order,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,
     layout: Layout::BySource,
@@ -119,7 +121,7 @@ impl Role for Linear {
 
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Message { .. } => self.own = None,
+            Transmit::Message { .. } | Transmit::Part { .. } => self.own = None,
             Transmit::Control { .. } => self.to_answer.extend(self.to_order.pop_front()),
         }
     }

@@ -1,28 +1,30 @@
-//! A PE that plays a static schedule: its part of a list of crossings. It sends the next message
-//! of its list as soon as it has that and its send port is free, and takes what the list says
-//! comes next. A message that goes on in the step after it came is relayed, and any other is
-//! held until its turn. Whole messages only: a piece would be a message of its own.
+//! A PE that plays a static schedule: its part of a list of crossings. It sends what is next in its
+//! list as soon as some of it is at hand and its send port is free, flit by flit as these come; and
+//! meanwhile it takes what the list says comes next. What it takes and sends on is held until then.
+//! Nobody waits for ever: of all crossings that are not over, the one with the first step waits for
+//! none of the others.
+//!
+//! Where all have something to send, they begin when the token comes down the tree.
 //!
 //! A scatter is played by a list as well, to hold the role against the one that is not.
 
-use std::collections::{BTreeMap, VecDeque};
-
-use smallvec::smallvec;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::brief::Brief;
 use super::messages::FROM_ROOT;
 use super::plan::MessagePlan;
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
-use super::table::{Direction, Entry, Fits, Layout, Word};
-use crate::items::{Leg, Message, Route, Transmit, Violation};
+use super::table::{self, Direction, Fits, Layout, Word, no_peers};
+use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
 
 /// A scatter by a list.
-pub(super) const SCATTER: Entry = Entry {
+pub(super) const SCATTER: table::Entry = table::Entry {
     name: "scatter",
     algorithm: "listed",
     sync: None,
@@ -32,6 +34,8 @@ pub(super) const SCATTER: Entry = Entry {
     gives_orders: false,
     begins_on: Word::Trigger,
     has_control_ports: false,
+    is_duplex: true,
+    peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,
     layout: Layout::ByDestination,
@@ -85,35 +89,57 @@ pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> 
 
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// P0: the trigger came. The others begin with what comes to them.
+    /// It may send: the trigger came, or the token.
     begun: bool,
-    /// In lock step everything goes in its step, and not before.
+    /// In lock step everything goes in its step, and not before; and all begin with the first.
     lock_step: bool,
-    /// What it can send: its own messages, and those that it holds.
+    /// Payload bytes of a full flit.
+    flit_bytes: u64,
+    /// The children that are yet to get the token.
+    untold: VecDeque<PeId>,
+    /// What it can send: its own messages, and those that it holds or has a part of.
     at_hand: BTreeMap<MessageId, Message>,
-    /// What it is yet to send, in order.
+    /// The messages that it is yet to get.
+    owed: BTreeSet<MessageId>,
+    /// What it is yet to send, in order, and how many crossings of each message that is.
     sends: VecDeque<Leg>,
-    /// What it is yet to take, in order; the first may be under way.
+    sends_of: BTreeMap<MessageId, u64>,
+    /// What it is yet to take, in order, and how many crossings come from each neighbour. The
+    /// first may be under way.
     takes: VecDeque<Leg>,
-    /// The first of those is under way.
-    taking: bool,
+    takes_from: BTreeMap<PeId, u64>,
 }
 
 impl Listed {
     pub(super) fn new(place: &Place, brief: Brief) -> Listed {
-        let (sends, takes) = brief.legs.into_iter().partition(|leg| leg.from == place.id);
+        let lock_step = brief.pace.lock_step;
+        let by_token = brief.operation.begins_on() == Word::Token && !lock_step;
+        let untold = place.tree.token_broadcast().order(place.id).iter().copied();
+        let (sends, takes): (VecDeque<Leg>, VecDeque<Leg>) =
+            brief.legs.into_iter().partition(|leg| leg.from == place.id);
+        let (mut sends_of, mut takes_from) = (BTreeMap::new(), BTreeMap::new());
+        for leg in &sends {
+            *sends_of.entry(leg.message).or_default() += 1;
+        }
+        for leg in &takes {
+            *takes_from.entry(leg.from).or_default() += 1;
+        }
         let own = brief.sends.into_iter();
         Listed {
-            begun: !place.is_root(),
-            lock_step: brief.pace.lock_step,
+            begun: !place.is_root() && !by_token,
+            lock_step,
+            flit_bytes: brief.flit_bytes.into(),
+            untold: untold.filter(|_| by_token).collect(),
             at_hand: own.map(|message| (message.id, message)).collect(),
+            owed: brief.takes.iter().map(|message| message.id).collect(),
             sends,
+            sends_of,
             takes,
-            taking: false,
+            takes_from,
         }
     }
 
-    /// The message that goes next, once it is at hand.
+    /// What goes next, once some of it is at hand.
     fn ready(&self) -> Option<(Leg, Message)> {
         let leg = self.sends.front().filter(|_| self.begun)?;
         Some((*leg, *self.at_hand.get(&leg.message)?))
@@ -127,11 +153,10 @@ impl Listed {
         }
     }
 
-    /// Where a message goes on to that comes next, if it does so at once.
-    fn relayed(&self, take: &Leg) -> Option<PeId> {
-        let mut sends = self.sends.iter();
-        let send = sends.find(|send| send.message == take.message)?;
-        (send.first_step == take.first_step + 1).then_some(send.to)
+    /// Where in a message a crossing begins and ends, in bytes.
+    fn bytes(&self, leg: &Leg, message: &Message) -> [u64; 2] {
+        let flits = [leg.offset, leg.offset.saturating_add(leg.flits)];
+        flits.map(|flits| flits.saturating_mul(self.flit_bytes).min(message.bytes))
     }
 }
 
@@ -144,49 +169,87 @@ impl Role for Listed {
         "in a round by a list"
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
-        let message = *message;
-        let Some(take) = self.takes.front().copied() else {
-            return Err(Violation::Overrun { from, message });
-        };
-        if take.from != from || take.message != message.id {
-            return Err(Violation::OutOfTurn { from, message });
+    fn control(
+        &mut self,
+        place: &Place,
+        _now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        if item != Control::Token || self.begun || place.parent() != Some(from) {
+            let phase = self.phase();
+            return Err(Violation::UnexpectedControl { from, item, phase });
         }
-        self.taking = true;
-        if message.is_for(place.id) {
-            return Ok(Route::deliver());
-        }
-        match self.relayed(&take) {
-            Some(to) => {
-                self.sends.pop_front();
-                Ok(Route::relay(to))
-            }
-            None => {
-                self.at_hand.insert(message.id, message);
-                Ok(Route::hold())
-            }
-        }
+        self.begun = true;
+        Ok(())
     }
 
-    fn received(&mut self, _from: PeId, _message: &Message) {
+    fn route(&mut self, _place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+        let message = *message;
+        let Some(take) = self.takes.front() else {
+            return Err(Violation::Overrun { from, message });
+        };
+        if take.from != from || take.message != message.id || take.offset > 0 {
+            return Err(Violation::OutOfTurn { from, message });
+        }
+        let [_, until] = self.bytes(take, &message);
+        self.at_hand.insert(message.id, message);
+        Ok(Route {
+            deliver: self.owed.contains(&message.id),
+            hold: self.sends_of.contains_key(&message.id),
+            until: (until < message.bytes).then_some(until),
+            ..Route::default()
+        })
+    }
+
+    fn next_part(&mut self, from: PeId) -> Option<(Message, u64)> {
+        let take = self.takes.front()?;
+        let take = Some(take).filter(|take| take.from == from && take.offset > 0)?;
+        let message = *self.at_hand.get(&take.message)?;
+        let [_, until] = self.bytes(take, &message);
+        Some((message, until))
+    }
+
+    fn has_more_from(&self, from: PeId) -> bool {
+        self.takes_from.contains_key(&from)
+    }
+
+    fn received(&mut self, from: PeId, _message: &Message) {
         self.takes.pop_front();
-        self.taking = false;
+        if let Entry::Occupied(mut left) = self.takes_from.entry(from) {
+            *left.get_mut() -= 1;
+            if *left.get() == 0 {
+                left.remove();
+            }
+        }
     }
 
     fn next(&mut self, _place: &Place, now: Time) -> Option<Transmit> {
+        if self.begun
+            && let Some(to) = self.untold.pop_front()
+        {
+            let item = Control::Token;
+            return Some(Transmit::Control { to, item });
+        }
         let (leg, message) = self.ready()?;
-        // What is held may still be coming in.
-        let is_coming = self.taking && self.takes.front().map(|t| t.message) == Some(leg.message);
-        if is_coming || self.due(&leg) > now {
+        if self.due(&leg) > now {
             return None;
         }
         self.sends.pop_front();
-        if self.sends.iter().all(|later| later.message != leg.message) {
-            self.at_hand.remove(&leg.message);
+        let mut is_last = false;
+        if let Entry::Occupied(mut left) = self.sends_of.entry(leg.message) {
+            *left.get_mut() -= 1;
+            is_last = *left.get() == 0;
+            if is_last {
+                left.remove();
+            }
         }
-        Some(Transmit::Message {
-            to: smallvec![leg.to],
+        let bytes = self.bytes(&leg, &message);
+        Some(Transmit::Part {
+            to: leg.to,
             message,
+            bytes,
+            is_last,
         })
     }
 
@@ -194,16 +257,13 @@ impl Role for Listed {
         self.ready().map(|(leg, _)| self.due(&leg))
     }
 
-    fn listens_to(&self, _place: &Place, from: PeId) -> bool {
-        let Some(take) = self.takes.front().filter(|take| take.from == from) else {
-            return false;
-        };
-        // What goes on at once needs the send port.
-        let is_next = || self.sends.front().map(|send| send.message) == Some(take.message);
-        self.relayed(take).is_none() || is_next()
+    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+        let is_next = self.takes.front().is_some_and(|take| take.from == from);
+        is_next || !self.begun && place.parent() == Some(from)
     }
 
     fn is_over(&self, _place: &Place) -> bool {
-        self.begun && self.sends.is_empty() && self.takes.is_empty()
+        let is_done = self.sends.is_empty() && self.takes.is_empty();
+        self.begun && self.untold.is_empty() && is_done
     }
 }

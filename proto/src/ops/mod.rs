@@ -37,6 +37,7 @@ mod orders;
 mod pe;
 pub mod plan;
 mod ports;
+mod present;
 mod receipts;
 mod role;
 mod scatter;
@@ -45,6 +46,8 @@ mod table;
 pub mod timetable;
 
 pub use brief::Brief;
+pub use exchange::Exchange;
+pub use gossip::Gossip;
 pub use pe::Pe;
 pub use table::{Direction, Fits, Layout, Operation, Word};
 

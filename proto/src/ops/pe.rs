@@ -103,7 +103,15 @@ impl Pe {
         Ok(route)
     }
 
-    /// The last flit of the incoming message has left the receive port.
+    /// A neighbour goes on with a message of which a part has come: which it is, and how far it
+    /// comes now, in bytes from its start. `None` if it is no such neighbour's turn.
+    pub fn handle_next_part(&mut self, from: PeId) -> Option<(MessageId, u64)> {
+        let (message, until) = self.role.next_part(from)?;
+        self.incoming = Some((from, message, false));
+        Some((message.id, until))
+    }
+
+    /// The last flit of the incoming message, or of a part of it, has left the receive port.
     pub fn handle_received(&mut self) {
         if let Some((from, message, _)) = self.incoming.take() {
             self.role.received(from, &message);
@@ -183,8 +191,8 @@ impl Pe {
     /// Whether the receive port would take a control item or a head from this
     /// neighbour now. A frame of another one waits in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
-        self.incoming.is_none()
-            && (self.receipts.is_due_from(from) || self.role.listens_to(&self.place, from))
+        let is_receipt_due = || self.receipts.is_due_from(from) && !self.role.has_more_from(from);
+        self.incoming.is_none() && (is_receipt_due() || self.role.listens_to(&self.place, from))
     }
 
     /// Whether this PE's part of the round is over.

@@ -23,7 +23,7 @@ impl Receipts {
         let children = place.children_with_messages(brief);
         let parent = place.parent().filter(|_| brief.subtree_messages > 0);
         match brief.operation.direction() {
-            Direction::Down => Receipts {
+            Direction::Down | Direction::Across => Receipts {
                 to_deliver,
                 due: children.collect(),
                 owed: parent.into_iter().collect(),

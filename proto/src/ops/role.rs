@@ -31,7 +31,19 @@ pub(super) trait Role: Debug + Send + Sync {
     /// The head of a message came in: what becomes of the message.
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation>;
 
-    /// The last flit of a message has left the receive port.
+    /// The message of which this neighbour is to send the next part now, and how far, in bytes
+    /// from its start.
+    fn next_part(&mut self, _from: PeId) -> Option<(Message, u64)> {
+        None
+    }
+
+    /// Whether messages are yet to come from a neighbour ahead of its receipt, where both may
+    /// come from one.
+    fn has_more_from(&self, _from: PeId) -> bool {
+        false
+    }
+
+    /// The last flit of a message, or of a part of it, has left the receive port.
     fn received(&mut self, from: PeId, message: &Message);
 
     /// What the send port, which is free, does next.

@@ -10,7 +10,7 @@ use super::brief::Brief;
 use super::messages::FROM_ROOT;
 use super::plan::{MessagePlan, Plan, finish};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Operation, Word, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Operation, Word, no_legs, no_peers};
 use crate::items::{Message, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
@@ -27,6 +27,8 @@ pub(super) const ENTRY: Entry = Entry {
     gives_orders: false,
     begins_on: Word::Trigger,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,
     layout: Layout::ByDestination,

@@ -9,7 +9,7 @@ use super::brief::Brief;
 use super::messages::TO_ROOT;
 use super::plan::{ControlPlan, Plan, finish, gathered};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs};
+use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::{Pace, Pacing, Timing};
@@ -31,6 +31,8 @@ pub(super) const ENTRY: Entry = Entry {
     gives_orders: true,
     begins_on: Word::Order,
     has_control_ports: false,
+    is_duplex: false,
+    peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,
     layout: Layout::BySource,
@@ -217,7 +219,7 @@ impl Role for ShoulderTap {
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
             Transmit::Control { .. } => self.owes_call = false,
-            Transmit::Message { .. } => self.own = None,
+            Transmit::Message { .. } | Transmit::Part { .. } => self.own = None,
         }
     }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::brief::Brief;
+use super::exchange::Exchange;
+use super::gossip::Gossip;
 use super::messages::Messages;
 use super::plan::Plan;
 use super::role::{Place, Role};
@@ -40,9 +42,9 @@ pub enum Operation {
     /// Broadcast, flit after flit, as the token goes.
     Broadcast,
     /// Gossip by a list: each PE has a message for all others.
-    Gossip,
+    Gossip(Gossip),
     /// Total exchange by a list: each PE has a message for each other one.
-    Exchange,
+    Exchange(Exchange),
 }
 
 /// The trees that an operation works on.
@@ -54,6 +56,8 @@ pub enum Fits {
     Paths,
     /// Those in which the root has all other PEs as children.
     Stars,
+    /// All of them, where PEs reach each other beside the tree.
+    Complete,
 }
 
 /// On which word the source of a message may begin it.
@@ -74,6 +78,8 @@ pub enum Direction {
     Down,
     /// To the root, which tells all whose messages it has.
     Up,
+    /// Between any two. A PE tells its parent when its whole subtree has what is for it.
+    Across,
 }
 
 /// How the files of messages lie in an input.
@@ -115,6 +121,11 @@ pub(super) struct Entry {
     pub begins_on: Word,
     /// Whether a PE has a port for the control items of each neighbour.
     pub has_control_ports: bool,
+    /// Whether a PE sends and receives at once.
+    pub is_duplex: bool,
+    /// Whom a PE is connected with that is no neighbour of it in the tree, those included that it
+    /// need not reach.
+    pub peers: fn(&Tree, PeId) -> Vec<PeId>,
     /// Which way messages go.
     pub direction: Direction,
     /// Its messages.
@@ -138,7 +149,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 10] = [
+    pub const ALL: [Operation; 17] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -149,6 +160,13 @@ impl Operation {
         Operation::CombiningScatter,
         Operation::ListedScatter,
         Operation::Broadcast,
+        Operation::Gossip(Gossip::Flood),
+        Operation::Gossip(Gossip::Circulate),
+        Operation::Gossip(Gossip::Dissemination),
+        Operation::Gossip(Gossip::Direct),
+        Operation::Exchange(Exchange::Rounds),
+        Operation::Exchange(Exchange::Shifts),
+        Operation::Exchange(Exchange::Tree),
     ];
 
     pub(super) fn entry(self) -> &'static Entry {
@@ -163,8 +181,13 @@ impl Operation {
             Operation::CombiningScatter => &combining::SCATTER,
             Operation::ListedScatter => &listed::SCATTER,
             Operation::Broadcast => &broadcast::ROUNDS,
-            Operation::Gossip => &gossip::ENTRY,
-            Operation::Exchange => &exchange::ENTRY,
+            Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
+            Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
+            Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
+            Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,
+            Operation::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
+            Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
+            Operation::Exchange(Exchange::Tree) => &exchange::TREE,
         }
     }
 
@@ -220,6 +243,34 @@ impl Operation {
         self.entry().has_control_ports
     }
 
+    /// Whether a PE sends and receives at once.
+    pub fn is_duplex(self) -> bool {
+        self.entry().is_duplex
+    }
+
+    /// Whom a PE is connected with: its parent, its children, and who else there is, in index
+    /// order each.
+    pub fn neighbours(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
+        let in_tree = tree.parent(pe).into_iter();
+        let mut all: Vec<PeId> = in_tree.chain(tree.children(pe).iter().copied()).collect();
+        all.extend(self.peers(tree, pe));
+        all
+    }
+
+    /// Those of them that are no neighbours in the tree.
+    pub fn peers(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
+        if !tree.contains(pe) {
+            return Vec::new();
+        }
+        let mut peers = (self.entry().peers)(tree, pe);
+        let is_edge =
+            |other: &PeId| tree.parent(pe) == Some(*other) || tree.parent(*other) == Some(pe);
+        peers.retain(|other| *other != pe && tree.contains(*other) && !is_edge(other));
+        peers.sort_unstable();
+        peers.dedup();
+        peers
+    }
+
     /// On which word the source of a message may begin it.
     pub fn begins_on(self) -> Word {
         self.entry().begins_on
@@ -257,6 +308,7 @@ impl Operation {
             _ if self.fits().holds(tree) => self,
             Direction::Down => Operation::Scatter,
             Direction::Up => Operation::Certification(Sync::Pipelined),
+            Direction::Across => self,
         }
     }
 
@@ -432,7 +484,7 @@ impl Fits {
     /// Whether a tree is one of those.
     pub fn holds(self, tree: &Tree) -> bool {
         match self {
-            Fits::Trees => true,
+            Fits::Trees | Fits::Complete => true,
             Fits::Paths => tree.is_path(),
             Fits::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
         }
@@ -445,6 +497,16 @@ pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<Messag
     ids.filter(|(_, bytes)| **bytes > 0)
         .map(|(id, _)| id)
         .collect()
+}
+
+/// All others.
+pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
+    tree.pes().filter(|other| *other != pe).collect()
+}
+
+/// Nobody.
+pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
+    Vec::new()
 }
 
 /// No list: what PEs send follows from what they hear.

@@ -1,18 +1,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use smallvec::smallvec;
-
 use super::listed::legs_in_order;
 use super::plan::{plan, plan_scatter};
-use super::{Brief, Operation, Pe};
-use crate::cost::{Edge, Link, Model};
+use super::{Brief, Direction, Exchange, Gossip, Operation, Pe};
+use crate::cost::Model;
 use crate::items::{Leg, Message, Route, Transmit, Violation};
 use crate::predict::predict;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::seeded::SplitMix64;
+use crate::trace::Item;
 use crate::tree::TreeSpec;
-use crate::{MessageId, PeId, Time, Tree, sim};
+use crate::{DeliveryId, DeliveryName, MessageId, PeId, Time, Tree, sim};
 
 fn tree(spec: &str) -> Arc<Tree> {
     let spec: TreeSpec = spec.parse().unwrap();
@@ -50,34 +49,18 @@ fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
     }
 }
 
-/// On edges of all kinds, and hosts whose software takes its time.
+/// Who plays a list sends while it takes, so on other links than these it may well be earlier.
 #[test]
-fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not() {
-    for (seed, tree, lengths) in cases() {
-        let mut random = SplitMix64::new(!seed);
-        let mut link = || Link {
-            latency_ns: random.below(500) as f64,
-            ns_per_byte: (1 + random.below(12)) as f64 / 4.0,
-            burst_bytes: 0.0,
-        };
-        let edge = |_| Edge {
-            down: link(),
-            up: link(),
-        };
-        let mut model = Model {
-            edges: (0..tree.len()).map(edge).collect(),
-            ..Model::unit(tree.len())
-        };
-        (model.host.wake_ns, model.host.flit_ns) = (300.0, 20.0);
-        let bytes: Vec<u64> = lengths.iter().map(|length| length * 40).collect();
-        let timing = Timing::of(&model, 64, Pacing::Scheduled);
+fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
+    for (seed, tree, flits) in cases() {
+        let model = Model::unit(tree.len());
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
         let [fdf, listed] = [Operation::Scatter, Operation::ListedScatter].map(|operation| {
-            let briefs = Brief::all(&tree, operation, &bytes, &timing);
+            let briefs = Brief::all(&tree, operation, &flits, &timing);
             predict(&tree, &briefs, &model).unwrap()
         });
         assert_eq!(listed.arrivals_ns, fdf.arrivals_ns, "seed {seed}");
         assert_eq!(listed.visible_ns, fdf.visible_ns, "seed {seed}");
-        assert_eq!(listed.spans, fdf.spans, "seed {seed}");
     }
 }
 
@@ -140,17 +123,21 @@ fn a_list_may_have_a_message_held() {
     let mut pe = listed(vec![leg(2, 0, 1, 1), leg(1, 0, 1, 2), leg(2, 1, 2, 4)]);
     let (own, passing) = (message_for(1), message_for(2));
     assert_eq!(pe.handle_head(PeId::ROOT, passing), Ok(Route::hold()));
-    assert_eq!(pe.poll_transmit(Time(3)), None, "it is still coming in");
     pe.handle_received();
     assert_eq!(pe.poll_transmit(Time(1)), None, "its step is the fourth");
     assert_eq!(pe.poll_timeout(), Some(Time(3)));
     assert_eq!(pe.handle_head(PeId::ROOT, own), Ok(Route::deliver()));
-    pe.handle_received();
-    let sent = Transmit::Message {
-        to: smallvec![PeId(2)],
+    let sent = Transmit::Part {
+        to: PeId(2),
         message: passing,
+        bytes: [0, 1],
+        is_last: true,
     };
-    assert_eq!(pe.poll_transmit(Time(3)), Some(sent));
+    assert_eq!(
+        pe.poll_transmit(Time(3)),
+        Some(sent),
+        "while another comes in"
+    );
 }
 
 #[test]
@@ -181,4 +168,159 @@ fn no_two_entries_are_alike() {
         );
     }
     assert_eq!(Operation::from_code(0, 1), None);
+}
+
+/// All ways to gossip and to exchange, on trees that may lack PEs.
+fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
+    let all = Operation::ALL.into_iter();
+    let all = all.filter(|operation| operation.direction() == Direction::Across);
+    let all: Vec<Operation> = all.collect();
+    (0..60).map(move |seed| {
+        let mut random = SplitMix64::new(seed);
+        let pes = 2 + random.below(9);
+        let mut tree = tree(&format!("random:{pes}:{seed}"));
+        if seed % 3 == 0 {
+            let dead = PeId(1 + random.below(pes - 1) as u32);
+            tree = Arc::new(tree.without(&[dead], |_, _| true).tree);
+        }
+        let operation = all[seed as usize % all.len()];
+        let mut flits = vec![0; operation.deliveries(&tree)];
+        for message in operation.messages(&tree) {
+            let length = random.below(5).saturating_sub(1);
+            for at in message.ends(&tree) {
+                let is_there = tree.contains(message.source) && tree.contains(at);
+                let delivery = operation.delivery(&tree, message.id, at);
+                flits[delivery.index()] = length * u64::from(is_there);
+            }
+        }
+        (seed, tree, operation, flits)
+    })
+}
+
+/// In lock step the list is played as it is planned, and everything arrives.
+#[test]
+fn gossip_and_exchange_are_played_as_planned() {
+    for (seed, tree, operation, flits) in across() {
+        let legs = (operation.entry().legs)(&tree, &flits, &Timing::LOCK_STEP);
+        let planned = legs.iter().flat_map(|leg| {
+            let flits = 0..leg.flits;
+            flits.map(|flit| {
+                let index = leg.offset + flit + 1;
+                (leg.first_step + flit, leg.from, leg.to, leg.message, index)
+            })
+        });
+        let planned: BTreeSet<_> = planned.collect();
+        let run = sim::run(&tree, operation, &flits).unwrap();
+        let crossed = run.crossings.iter().filter_map(|it| match it.item {
+            Item::Flit { message, index } => Some((it.step, it.from, it.to, message.id, index)),
+            Item::Control(_) => None,
+        });
+        let crossed: BTreeSet<_> = crossed.collect();
+        assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
+        let arrived = run.arrival_steps.iter().map(|step| *step > 0);
+        let owed = flits.iter().map(|flits| *flits > 0);
+        assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+    }
+}
+
+/// On unit links nobody is later than in lock step.
+#[test]
+fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
+    for (seed, tree, operation, flits) in across() {
+        let lock_step = sim::run(&tree, operation, &flits).unwrap();
+        let model = Model {
+            control_bytes: 0,
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
+        let briefs = Brief::all(&tree, operation, &flits, &timing);
+        let free = predict(&tree, &briefs, &model).unwrap();
+        for (delivery, step) in lock_step.arrival_steps.iter().enumerate() {
+            let arrival = free.arrivals_ns[delivery].unwrap_or(0);
+            assert!(
+                arrival <= *step && (arrival > 0) == (*step > 0),
+                "seed {seed}: {operation:?}, delivery {delivery}: {arrival} for {step}"
+            );
+        }
+    }
+}
+
+/// Numbers of deliveries lead back to what is delivered, names to the numbers; and every end of
+/// every message has a number of its own.
+#[test]
+fn deliveries_have_numbers_and_names() {
+    let parents = [Some(PeId(1)), Some(PeId(2)), None, None, Some(PeId(2))];
+    let tree = Tree::with_absent(PeId(2), parents.to_vec()).unwrap();
+    for operation in Operation::ALL {
+        let mut met = BTreeSet::new();
+        for message in operation.messages(&tree) {
+            for at in message.ends(&tree) {
+                let delivery = operation.delivery(&tree, message.id, at);
+                assert!(delivery.index() < operation.deliveries(&tree));
+                assert_eq!(operation.delivered(&tree, delivery), Some((message, at)));
+                let name = operation.delivery_name(&tree, delivery);
+                assert_eq!(operation.delivery_named(&tree, name), Some(delivery));
+                let is_there = tree.contains(message.source) && tree.contains(at);
+                assert_eq!(operation.can_deliver(&tree, delivery), is_there);
+                assert!(met.insert(delivery), "{operation:?}: {delivery:?}");
+            }
+        }
+        let none = DeliveryId(operation.deliveries(&tree) as u32);
+        assert_eq!(operation.delivered(&tree, none), None);
+        assert_eq!(operation.delivered(&tree, DeliveryId(u32::MAX)), None);
+    }
+}
+
+#[test]
+fn a_delivery_is_called_by_its_ends() {
+    let tree = tree("star:8");
+    let name = |operation: Operation, delivery| {
+        let delivery = DeliveryId(delivery);
+        let name = operation.delivery_name(&tree, delivery).to_string();
+        (name, operation.row(&tree, delivery).0)
+    };
+    assert_eq!(name(Operation::Scatter, 3), ("P3".to_owned(), 3));
+    assert_eq!(name(Operation::CombiningGather, 3), ("P3".to_owned(), 3));
+    assert_eq!(name(Operation::Broadcast, 3), ("P3".to_owned(), 3));
+    let pairs = [
+        Operation::Gossip(Gossip::Flood),
+        Operation::Exchange(Exchange::Tree),
+    ];
+    for operation in pairs {
+        assert_eq!(name(operation, 2 * 8 + 5), ("P2's at P5".to_owned(), 5));
+        assert_eq!(operation.delivered(&tree, DeliveryId(2 * 8 + 2)), None);
+        let own = DeliveryName {
+            row: PeId(2),
+            source: Some(PeId(2)),
+        };
+        assert_eq!(operation.delivery_named(&tree, own), None);
+    }
+    let alone = DeliveryName {
+        row: PeId(5),
+        source: None,
+    };
+    assert_eq!(pairs[0].delivery_named(&tree, alone), None);
+}
+
+/// Lengths as they are given say those of all deliveries, and the reverse.
+#[test]
+fn lengths_are_given_by_message_and_kept_by_delivery() {
+    let tree = tree("star:3");
+    let gossip = Operation::Gossip(Gossip::Flood);
+    let bytes = gossip.by_delivery(&tree, &[7, 0, 9]);
+    assert_eq!(bytes, [0, 7, 7, 0, 0, 0, 9, 9, 0]);
+    assert_eq!(gossip.by_message(&tree, &bytes), [7, 0, 9]);
+    assert_eq!(gossip.total(&tree, &bytes), 16);
+    assert_eq!(gossip.moved_by_pe(&tree, &bytes), [16, 16, 16]);
+    let exchange = Operation::Exchange(Exchange::Tree);
+    let given = [0, 1, 2, 3, 0, 4, 5, 6, 0];
+    let bytes = exchange.by_delivery(&tree, &given);
+    assert_eq!(bytes, given);
+    assert_eq!(exchange.by_message(&tree, &bytes), given);
+    assert_eq!(exchange.moved_by_pe(&tree, &bytes), [11, 14, 17]);
+    let gather = Operation::CombiningGather;
+    let bytes = gather.by_delivery(&tree, &[4, 5]);
+    assert_eq!(bytes, [0, 4, 5]);
+    assert_eq!(gather.by_message(&tree, &bytes), [4, 5]);
+    assert_eq!(gather.moved_by_pe(&tree, &bytes), [9, 4, 5]);
 }

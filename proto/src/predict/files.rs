@@ -83,10 +83,29 @@ struct Desk {
     unopened: VecDeque<Message>,
     /// Those that it has, in the order in which they go.
     opened: VecDeque<Reading>,
-    writing: Option<Writing>,
+    /// Those that come: several, where they do in parts.
+    writing: Vec<Writing>,
     /// What is to be done once the block ahead is written.
     behind: Vec<Chore>,
     commits: usize,
+}
+
+impl Desk {
+    /// The message, which is written from now on if it was not before.
+    fn writing_of(&mut self, message: Message) -> &mut Writing {
+        let mut all = self.writing.iter();
+        let place = all.position(|writing| writing.message == message);
+        let place = place.unwrap_or_else(|| {
+            self.writing.push(Writing {
+                message,
+                filled: 0,
+                given: 0,
+                busy: false,
+            });
+            self.writing.len() - 1
+        });
+        &mut self.writing[place]
+    }
 }
 
 /// All of that.
@@ -141,10 +160,11 @@ impl<'a> Desks<'a> {
     /// are not, a chore is under way whose end will tell.
     pub fn is_read(&mut self, at: PeId, message: Message, offset: u64) -> bool {
         let desk = &mut self.desks[at.index()];
-        while desk.opened.front().is_some_and(|r| r.message != message) {
-            desk.opened.pop_front();
-        }
-        let Some(reading) = desk.opened.front_mut() else {
+        let is_it = |reading: &Reading| reading.message == message;
+        let is_left = |reading: &Reading| reading.taken < reading.message.bytes;
+        desk.opened
+            .retain(|reading| is_it(reading) || is_left(reading));
+        let Some(reading) = desk.opened.iter_mut().find(|reading| is_it(reading)) else {
             return true;
         };
         if offset < reading.taken {
@@ -210,42 +230,34 @@ impl<'a> Desks<'a> {
     /// to be written, or, with its last bytes, for another message to be durable.
     pub fn take(&mut self, at: PeId, message: Message, bytes: u64, last: bool) -> bool {
         let desk = &mut self.desks[at.index()];
-        let writing = desk.writing.get_or_insert(Writing {
-            message,
-            filled: 0,
-            given: 0,
-            busy: false,
-        });
-        let full = writing.filled > 0 && writing.filled + bytes > self.block;
         let is_late = last && desk.commits >= self.files.commits_under_way;
+        let writing = desk.writing_of(message);
+        let full = writing.filled > 0 && writing.filled + bytes > self.block;
         if (full && writing.busy) || is_late {
             return false;
         }
         if full {
-            self.write(at, Goal::Written(message.id), Vec::new());
+            self.write(at, message, Goal::Written(message.id), Vec::new());
         }
         let desk = &mut self.desks[at.index()];
-        if let Some(writing) = &mut desk.writing {
-            writing.filled += bytes;
-        }
+        desk.writing_of(message).filled += bytes;
         if last {
             desk.commits += 1;
             let (disk, costs) = self.costs(at);
             // The receipt, and the directory that shows the message.
             let sync = self.sync(disk, costs, 2.0, 0.0);
             let commit = vec![Step::Core(costs.commit_ns), sync];
-            self.write(at, Goal::Visible(message), commit);
-            self.desks[at.index()].writing = None;
+            self.write(at, message, Goal::Visible(message), commit);
+            let writing = &mut self.desks[at.index()].writing;
+            writing.retain(|writing| writing.message != message);
         }
         true
     }
 
     /// Gives the filled block to the thread, and what follows it.
-    fn write(&mut self, at: PeId, goal: Goal, then: Vec<Step>) {
+    fn write(&mut self, at: PeId, message: Message, goal: Goal, then: Vec<Step>) {
         let (disk, costs) = self.costs(at);
-        let Some(writing) = &mut self.desks[at.index()].writing else {
-            return;
-        };
+        let writing = self.desks[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
         let made_of = self.files.made_of[writing.message.id.index()];
         let entry_bytes = whole / made_of.entries.max(1) as f64;
@@ -320,8 +332,10 @@ impl<'a> Desks<'a> {
                 let is_next = |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m.id == of);
                 if let Some(next) = desk.behind.iter().position(is_next) {
                     self.begun.push(desk.behind.swap_remove(next));
-                } else if let Some(writing) = &mut desk.writing {
-                    writing.busy = false;
+                } else {
+                    let writing = desk.writing.iter_mut();
+                    let of_it = writing.filter(|writing| writing.message.id == of);
+                    of_it.for_each(|writing| writing.busy = false);
                 }
             }
             Goal::Visible(_) => desk.commits -= 1,

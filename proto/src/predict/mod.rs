@@ -93,15 +93,20 @@ pub fn predict(
         receive: PortQueue::default(),
     });
     let files = model.files.as_ref();
+    let operation = briefs.first().map(|brief| brief.operation);
+    let operation = operation.unwrap_or(Operation::Scatter);
     let mut world = World {
         stations: stations.collect(),
         tree,
-        operation: briefs
-            .first()
-            .map_or(Operation::Scatter, |brief| brief.operation),
+        operation,
         model,
         flit,
         wires: tree.ids().map(|_| Default::default()).collect(),
+        others: BTreeMap::new(),
+        neighbours: tree
+            .ids()
+            .map(|pe| operation.neighbours(tree, pe))
+            .collect(),
         cores: Cores::new(model.host.shared_cores, tree.len()),
         desks: files.map(|files| Desks::new(files, briefs, piece)),
         chores: Vec::new(),
@@ -139,6 +144,10 @@ struct World<'a> {
     flit: u64,
     /// By PE: down from its parent, up to it.
     wires: Vec<[Wire; 2]>,
+    /// Between those that are connected beside the tree, from the one to the other.
+    others: BTreeMap<(PeId, PeId), Wire>,
+    /// By PE: whom it is connected with, its neighbours in the tree first.
+    neighbours: Vec<Vec<PeId>>,
     cores: Cores,
     /// Where messages are made of files.
     desks: Option<Desks<'a>>,
@@ -155,14 +164,14 @@ impl World<'_> {
     }
 
     fn wire(&mut self, from: PeId, to: PeId) -> (&mut Wire, Link) {
+        let link = self.model.link(self.tree, from, to);
         let down = self.tree.parent(to) == Some(from);
-        let below = if down { to } else { from };
-        let edge = &self.model.edges[below.index()];
-        let [downward, upward] = &mut self.wires[below.index()];
-        match down {
-            true => (downward, edge.down),
-            false => (upward, edge.up),
-        }
+        let wire = match () {
+            () if down => &mut self.wires[to.index()][0],
+            () if self.tree.parent(from) == Some(to) => &mut self.wires[from.index()][1],
+            () => self.others.entry((from, to)).or_default(),
+        };
+        (wire, link)
     }
 
     /// What has come of it.
@@ -242,9 +251,12 @@ impl World<'_> {
 
     /// Asks the round what to do; what takes no time is done at once.
     fn next(&mut self, now: u64, at: PeId) -> Result<Next, RoundFault> {
+        // When what is under way can go, if time alone lets it.
+        let mut through = None;
         loop {
             let station = &mut self.stations[at.index()];
-            let action = match station.writes.take() {
+            let is_duplex = station.round.is_duplex();
+            let action = match station.writes.take_if(|_| through.is_none()) {
                 Some(written) => written,
                 None => station.round.poll(Time(now)),
             };
@@ -259,7 +271,17 @@ impl World<'_> {
                 | Action::SendHeld { to, bytes, .. }
                 | Action::Forward { to, bytes, .. } => {
                     let on_the_wire = self.flit_frames_bytes(bytes);
-                    return Ok(self.hand_over(now, at, to, on_the_wire, action));
+                    let next = self.hand_over(now, at, to, on_the_wire, action.clone());
+                    match next {
+                        Next::Sleep(free) if is_duplex => {
+                            through = Some(free);
+                            let station = &mut self.stations[at.index()];
+                            station.writes = Some(action);
+                            station.round.handle_under_way();
+                            continue;
+                        }
+                        next => return Ok(next),
+                    }
                 }
                 Action::Store {
                     message,
@@ -273,7 +295,17 @@ impl World<'_> {
                     let round = &mut self.stations[at.index()].round;
                     round.handle_delivered(Time(now), message);
                 }
-                Action::Wait { until } => return Ok(self.listen(now, at, until)),
+                Action::Wait { until } => {
+                    let is_look = is_duplex && until == Some(Time(now));
+                    match self.listen(now, at, until) {
+                        Next::Sleep(_) if is_look => continue,
+                        Next::Sleep(soonest) => {
+                            let times = [soonest, through.flatten()];
+                            return Ok(Next::Sleep(times.into_iter().flatten().min()));
+                        }
+                        next => return Ok(next),
+                    }
+                }
                 Action::Finished => return Ok(Next::Sleep(None)),
                 Action::Store { .. }
                 | Action::Commit { .. }
@@ -290,11 +322,15 @@ impl World<'_> {
         let until = until.map(|Time(due)| due);
         let mut soonest = until.filter(|&due| due > now);
         let only = self.stations[at.index()].round.awaits_rest_from();
-        let tree = self.tree;
-        let all = tree.parent(at).into_iter();
-        let all = all.chain(tree.children(at).iter().copied());
-        let all = all.filter(|_| only.is_none());
-        for from in only.into_iter().chain(all) {
+        let mut among = 0..self.neighbours[at.index()].len();
+        if only.is_some() {
+            among.end = 0;
+        }
+        let mut all = only;
+        while let Some(from) = all.take().or_else(|| {
+            let place = among.next()?;
+            Some(self.neighbours[at.index()][place])
+        }) {
             if !self.stations[at.index()].round.listens_to(from) {
                 continue;
             }
@@ -438,7 +474,7 @@ impl World<'_> {
                 },
             ) => (message, offset, bytes, host.send_ns_per_byte),
             Work::In(_, Sized::Flits { message, bytes }) => {
-                let offset = self.stations[at.index()].round.bytes_taken();
+                let offset = self.stations[at.index()].round.bytes_taken(message.id);
                 (message, offset, bytes, host.receive_ns_per_byte)
             }
             Work::Out(_) | Work::In(..) => return host.control_ns.round() as u64,
@@ -488,7 +524,11 @@ impl World<'_> {
                     _ => return Ok(()),
                 };
                 self.push(now, at, to, bytes, content);
-                self.stations[at.index()].round.handle_done(Time(now))?;
+                let round = &mut self.stations[at.index()].round;
+                match round.is_under_way() {
+                    true => round.handle_through(Time(now))?,
+                    false => round.handle_done(Time(now))?,
+                }
             }
             Some(Work::In(from, content)) => {
                 let times = [Time(began), Time(now)];

@@ -38,7 +38,7 @@ pub enum Action {
         /// Bytes of the payload.
         bytes: u64,
     },
-    /// Send the next frame of a message that was held, as it came.
+    /// Send the next frame of a message that is held, as it came.
     SendHeld {
         /// The neighbour.
         to: PeId,
@@ -48,6 +48,8 @@ pub enum Action {
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
+        /// Behind it, nothing of the message goes from here any more.
+        is_last: bool,
     },
     /// Send the frame in hand on, as it came.
     Forward {
@@ -99,7 +101,8 @@ pub enum Action {
         from: Option<PeId>,
     },
     /// Wait for a frame of a neighbour that the round listens to, for a message to become
-    /// visible, or until a time.
+    /// visible, for what is under way to be sent, or until a time; until now, see whether any of
+    /// this has come about.
     Wait {
         /// When to ask again at the latest.
         until: Option<Time>,

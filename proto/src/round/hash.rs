@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::wire::flit::Digest;
 
-/// XXH3-128 of the bytes so far. One is for all messages of a round: to allocate one for each takes
-/// longer than to hash a short message.
+/// XXH3-128 of the bytes so far. One is for all messages of a round that go out, and one for all
+/// that come in: to allocate one for each takes longer than to hash a short message.
 #[derive(Default)]
 pub(super) struct Hash(Xxh3);
 

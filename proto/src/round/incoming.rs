@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::{Action, Held, Observer, Round, RoundFault, Sized};
+use super::{Action, Observer, Round, RoundFault, Sized};
 use crate::items::{Message, Route, Violation};
 use crate::spans::Port;
 use crate::wire::edge::EdgeFrame;
 use crate::wire::flit::{self, Digest, Flit};
-use crate::{PeId, RoundId, Time};
+use crate::{MessageId, PeId, RoundId, Time};
 
 /// A message that comes in.
 #[derive(Debug)]
@@ -16,16 +16,15 @@ pub(super) struct Incoming {
     message: Message,
     /// What becomes of it; `None` for a message of an earlier round, which is dropped.
     route: Option<Route>,
-    /// Bytes that are yet to come.
+    /// Bytes that are yet to come, and how many of them do so later, as parts of their own.
     left: u64,
+    later: u64,
     /// Whether its payload is hashed: it ends here, and there is payload.
     is_hashed: bool,
     /// The digest that came with the last flit.
     digest: Option<Digest>,
     /// Its verified end was told to be made durable.
     is_committed: bool,
-    /// Payload bytes of its flits so far, if it is held.
-    held: Vec<u64>,
     /// When its first flit was there, and when that began to go on.
     since: Time,
     relayed: Option<Time>,
@@ -35,6 +34,10 @@ impl Incoming {
     /// Whether it is one of this round.
     pub(super) fn counts(&self) -> bool {
         self.route.is_some()
+    }
+
+    pub(super) fn is(&self, message: MessageId) -> bool {
+        self.message.id == message
     }
 
     pub(super) fn taken(&self) -> u64 {
@@ -103,7 +106,9 @@ impl<O: Observer> Round<O> {
                 Ok(self.pe.handle_control(now, from, item)?)
             }
             Sized::Flits { message, bytes } => {
-                let left = self.incoming.as_ref().map(|incoming| incoming.left);
+                let paused = self.paused.get(&message.id).map(|(incoming, _)| incoming);
+                let incoming = self.incoming.as_ref().or(paused);
+                let left = incoming.map(|incoming| incoming.left);
                 let flit = Flit {
                     head: left.is_none().then_some((self.id, message)),
                     digest: (left.unwrap_or(message.bytes) == bytes).then_some([0; 16]),
@@ -131,25 +136,28 @@ impl<O: Observer> Round<O> {
         if let (Some(_), Some((_, message))) = (&self.incoming, flit.head) {
             return Err(Violation::Interrupted { from, message }.into());
         }
-        if self.incoming.is_none() {
-            self.handle_head(now, from, flit, payload.is_some())?;
+        match (&self.incoming, flit.head) {
+            (Some(_), _) => {}
+            (None, None) if self.is_duplex => self.handle_next_part(now, from)?,
+            (None, _) => self.handle_head(now, from, flit, payload.is_some())?,
         }
         let Some(incoming) = &mut self.incoming else {
             return Ok(());
         };
-        incoming.left = flit.rest(from, incoming.message, incoming.left)?;
+        let message = incoming.message;
+        incoming.left = flit.rest(from, message, incoming.left)?;
+        if incoming.left < incoming.later {
+            return Err(Violation::Overrun { from, message }.into());
+        }
         incoming.digest = flit.digest;
         if let (true, Some(payload)) = (incoming.is_hashed, payload) {
-            self.hash.update(payload);
+            self.taken_hash.update(payload);
         }
-        let (message, since) = (incoming.message, incoming.since);
+        let since = incoming.since;
         let (is_last, counts) = (incoming.left == 0, incoming.counts());
         let ends_here = incoming.route.as_ref().is_some_and(|it| it.deliver);
         let bytes = flit.payload.len() as u64;
         let passes = incoming.route.as_ref().is_some_and(Route::relays);
-        if incoming.route.as_ref().is_some_and(|it| it.hold) {
-            incoming.held.push(bytes);
-        }
         self.take(from, flit.payload.clone());
         match counts {
             false => self.drop_late(),
@@ -194,20 +202,39 @@ impl<O: Observer> Round<O> {
         }
         let is_hashed = ends_here && has_payload;
         if is_hashed {
-            self.hash.reset();
+            self.taken_hash.reset();
         }
+        if route.as_ref().is_some_and(|route| route.hold) {
+            self.held.insert(message.id, 0);
+        }
+        let until = route.as_ref().and_then(|route| route.until);
         self.incoming = Some(Incoming {
             from,
             message,
             route,
             left: message.bytes,
+            later: until.map_or(0, |until| message.bytes - until),
             is_hashed,
             digest: None,
             is_committed: false,
-            held: Vec::new(),
             since: now,
             relayed: None,
         });
+        Ok(())
+    }
+
+    /// The next part of a message comes, of which one has come before.
+    fn handle_next_part(&mut self, now: Time, from: PeId) -> Result<(), RoundFault> {
+        let next = self.pe.handle_next_part(from);
+        let begun = next.and_then(|(id, until)| Some((self.paused.remove(&id)?, until)));
+        let Some(((mut incoming, hash), until)) = begun else {
+            let what = "a body flit without a head";
+            return Err(RoundFault::out_of_place(from, &what, self.id));
+        };
+        incoming.later = incoming.message.bytes - until;
+        incoming.since = now;
+        self.taken_hash = hash;
+        self.incoming = Some(incoming);
         Ok(())
     }
 
@@ -274,12 +301,23 @@ impl<O: Observer> Round<O> {
     /// What to do with a message under way, no frame of which is in hand; `None` if there is none.
     pub(super) fn poll_incoming(&mut self) -> Option<Action> {
         let incoming = self.incoming.as_ref()?;
-        if incoming.left > 0 {
+        if incoming.left > incoming.later {
+            if self.is_duplex {
+                return None;
+            }
             let until = self.pe.interjection_timeout();
             let until = until.filter(|_| incoming.counts());
             return Some(Action::Wait { until });
         }
         let (from, message) = (incoming.from, incoming.message);
+        if incoming.later > 0 {
+            self.pe.handle_received();
+            let hash = std::mem::take(&mut self.taken_hash);
+            let paused = self.incoming.take().map(|incoming| (incoming, hash));
+            self.paused
+                .extend(paused.map(|paused| (message.id, paused)));
+            return Some(Action::Turn { from: Some(from) });
+        }
         if let Some(route) = &incoming.route {
             if route.deliver && !incoming.is_committed {
                 return Some(Action::Commit { message });
@@ -314,15 +352,13 @@ impl<O: Observer> Round<O> {
                 }
             }
             Action::Hold { message, .. } => {
-                if let Some(incoming) = &mut self.incoming
-                    && incoming.left == 0
-                {
-                    let flits = std::mem::take(&mut incoming.held).into();
-                    let span = [incoming.since, now];
-                    self.recorder
-                        .keep(Port::Receive, incoming.from, message, span);
-                    self.held.push(Held { message, flits });
-                    self.buffers(0);
+                *self.held.entry(message.id).or_default() += bytes;
+                self.buffers(0);
+                let ended = self.incoming.as_ref().filter(|it| it.left == it.later);
+                let ended = ended.filter(|it| it.route.as_ref().is_some_and(|it| !it.deliver));
+                if let Some(Incoming { from, since, .. }) = ended {
+                    let span = [*since, now];
+                    self.recorder.keep(Port::Receive, *from, message, span);
                 }
             }
             Action::Drop { .. } => {
@@ -345,18 +381,21 @@ impl<O: Observer> Round<O> {
     /// verified.
     fn stored(&mut self, now: Time, message: Message, bytes: u64) -> Result<(), RoundFault> {
         self.observer.moved(bytes);
-        let is_last = self.incoming.as_ref().is_some_and(|it| it.left == 0);
+        let incoming = self.incoming.as_ref();
+        let is_last = incoming.is_some_and(|it| it.left == 0);
+        let ends_part = incoming.is_some_and(|it| it.left == it.later);
         if let Some(arrival) = self.arrival(&message) {
             arrival.bytes_received += bytes;
             if is_last {
                 arrival.at_ns = now.0;
             }
         }
-        let Some(incoming) = self.incoming.as_ref().filter(|_| is_last) else {
+        let Some(incoming) = self.incoming.as_ref().filter(|_| ends_part) else {
             return Ok(());
         };
         let (from, since) = (incoming.from, incoming.since);
-        let ours = incoming.is_hashed.then(|| self.hash.digest());
+        let is_hashed = incoming.is_hashed && is_last;
+        let ours = is_hashed.then(|| self.taken_hash.digest());
         let theirs = incoming.digest;
         self.recorder
             .keep(Port::Receive, from, message, [since, now]);

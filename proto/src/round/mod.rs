@@ -12,6 +12,11 @@
 //! message comes in whole, before the next is looked at. What overlaps, overlaps in the buffers
 //! of the network.
 //!
+//! Where everybody sends to everybody, two who only send would wait for each other for ever. So
+//! in such an operation a PE sends and receives at once, one message each way: what a connection
+//! does not take is under way ([`Round::handle_under_way`]) while the round goes on with what
+//! comes, and messages may go and come in parts.
+//!
 //! ```
 //! # use std::sync::Arc;
 //! # use flitcast_proto::ops::Brief;
@@ -43,8 +48,10 @@ mod hash;
 mod incoming;
 mod spans;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use smallvec::smallvec;
 
 use crate::items::{Hops, Message, Transmit};
 use crate::ops::{Brief, Pe};
@@ -68,16 +75,26 @@ pub struct Round<O = ()> {
     /// Payload that is sent at once: a flit's.
     piece_bytes: u64,
     observer: O,
+    /// Whether it sends and receives at once.
+    is_duplex: bool,
     /// What [`Round::poll`] said last.
     given: Option<Given>,
+    /// What its driver is sending meanwhile.
+    under_way: Option<Given>,
+    /// Since it has sent something, it has looked for what comes.
+    has_looked: bool,
     outgoing: Option<Outgoing>,
     incoming: Option<Incoming>,
-    /// Of the payload so far of the one of them that is under way.
-    hash: Hash,
+    /// Of the payload so far of the message that goes out, and of the one that comes in.
+    sent_hash: Hash,
+    taken_hash: Hash,
+    /// Messages of which a part has gone from here, or come, and the hash of that.
+    begun: BTreeMap<MessageId, Hash>,
+    paused: BTreeMap<MessageId, (Incoming, Hash)>,
     /// The frame that was taken last, while there is something to do with it.
     in_hand: Option<InHand>,
-    /// Messages that a combining algorithm has this PE hold.
-    held: Vec<Held>,
+    /// Messages that this PE holds, and how many bytes of each are here.
+    held: BTreeMap<MessageId, u64>,
     /// The messages that are for this PE, and their places by id.
     arrivals: Vec<Arrival>,
     places: BTreeMap<MessageId, usize>,
@@ -90,7 +107,7 @@ pub struct Round<O = ()> {
     recorder: Recorder,
 }
 
-/// A message that goes out from here, flit by flit.
+/// A message, or a part of one, that goes out from here, flit by flit.
 #[derive(Debug)]
 struct Outgoing {
     /// The neighbours that get it, and which of them has had the flit that goes now.
@@ -98,17 +115,11 @@ struct Outgoing {
     turn: usize,
     message: Message,
     offset: u64,
-    /// What is left of it, if it was held: it goes as it came.
-    held: Option<Held>,
+    /// Where the part ends.
+    end: u64,
+    /// Nothing of the message goes from here behind it.
+    is_last: bool,
     since: Time,
-}
-
-/// A message that is held.
-#[derive(Debug)]
-struct Held {
-    message: Message,
-    /// Payload bytes of its flits, as they came.
-    flits: VecDeque<u64>,
 }
 
 /// An action, and when it was first asked for.
@@ -136,14 +147,20 @@ impl<O: Observer> Round<O> {
             id,
             flit_bytes: brief.flit_bytes,
             piece_bytes: brief.flit_bytes.into(),
+            is_duplex: brief.operation.is_duplex(),
             pe: Pe::new(tree, pe, brief),
             observer,
             given: None,
+            under_way: None,
+            has_looked: false,
             outgoing: None,
             incoming: None,
-            hash: Hash::default(),
+            sent_hash: Hash::default(),
+            taken_hash: Hash::default(),
+            begun: BTreeMap::new(),
+            paused: BTreeMap::new(),
             in_hand: None,
-            held: Vec::new(),
+            held: BTreeMap::new(),
             places: ids.zip(0..).collect(),
             arrivals,
             has_begun: false,
@@ -224,12 +241,28 @@ impl<O: Observer> Round<O> {
             if let Some(action) = self.poll_incoming() {
                 return action;
             }
+            if self.under_way.is_some() {
+                return Action::Wait { until: None };
+            }
+            // What comes has its turn behind each flit that goes.
+            if self.is_duplex && self.outgoing.is_some() && !self.has_looked {
+                self.has_looked = true;
+                return Action::Wait { until: Some(now) };
+            }
             if let Some(action) = self.poll_outgoing() {
                 return action;
             }
             match self.pe.poll_transmit(now) {
                 Some(Transmit::Control { to, item }) => return Action::SendControl { to, item },
-                Some(Transmit::Message { to, message }) => self.send(now, to, message),
+                Some(Transmit::Message { to, message }) => {
+                    self.send(now, to, message, [0, message.bytes], true);
+                }
+                Some(Transmit::Part {
+                    to,
+                    message,
+                    bytes,
+                    is_last,
+                }) => self.send(now, smallvec![to], message, bytes, is_last),
                 None if self.pe.is_finished() => {
                     if !std::mem::replace(&mut self.is_over, true) {
                         self.observer.finished();
@@ -244,50 +277,80 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    fn send(&mut self, now: Time, to: Hops, message: Message) {
-        let held = self.held.iter().position(|held| held.message == message);
-        self.hash.reset();
+    fn send(&mut self, now: Time, to: Hops, message: Message, bytes: [u64; 2], is_last: bool) {
+        let [offset, end] = bytes;
+        match self.begun.remove(&message.id) {
+            Some(hash) => self.sent_hash = hash,
+            None => self.sent_hash.reset(),
+        }
         self.outgoing = Some(Outgoing {
             to,
             turn: 0,
             message,
-            offset: 0,
-            held: held.map(|place| self.held.swap_remove(place)),
+            offset,
+            end,
+            is_last,
             since: now,
         });
     }
 
-    /// The next of the message that goes out; `None` if there is none.
+    /// Whether a message that goes out is one that came, and goes as it did.
+    fn is_held(&self, message: &Message) -> bool {
+        message.source != self.pe.id()
+    }
+
+    /// The next of the message that goes out; `None` if there is none, or it is yet to come.
     fn poll_outgoing(&mut self) -> Option<Action> {
         let outgoing = self.outgoing.as_ref()?;
         let (message, offset) = (outgoing.message, outgoing.offset);
-        let left = message.bytes - offset;
-        let held = outgoing.held.as_ref().map(|held| held.flits.front());
+        let left = outgoing.end - offset;
+        let bytes = left.min(self.piece_bytes);
+        let is_held = self.is_held(&message);
         let Some(&to) = outgoing.to.get(outgoing.turn).filter(|_| left > 0) else {
-            self.outgoing = None;
-            self.pe.handle_sent();
+            self.through();
             return Some(Action::Turn { from: None });
         };
-        match (outgoing.turn, held) {
-            (_, Some(flit)) => Some(Action::SendHeld {
+        match outgoing.turn {
+            _ if is_held => {
+                let here = self.held.get(&message.id).copied().unwrap_or(0);
+                (offset + bytes <= here).then_some(Action::SendHeld {
+                    to,
+                    message,
+                    offset,
+                    bytes,
+                    is_last: outgoing.is_last && bytes == left,
+                })
+            }
+            0 => Some(Action::SendFlit {
                 to,
                 message,
                 offset,
-                bytes: flit.copied().unwrap_or(left),
+                bytes,
             }),
-            (0, None) => Some(Action::SendFlit {
+            _ => Some(Action::SendAgain {
                 to,
                 message,
                 offset,
-                bytes: left.min(self.piece_bytes),
-            }),
-            (_, None) => Some(Action::SendAgain {
-                to,
-                message,
-                offset,
-                bytes: left.min(self.piece_bytes),
+                bytes,
             }),
         }
+    }
+
+    /// The message that goes out is through, or a part of it.
+    fn through(&mut self) {
+        let Some(outgoing) = self.outgoing.take() else {
+            return;
+        };
+        let id = outgoing.message.id;
+        if self.is_held(&outgoing.message) {
+            if outgoing.is_last {
+                self.held.remove(&id);
+                self.buffers(0);
+            }
+        } else if outgoing.end < outgoing.message.bytes {
+            self.begun.insert(id, std::mem::take(&mut self.sent_hash));
+        }
+        self.pe.handle_sent();
     }
 
     /// What [`Round::poll`] said is done.
@@ -296,9 +359,47 @@ impl<O: Observer> Round<O> {
     ///
     /// A message is whole, and not what its source sent.
     pub fn handle_done(&mut self, now: Time) -> Result<(), RoundFault> {
-        let Some(given) = self.given.take() else {
-            return Ok(());
-        };
+        match self.given.take() {
+            Some(given) => self.done(now, given),
+            None => Ok(()),
+        }
+    }
+
+    /// The flit that [`Round::poll`] said is to be sent is with its connection, which will take
+    /// what is left of it; [`Round::handle_through`] tells when it has. Only where PEs send and
+    /// receive at once.
+    pub fn handle_under_way(&mut self) {
+        self.under_way = self.given.take().or(self.under_way.take());
+    }
+
+    /// What was under way is sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`Round::handle_done`].
+    pub fn handle_through(&mut self, now: Time) -> Result<(), RoundFault> {
+        match self.under_way.take() {
+            Some(given) => self.done(now, given),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a part of a message has gone from here, and another one is yet to.
+    pub fn goes_on_with(&self, message: &Message) -> bool {
+        self.begun.contains_key(&message.id)
+    }
+
+    /// Whether a flit is under way.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// Whether it sends and receives at once.
+    pub fn is_duplex(&self) -> bool {
+        self.is_duplex
+    }
+
+    fn done(&mut self, now: Time, given: Given) -> Result<(), RoundFault> {
         match given.action {
             Action::SendControl { to, item } => {
                 let span = [given.since, now];
@@ -320,13 +421,13 @@ impl<O: Observer> Round<O> {
     }
 
     fn sent(&mut self, now: Time, bytes: u64) {
+        self.has_looked = false;
         let Some(outgoing) = &mut self.outgoing else {
             return;
         };
         let (to, message) = (outgoing.to[outgoing.turn], outgoing.message);
         outgoing.turn += 1;
-        let is_last = outgoing.offset + bytes == message.bytes;
-        if is_last {
+        if outgoing.offset + bytes == outgoing.end {
             let span = [outgoing.since, now];
             self.recorder.keep(Port::Send, to, message, span);
         }
@@ -334,10 +435,6 @@ impl<O: Observer> Round<O> {
             self.pe.handle_progress(now, bytes);
             outgoing.turn = 0;
             outgoing.offset += bytes;
-            let was_held = outgoing.held.as_mut().map(|held| held.flits.pop_front());
-            if is_last && was_held.is_some() {
-                self.buffers(0);
-            }
         }
     }
 
@@ -348,10 +445,10 @@ impl<O: Observer> Round<O> {
             return;
         };
         let message = outgoing.message;
-        self.hash.update(payload);
+        self.sent_hash.update(payload);
         let is_first = outgoing.offset == 0;
         let is_last = outgoing.offset + payload.len() as u64 == message.bytes;
-        let digest = is_last.then(|| self.hash.digest());
+        let digest = is_last.then(|| self.sent_hash.digest());
         let head = is_first.then_some((self.id, message));
         flit::put_prefix(head, digest.as_ref(), payload.len(), out);
         if let Some(due) = self.pe.own_due().filter(|_| is_first) {
@@ -366,7 +463,8 @@ impl<O: Observer> Round<O> {
     /// Whether a frame of this neighbour would be taken now. Others' wait in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
         match &self.incoming {
-            _ if self.in_hand.is_some() || self.outgoing.is_some() => false,
+            _ if self.in_hand.is_some() => false,
+            _ if self.outgoing.is_some() && !self.is_duplex => false,
             Some(incoming) => incoming.from == from,
             None => self.pe.listens_to(from),
         }
@@ -377,16 +475,18 @@ impl<O: Observer> Round<O> {
         self.incoming.as_ref().map(|incoming| incoming.from)
     }
 
-    /// Bytes that have come of the message under way.
-    pub fn bytes_taken(&self) -> u64 {
-        self.incoming.as_ref().map_or(0, Incoming::taken)
+    /// Bytes that have come of a message for this PE, or of one that it holds.
+    pub fn bytes_taken(&self, message: MessageId) -> u64 {
+        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
+        let under_way = self.incoming.as_ref().filter(|it| it.is(message));
+        under_way.or(paused).map_or(0, Incoming::taken)
     }
 
     /// Flits of others' messages in memory: those held, and `passing` ones.
     fn buffers(&mut self, passing: u64) {
-        let going = self.outgoing.iter().filter_map(|it| it.held.as_ref());
-        let held: usize = self.held.iter().chain(going).map(|it| it.flits.len()).sum();
-        let flits = held as u64 + passing;
+        let flit_bytes = u64::from(self.flit_bytes);
+        let held = self.held.values().map(|bytes| bytes.div_ceil(flit_bytes));
+        let flits = held.sum::<u64>() + passing;
         if std::mem::replace(&mut self.buffered_flits, flits) != flits {
             self.observer.holds(flits);
             self.peak_buffered_flits = self.peak_buffered_flits.max(flits);

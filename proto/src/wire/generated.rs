@@ -452,6 +452,9 @@ pub struct Assignment {
     /// Where the PE's parent listens; empty for the root.
     #[prost(string, tag = "3")]
     pub parent_listen: ::prost::alloc::string::String,
+    /// With whom it is connected that is no neighbour in the tree, by index: the operation says who.
+    #[prost(message, repeated, tag = "19")]
+    pub peers: ::prost::alloc::vec::Vec<Peer>,
     #[prost(enumeration = "Operation", tag = "4")]
     pub operation: i32,
     /// Payload bytes of a full flit.
@@ -497,6 +500,21 @@ pub mod assignment {
         #[prost(message, tag = "7")]
         Files(super::FilePayload),
     }
+}
+/// Somebody with whom a PE is connected beside the tree.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Peer {
+    #[prost(uint32, tag = "1")]
+    pub pe: u32,
+    /// Where it listens, if the PE is to call it; empty if it will call.
+    #[prost(string, tag = "2")]
+    pub listen: ::prost::alloc::string::String,
+    /// What the link is to be like in the direction away from the PE, and in the other, if it is to
+    /// be shaped.
+    #[prost(message, optional, tag = "3")]
+    pub to: ::core::option::Option<Link>,
+    #[prost(message, optional, tag = "4")]
+    pub from: ::core::option::Option<Link>,
 }
 /// What the edge to `child` is to be like, whatever the network could do. Between
 /// processes of one host only: their stamps (Departed) are of its clock.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use flitcast_node::round::{Heard, RoundIo, doing};
+use flitcast_node::round::{Heard, RoundIo, Sent, doing};
 use flitcast_node::rounds::{Channel, play_rounds};
 use flitcast_proto::items::{Control, Message};
 use flitcast_proto::round::{Observer, Round, RoundFault};
@@ -20,7 +20,7 @@ use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit;
-use flitcast_proto::{PeId, RoundId, Time};
+use flitcast_proto::{MessageId, PeId, RoundId, Time};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Plant;
@@ -60,11 +60,12 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         process,
         round: RoundId(0),
         frame: BTreeMap::new(),
-        sends: None,
+        sends: BTreeMap::new(),
         sent: Vec::new(),
         forwards: None,
-        stored: None,
-        held: Vec::new(),
+        under_way: None,
+        stored: BTreeMap::new(),
+        held: BTreeMap::new(),
         commits: VecDeque::new(),
         started: Time(0),
         idle_turns: 0,
@@ -145,19 +146,29 @@ struct StormIo {
     round: RoundId,
     /// The bodies of frames that are in hand, by their senders.
     frame: BTreeMap<PeId, Vec<u8>>,
-    /// The message that goes out, and how far it is; the one that is passed on.
-    sends: Option<(Message, u64)>,
-    /// Its last frame.
+    /// The messages that go out, and how far each is; the one that is passed on.
+    sends: BTreeMap<MessageId, u64>,
+    /// The last frame.
     sent: Vec<u8>,
     forwards: Option<Message>,
-    /// The message that comes in, so far.
-    stored: Option<(Message, Vec<u8>)>,
-    /// Frames of messages that are held.
-    held: Vec<(Message, VecDeque<Vec<u8>>)>,
+    /// A frame that is under way, to whom, and what it counts there.
+    under_way: Option<(PeId, Vec<u8>, u64)>,
+    /// The messages that come in, so far.
+    stored: BTreeMap<MessageId, Vec<u8>>,
+    /// Messages that are held.
+    held: BTreeMap<MessageId, Held>,
     /// Messages that are being made durable: when they are.
     commits: VecDeque<(u64, Message)>,
     started: Time,
     idle_turns: u32,
+}
+
+/// A message that is held.
+#[derive(Default)]
+struct Held {
+    frames: Vec<Vec<u8>>,
+    /// How many of them each neighbour has got.
+    sent: BTreeMap<PeId, usize>,
 }
 
 impl StormIo {
@@ -178,6 +189,24 @@ impl StormIo {
         sent?;
         process.world.borrow_mut().send(way, frame, counts);
         Ok(())
+    }
+
+    /// The same where the round goes on meanwhile.
+    fn begin(&mut self, to: PeId, frame: &[u8]) -> Result<Sent, Cause> {
+        let process = &self.process;
+        let way = process.to(to);
+        let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
+        let counts = payload as u64 + process.scenario.model.prefix_bytes;
+        let world = &mut process.world.borrow_mut();
+        if world.has_ended(way.back()) {
+            return Err(Cause::Closed { peer: to });
+        }
+        if world.has_room(way, counts) {
+            world.send(way, frame, counts);
+            return Ok(Sent::Whole);
+        }
+        self.under_way = Some((to, frame.to_vec(), counts));
+        Ok(Sent::Begun)
     }
 
     fn put_control(&self, to: PeId, frame: &EdgeFrame) {
@@ -236,7 +265,7 @@ impl RoundIo for StormIo {
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Cause> {
         // Between two flits of a message nothing else comes.
-        if self.sends.is_none() && self.forwards.is_none() {
+        if self.sends.is_empty() && self.forwards.is_none() {
             self.send_late_frames(to).await?;
         }
         // A few bytes: they queue for the port, and nobody waits for that.
@@ -250,11 +279,13 @@ impl RoundIo for StormIo {
         to: PeId,
         message: Message,
         bytes: u64,
-    ) -> Result<(), Cause> {
-        let sent = match self.sends {
-            Some((of, sent)) if of == message => sent,
-            _ => {
-                self.send_late_frames(to).await?;
+    ) -> Result<Sent, Cause> {
+        let sent = match self.sends.get(&message.id) {
+            Some(sent) => *sent,
+            None => {
+                if !round.is_duplex() {
+                    self.send_late_frames(to).await?;
+                }
                 0
             }
         };
@@ -263,9 +294,16 @@ impl RoundIo for StormIo {
         let mut frame = Vec::new();
         round.put_prefix(self.now(), payload, &mut frame);
         frame.extend_from_slice(payload);
-        self.sends = Some((message, sent + bytes)).filter(|_| sent + bytes < message.bytes);
+        match sent + bytes < message.bytes {
+            true => self.sends.insert(message.id, sent + bytes),
+            false => self.sends.remove(&message.id),
+        };
+        if round.is_duplex() {
+            return self.begin(to, &frame);
+        }
         self.sent.clone_from(&frame);
-        self.send(to, &frame).await
+        self.send(to, &frame).await?;
+        Ok(Sent::Whole)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), Cause> {
@@ -273,16 +311,27 @@ impl RoundIo for StormIo {
         self.send(to, &frame).await
     }
 
-    async fn send_held(&mut self, to: PeId, message: Message) -> Result<(), Cause> {
-        let held = self.held.iter().position(|(held, _)| *held == message);
-        let Some(place) = held else {
-            return Ok(());
+    async fn send_held(
+        &mut self,
+        round: &Round<impl Observer>,
+        to: PeId,
+        message: Message,
+        is_last: bool,
+    ) -> Result<Sent, Cause> {
+        let Some(Held { frames, sent }) = self.held.get_mut(&message.id) else {
+            return Ok(Sent::Whole);
         };
-        let frame = self.held[place].1.pop_front().unwrap_or_default();
-        if self.held[place].1.is_empty() {
-            self.held.swap_remove(place);
+        let sent = sent.entry(to).or_default();
+        let frame = frames[*sent].clone();
+        *sent += 1;
+        if is_last {
+            self.held.remove(&message.id);
         }
-        self.send(to, &frame).await
+        if round.is_duplex() {
+            return self.begin(to, &frame);
+        }
+        self.send(to, &frame).await?;
+        Ok(Sent::Whole)
     }
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), Cause> {
@@ -304,10 +353,7 @@ impl RoundIo for StormIo {
         payload: Range<usize>,
     ) -> Result<bool, Cause> {
         let bytes = self.frame.get(&from).map_or(&[][..], |body| &body[payload]);
-        let stored = match &mut self.stored {
-            Some((of, stored)) if *of == message => stored,
-            other => &mut other.insert((message, Vec::new())).1,
-        };
+        let stored = self.stored.entry(message.id).or_default();
         stored.extend_from_slice(bytes);
         if stored.len() as u64 == message.bytes {
             self.process.world.borrow_mut().arrived(self.round);
@@ -317,10 +363,8 @@ impl RoundIo for StormIo {
 
     fn hold(&mut self, from: PeId, message: Message) {
         let frame = framed(self.body(from));
-        match self.held.iter_mut().find(|(held, _)| *held == message) {
-            Some((_, frames)) => frames.push_back(frame),
-            None => self.held.push((message, VecDeque::from([frame]))),
-        }
+        let held = self.held.entry(message.id).or_default();
+        held.frames.push(frame);
     }
 
     fn drop_frame(&mut self, from: PeId) {
@@ -337,7 +381,7 @@ impl RoundIo for StormIo {
     }
 
     fn commit(&mut self, message: Message) -> bool {
-        let Some((_, mut bytes)) = self.stored.take() else {
+        let Some(mut bytes) = self.stored.remove(&message.id) else {
             return true;
         };
         if self.process.plant == Some(Plant::WritesOtherBytes) {
@@ -385,11 +429,25 @@ impl RoundIo for StormIo {
                 world.wake_at(at, pe);
             }
             let depends = until.is_none() && committed.is_none();
-            world.pulse(pe).doing = doing(round, depends).unwrap_or(Doing::Working);
+            let sending = self.under_way.as_ref().map(|(to, ..)| Doing::Sending(*to));
+            let doing = sending.or(doing(round, depends));
+            world.pulse(pe).doing = doing.unwrap_or(Doing::Working);
         }
+        let under_way = &mut self.under_way;
         let neighbours = process.world.borrow().neighbours(pe);
         let something = process
             .until(|world| {
+                if let Some((to, frame, counts)) = under_way {
+                    let way = process.to(*to);
+                    if world.has_ended(way.back()) {
+                        return Some(Err(Cause::Closed { peer: *to }));
+                    }
+                    if world.has_room(way, *counts) {
+                        world.send(way, frame, *counts);
+                        *under_way = None;
+                        return Some(Ok(Something::Through));
+                    }
+                }
                 for &from in neighbours.iter().filter(|from| round.listens_to(**from)) {
                     if let Some(read) = world.read(process.from(from)) {
                         return Some(read.map(|body| Something::Came(from, body)));
@@ -412,6 +470,7 @@ impl RoundIo for StormIo {
                 self.frame.insert(from, body);
                 Ok(Heard::Frame(from))
             }
+            Something::Through => Ok(Heard::Through),
             Something::Durable => Ok(self.next_durable().map_or(Heard::Due, Heard::Committed)),
             Something::Due if self.idle_turns > MOST_IDLE_TURNS => Err(Cause::Spins),
             Something::Due => Ok(Heard::Due),
@@ -440,6 +499,8 @@ impl RoundIo for StormIo {
 enum Something {
     /// A frame.
     Came(PeId, Vec<u8>),
+    /// What was under way has gone.
+    Through,
     /// A message is durable.
     Durable,
     /// It is as late as it was to be.

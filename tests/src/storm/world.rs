@@ -87,8 +87,8 @@ pub(super) struct World {
     caused: u64,
     pub(super) scenario: Arc<Scenario>,
     tree: Arc<Tree>,
-    /// By PE: down from its parent, up to it.
-    wires: Vec<[Wire; 2]>,
+    /// Between all that are connected.
+    wires: BTreeMap<Way, Wire>,
     processes: Vec<Process>,
     pulses: Vec<Pulse>,
     /// What threads of stopped processes make durable as soon as these go on.
@@ -117,9 +117,15 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(scenario: Arc<Scenario>, trace: Trace, plant: Option<Plant>) -> World {
         let tree = scenario.tree.clone();
-        let edges = scenario.model.edges.iter();
         let max_frame = scenario.flit_bytes as usize + MAX_FLIT_PREFIX;
-        let wire = |link| Wire::new(link, scenario.authenticated, max_frame);
+        let wire = |way: Way| {
+            let link = scenario.model.link(&tree, way.from, way.to);
+            (way, Wire::new(link, scenario.authenticated, max_frame))
+        };
+        let ways = tree.pes().flat_map(|from| {
+            let all = scenario.operation.neighbours(&tree, from).into_iter();
+            all.map(move |to| Way { from, to })
+        });
         let is_there = |pe: PeId| tree.contains(pe);
         let process = |pe| match is_there(pe) {
             true => Process::Runs,
@@ -134,7 +140,7 @@ impl World {
             now: 0,
             events: BTreeMap::new(),
             caused: 0,
-            wires: edges.map(|edge| [edge.down, edge.up].map(wire)).collect(),
+            wires: ways.map(wire).collect(),
             processes: tree.ids().map(process).collect(),
             pulses: vec![idle; tree.len()],
             undelivered: vec![Vec::new(); tree.len()],
@@ -217,7 +223,7 @@ impl World {
                 for to in self.neighbours(pe) {
                     let (now, way) = (self.now, Way { from: pe, to });
                     let World { wires, chance, .. } = self;
-                    wires[edge(&self.tree, way)][direction(&self.tree, way)].cut(now, chance);
+                    wire(wires, way).cut(now, chance);
                     self.expect(way);
                 }
                 self.cause(self.now, Event::Ended(pe, Lost::reset()));
@@ -268,10 +274,6 @@ impl World {
         self.close(pe);
     }
 
-    fn place(&self, way: Way) -> (usize, usize) {
-        (edge(&self.tree, way), direction(&self.tree, way))
-    }
-
     /// A PE that is to be polled now.
     pub(super) fn next_ready(&mut self) -> Option<PeId> {
         loop {
@@ -294,14 +296,13 @@ impl World {
         self.cause(at, Event::Wake(pe));
     }
 
-    /// The parent first, then the children in index order.
+    /// The parent first, then the children and others in index order.
     pub(super) fn neighbours(&self, pe: PeId) -> Vec<PeId> {
-        let children = self.tree.children(pe).iter().copied();
-        self.tree.parent(pe).into_iter().chain(children).collect()
+        self.scenario.operation.neighbours(&self.tree, pe)
     }
 
     pub(super) fn wire(&mut self, way: Way) -> &mut Wire {
-        &mut self.wires[edge(&self.tree, way)][direction(&self.tree, way)]
+        wire(&mut self.wires, way)
     }
 
     /// Notes when something arrives next on a wire.
@@ -330,7 +331,7 @@ impl World {
         self.trace
             .note(now, format_args!("{from} to {to}: {bytes} bytes"));
         let World { wires, chance, .. } = self;
-        let wire = &mut wires[edge(&self.tree, way)][direction(&self.tree, way)];
+        let wire = wire(wires, way);
         let copies = wire.send(now, frame, counts, chance);
         self.pulses[from.index()].moved_at = now;
         self.doubled_frames += copies.saturating_sub(1);
@@ -439,7 +440,7 @@ impl World {
 
     /// Frames that came again and were dropped.
     pub(super) fn repeated_frames(&self) -> u64 {
-        let wires = self.wires.iter().flatten();
+        let wires = self.wires.values();
         wires.map(|wire| wire.repeated).sum()
     }
 
@@ -450,14 +451,9 @@ impl World {
     }
 }
 
-/// The place of a wire: its edge, and whether it leads up.
-fn edge(tree: &Tree, way: Way) -> usize {
-    match tree.parent(way.to) == Some(way.from) {
-        true => way.to.index(),
-        false => way.from.index(),
-    }
-}
-
-fn direction(tree: &Tree, way: Way) -> usize {
-    usize::from(tree.parent(way.to) != Some(way.from))
+/// # Panics
+///
+/// If these two are not connected: the state machine names only neighbours.
+fn wire(wires: &mut BTreeMap<Way, Wire>, way: Way) -> &mut Wire {
+    wires.get_mut(&way).expect("they are connected")
 }

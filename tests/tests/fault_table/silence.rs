@@ -153,7 +153,7 @@ fn row_11_a_parent_refuses() {
     measured("11", "connection refused", Some(5.0), began.elapsed());
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let told = [
-        "error: P1: cannot reach the parent P0 at 127.0.7.1:",
+        "error: P1: cannot reach P0 at 127.0.7.1:",
         "refused",
         "reading the input and connecting",
     ];
@@ -183,10 +183,7 @@ fn row_11_a_parent_is_a_black_hole() {
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     says(
         &finished,
-        &[
-            "error: P1: cannot reach the parent P0 at 127.0.7.1:",
-            "timed out",
-        ],
+        &["error: P1: cannot reach P0 at 127.0.7.1:", "timed out"],
     );
     impostor.join().expect("it can be played");
 }

@@ -145,10 +145,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
 fn neighbours_with_revoked_certificates_are_refused_and_named() {
     // P0 - P1 - P2.
     let cluster = Joining::new(&[0, 1], "60s");
-    for (revoked, knows, told) in [
-        ("p1", 2, "P2: cannot reach the parent P1 at "),
-        ("p2", 1, "error: P2"),
-    ] {
+    for (revoked, knows, told) in [("p1", 2, "P2: cannot reach P1 at "), ("p2", 1, "error: P2")] {
         let (old, new) = (format!("old-{revoked}"), format!("new-{revoked}"));
         copied(&cluster.path("ca"), &cluster.path(&old));
         copied(&cluster.path("ca"), &cluster.path(&new));

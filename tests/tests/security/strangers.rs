@@ -64,6 +64,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             version: MAX_VERSION,
             tree: Arc::new(tree.clone()),
             parent_listen: Some(listener.local_addr().expect("it listens").to_string()),
+            peers: Vec::new(),
             operation,
             flit_bytes: 1 << 16,
             payload: Payload::Files {

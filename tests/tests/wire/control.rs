@@ -12,8 +12,8 @@ use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Counts, Doing, FromPe, Join, OwnStart, Payload, Pong, Prepare, Ready,
-    Report, TimeoutsNs, ToPe, Welcome,
+    Arrival, Assignment, Counts, Doing, FromPe, Join, OwnStart, Payload, Peer, Pong, Prepare,
+    Ready, Report, TimeoutsNs, ToPe, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -215,6 +215,18 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         version: 1,
         tree: Arc::new(Tree::from_parents(parents).expect("it is a tree")),
         parent_listen: Some("127.0.0.1:1".to_owned()),
+        peers: vec![
+            Peer {
+                pe: PeId(2),
+                listen: Some("127.0.0.1:2".to_owned()),
+                link: None,
+            },
+            Peer {
+                pe: PeId(3),
+                listen: None,
+                link: Some([link(1.0, 2.0), link(3.0, 4.0)]),
+            },
+        ],
         operation,
         flit_bytes: 65536,
         payload,
@@ -241,6 +253,8 @@ fn files() -> Payload {
 
 pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_listen: "127.0.0.1:1"
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
+    peers { pe: 2 listen: "127.0.0.1:2" }
+    peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
     undertaking: 77 later_output: "/out" recorded: true
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;

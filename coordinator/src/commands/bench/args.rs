@@ -286,7 +286,6 @@ fn base(
     Result<Trees, Vec<RequestError>>,
 ) {
     let round = RoundArgs {
-        matrix: None,
         transfer: args.transfer.clone(),
         input: None,
         output: None,
@@ -297,7 +296,7 @@ fn base(
         format: Format::Table,
     };
     let (request, spanning) = match direction {
-        Direction::Down => {
+        Direction::Down | Direction::Across => {
             let scatter = ScatterArgs {
                 from: None,
                 round,

@@ -260,7 +260,6 @@ impl MapArgs {
             ..
         } = self.clone();
         RoundArgs {
-            matrix: None,
             transfer: TransferArgs {
                 tree,
                 size: None,

@@ -131,15 +131,15 @@ pub enum RequestError {
     SeveralLengths,
     /// A list of lengths for each PE from each.
     #[error(
-        "--lengths: a total exchange has a message of each PE for each other one: write PATTERN:MEAN \
-         or uniform:LO..HI:SEED, or name a file with --matrix"
+        "--lengths: a total exchange has a message of each PE for each other one: name a file with a \
+         row for each sender, or write equal:MEAN"
     )]
     ListOfPieces,
     /// The matrix is none.
-    #[error("--matrix: {0}")]
+    #[error("--lengths: {0}")]
     Matrix(FileError),
     /// The matrix is not for so many PEs.
-    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
+    #[error("--lengths: {rows} rows and columns, but there are {pes} PEs")]
     MatrixOfOthers {
         /// How many rows there are.
         rows: usize,

@@ -69,13 +69,16 @@ pub enum AskedMessages {
 
 impl AskedMessages {
     /// All that is wrong with what was asked for, at once, if something is.
-    pub fn of(args: &RoundArgs, spread: bool) -> Result<AskedMessages, Vec<RequestError>> {
+    pub fn of(
+        args: &RoundArgs,
+        layout: Layout,
+        spread: bool,
+    ) -> Result<AskedMessages, Vec<RequestError>> {
         let mut faults = Vec::new();
         let kinds = [
             ("--input", args.input.is_some()),
             ("--size", args.transfer.size.is_some()),
             ("--lengths", args.transfer.lengths.is_some()),
-            ("--matrix", args.matrix.is_some()),
         ];
         let given: Vec<_> = kinds
             .iter()
@@ -101,8 +104,6 @@ impl AskedMessages {
                 input: input.clone(),
                 output: output.clone(),
             })
-        } else if let Some(path) = &args.matrix {
-            Some(AskedMessages::Matrix(path.clone()))
         } else if let Some(size) = &args.transfer.size {
             let option = "--size";
             match parse_bytes(size) {
@@ -116,7 +117,14 @@ impl AskedMessages {
                 }
             }
         } else if let Some(lengths) = &args.transfer.lengths {
-            match lengths.parse() {
+            match lengths.parse::<Lengths>() {
+                Ok(Lengths::List(list)) if layout == Layout::Pieces && list.len() > 1 => {
+                    faults.push(RequestError::ListOfPieces);
+                    None
+                }
+                Err(_) if layout == Layout::Pieces && !lengths.contains(':') => {
+                    Some(AskedMessages::Matrix(lengths.into()))
+                }
                 Ok(lengths) => Some(AskedMessages::Synthetic {
                     option: "--lengths",
                     lengths,
@@ -208,15 +216,18 @@ fn deal(
     layout: Layout,
 ) -> Result<Vec<u64>, RequestError> {
     let pes = tree.len();
-    let dealt = |count| {
+    let dealt = |lengths: &Lengths, count| {
         let dealt = lengths.deal(count);
         dealt.map_err(|source| RequestError::Lengths { option, source })
     };
     match (layout, lengths) {
-        (Layout::Pieces, Lengths::List(_)) => Err(RequestError::ListOfPieces),
         (Layout::Pieces, _) => {
             // Row by row, and nothing of a PE for itself.
-            let mut others = dealt(pes * (pes - 1))?.into_iter();
+            let lengths = match lengths {
+                Lengths::List(one) => &Lengths::of_size(one.first().copied().unwrap_or(0)),
+                dealt => dealt,
+            };
+            let mut others = dealt(lengths, pes * (pes - 1))?.into_iter();
             let cell = |i| {
                 if i % (pes + 1) == 0 {
                     0
@@ -226,9 +237,9 @@ fn deal(
             };
             Ok((0..pes * pes).map(cell).collect())
         }
-        (Layout::Shards, _) => dealt(pes),
+        (Layout::Shards, _) => dealt(lengths, pes),
         _ => {
-            let lengths = dealt(pes - 1)?;
+            let lengths = dealt(lengths, pes - 1)?;
             match layout == Layout::Whole && !are_alike(&lengths) {
                 true => Err(RequestError::SeveralLengths),
                 false => Ok(lengths),
@@ -252,7 +263,7 @@ fn read_matrix(path: &Path, pes: usize) -> Result<Vec<u64>, RequestError> {
     let total = lengths.iter().map(|&bytes| u128::from(bytes)).sum();
     match total > u128::from(MAX_TOTAL_BYTES) {
         true => Err(RequestError::Lengths {
-            option: "--matrix",
+            option: "--lengths",
             source: DealError::TotalTooLarge { total },
         }),
         false => Ok(lengths),

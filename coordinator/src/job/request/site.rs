@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_proto::cost::Edge;
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::{PeId, Tree};
 
 use super::links::{links, links_name};
@@ -69,6 +69,20 @@ impl Site {
             Some((below, link.edge()))
         });
         shaped.collect()
+    }
+
+    /// What the link from `pe` to somebody else is to be like that is no edge of the tree, and the
+    /// one back; `None` if it is not shaped.
+    pub fn link_between(&self, pe: PeId, other: PeId) -> Option<[Link; 2]> {
+        let edge = |pe: PeId| self.links[pe.index()].map(|link| link.edge());
+        let one_way = |from: PeId, to: PeId| {
+            let [up, down] = [
+                edge(from).map(|edge| edge.up),
+                edge(to).map(|edge| edge.down),
+            ];
+            Link::over(up, down)
+        };
+        Some([one_way(pe, other)?, one_way(other, pe)?])
     }
 
     /// Whether any link is to be shaped.

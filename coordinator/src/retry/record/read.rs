@@ -129,8 +129,8 @@ fn parse_undertaking(text: &str) -> Result<u64, [String; 1]> {
 fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
     let known = Operation::named(text).next();
     let known = known.map(Operation::name);
-    let neither = "neither \"scatter\", \"gather\" nor \"broadcast\"";
-    known.ok_or_else(|| [format!("operation: `{text}` is {neither}")])
+    let unknown = "none of \"scatter\", \"gather\", \"broadcast\", \"gossip\" and \"exchange\"";
+    known.ok_or_else(|| [format!("operation: `{text}` is {unknown}")])
 }
 
 fn read_path(field: &Field<'_, '_>, key: &'static str) -> Option<PathBuf> {

@@ -25,6 +25,56 @@ fn what_is_written_is_read() {
     assert_eq!(format!("{again:?}"), format!("{record:?}"));
 }
 
+/// Of messages between any two PEs, who has got whose.
+#[test]
+fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
+    let of = |operation: &str, bytes: &str, delivered: &str| {
+        let text = record().text();
+        let from = text.find("operation = ").expect("it says so");
+        let to = text.find("tree = ").expect("it says so");
+        let text = format!("{}{operation}\n{}", &text[..from], &text[to..]);
+        let from = text.find("bytes = ").expect("it says so");
+        let to = text.find("\n[[link]]").expect("it says so");
+        let lists = format!("bytes = {bytes}\ndelivered = {delivered}\n");
+        format!("{}{lists}{}", &text[..from], &text[to..])
+    };
+    let gossip = "operation = \"gossip\"\nalgorithm = \"flood\"";
+    let delivered = "[\"p0/p3\",\"p2/p1\"]";
+    let gossiped = parse(&of(gossip, "[1, 2, 3, 4]", delivered)).expect("it is one");
+    let bytes = [0, 1, 1, 1, 2, 0, 2, 2, 3, 3, 0, 3, 4, 4, 4, 0];
+    assert_eq!(gossiped.bytes, bytes);
+    let numbers = [4 + 2, 3 * 4].map(DeliveryId);
+    assert_eq!(gossiped.delivered, BTreeSet::from(numbers));
+    let written = gossiped.text();
+    assert!(
+        written.contains(&format!("delivered = {delivered}\n")),
+        "{written}"
+    );
+    let again = parse(&written).expect("it was written");
+    assert_eq!(format!("{again:?}"), format!("{gossiped:?}"));
+
+    let exchange = "operation = \"exchange\"\nalgorithm = \"tree\"";
+    let rows = "[0, 1, 2, 3, 4, 0, 5, 6, 7, 8, 0, 9, 10, 11, 12, 0]";
+    let exchanged = parse(&of(exchange, rows, delivered)).expect("it is one");
+    assert_eq!(exchanged.bytes[4..8], [4, 0, 5, 6]);
+    let again = parse(&exchanged.text()).expect("it was written");
+    assert_eq!(format!("{again:?}"), format!("{exchanged:?}"));
+
+    for (delivered, expected) in [
+        ("[3]", "must be a text"),
+        ("[\"p4/p0\"]", "`p4/p0` is no message"),
+        ("[\"p1/p1\"]", "`p1/p1` is no message"),
+        ("[\"p1\"]", "`p1` is no message"),
+        ("[\"p0/p3\", \"p0/p3\"]", "P3's at P0 is named twice"),
+    ] {
+        let told = refused(&of(exchange, rows, delivered));
+        assert_eq!(told.len(), 1, "{told:#?}");
+        assert!(told[0].contains(expected), "no `{expected}` in {told:?}");
+    }
+    let told = refused(&of(exchange, "[1, 2, 3]", delivered));
+    assert!(told[0].contains("bytes has 3 entries"), "{told:?}");
+}
+
 #[test]
 fn the_longest_record_fits_its_bound() {
     let pes = crate::options::pes::MAX_LOCAL_PES;
@@ -103,7 +153,7 @@ fn what_does_not_go_together_is_told() {
             "3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits",
         ),
         ("version = 2\n", "", "there is no version"),
-        ("\"gather\"", "\"gossip\"", "operation: `gossip` is neither"),
+        ("\"gather\"", "\"gassip\"", "operation: `gassip` is"),
         (
             "\"pipelined\"",
             "\"late\"",

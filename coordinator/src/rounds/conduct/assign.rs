@@ -1,11 +1,11 @@
 //! Every PE is told its place, and tells what it has found where its messages lie and where they
 //! are to arrive.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use flitcast_node::payload::delivered_at;
-use flitcast_proto::wire::control::{Assignment, FromPe};
+use flitcast_proto::wire::control::{Assignment, FromPe, Peer};
 use flitcast_proto::wire::negotiate;
 use flitcast_proto::{DeliveryId, PeId};
 
@@ -30,6 +30,7 @@ impl Driver<'_> {
                 version,
                 tree: request.site.tree.clone(),
                 parent_listen: self.parent_listen(pe)?,
+                peers: self.peers(pe)?,
                 operation: request.way.operation,
                 flit_bytes: request.way.flit_bytes,
                 payload: request.messages.payload.clone(),
@@ -90,15 +91,39 @@ impl Driver<'_> {
         let Some(parent) = self.request.site.tree.parent(pe) else {
             return Ok(None);
         };
-        let Some(register) = self.cluster.register(parent) else {
+        let address = self.request.site.placement.parent_address(pe, parent);
+        self.listens_at(parent, address)
+    }
+
+    /// Where somebody is reached at this address, and the port that it has got.
+    fn listens_at(&self, pe: PeId, address: IpAddr) -> Result<Option<String>, Trouble> {
+        let Some(register) = self.cluster.register(pe) else {
             return Ok(None);
         };
         let listen: SocketAddr = register
             .listen
             .parse()
-            .map_err(|_| Trouble::NoPort(parent, register.listen.chars().take(100).collect()))?;
-        let address = self.request.site.placement.parent_address(pe, parent);
-        let address = or_joined_from(self.cluster, address, parent);
+            .map_err(|_| Trouble::NoPort(pe, register.listen.chars().take(100).collect()))?;
+        let address = or_joined_from(self.cluster, address, pe);
         Ok(Some(SocketAddr::new(address, listen.port()).to_string()))
+    }
+
+    /// With whom a PE is connected beside the tree: it calls those of lower numbers.
+    fn peers(&self, pe: PeId) -> Result<Vec<Peer>, Trouble> {
+        let site = &self.request.site;
+        let peers = self.request.way.operation.peers(&site.tree, pe);
+        let peer = |other: PeId| {
+            let address = site.placement.places[other.index()].address;
+            let listen = match other < pe {
+                true => self.listens_at(other, address)?,
+                false => None,
+            };
+            Ok(Peer {
+                pe: other,
+                listen,
+                link: site.link_between(pe, other),
+            })
+        };
+        peers.into_iter().map(peer).collect()
     }
 }

@@ -94,9 +94,9 @@ impl Driver<'_> {
     fn writes(&self, pe: PeId) -> bool {
         let (operation, root) = (self.request.way.operation, self.request.site.tree.root());
         match operation.direction() {
-            _ if operation.is_of_pairs() => true,
             Direction::Down => pe != root,
             Direction::Up => pe == root,
+            Direction::Across => true,
         }
     }
 

@@ -122,6 +122,7 @@ impl Inventory {
 
 #[cfg(test)]
 mod tests {
+    use flitcast_proto::ops::{Exchange, Gossip};
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
@@ -153,6 +154,34 @@ mod tests {
         assert_eq!(gather.found().bytes, [0, 1, 0, 3]);
     }
 
+    /// P3's message is left out at P1, and what P2 has for P3 is there.
+    #[test]
+    fn each_pe_may_have_messages_and_places_for_them() {
+        let left_out = [3 * 4 + 1];
+        let mut gossip = inventory(Operation::Gossip(Gossip::Flood), &left_out);
+        for pe in 0..4 {
+            gossip.take(PeId(pe), ready(&[u64::from(pe) + 5])).unwrap();
+        }
+        let told = Ready {
+            delivered: vec![DeliveryId(2 * 4 + 3)],
+            standing: vec![DeliveryId(2 * 4 + 3), DeliveryId(4 + 3)],
+            ..ready(&[])
+        };
+        gossip.take(PeId(3), told).unwrap();
+        let found = gossip.found();
+        let bytes = [0, 5, 5, 5, 6, 0, 6, 6, 7, 7, 0, 0, 8, 0, 8, 0];
+        assert_eq!(found.bytes, bytes);
+        assert_eq!(found.delivered, [DeliveryId(2 * 4 + 3)]);
+        assert_eq!(found.standing, [(DeliveryId(4 + 3), PeId(3))]);
+        assert_eq!(found.made_of.len(), 4);
+
+        let mut exchange = inventory(Operation::Exchange(Exchange::Tree), &left_out);
+        exchange.take(PeId(2), ready(&[5, 6, 7])).unwrap();
+        exchange.take(PeId(3), ready(&[8, 0, 9])).unwrap();
+        let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 0, 7, 8, 0, 9, 0];
+        assert_eq!(exchange.found().bytes, bytes);
+    }
+
     #[test]
     fn what_cannot_be_is_given_back() {
         let cannot = |operation, left_out: &[u32], pe, told: Ready| {
@@ -165,6 +194,18 @@ mod tests {
         cannot(Operation::Scatter, &[], 1, ready(&[5]));
         cannot(Operation::CombiningGather, &[], 0, ready(&[5]));
         cannot(Operation::CombiningGather, &[], 1, ready(&[5, 6]));
+        let gossip = Operation::Gossip(Gossip::Flood);
+        let exchange = Operation::Exchange(Exchange::Tree);
+        for operation in [gossip, exchange] {
+            let mut inventory = inventory(operation, &[]);
+            for none in [2 * 4 + 2, 16] {
+                let told = Ready {
+                    standing: vec![DeliveryId(none)],
+                    ..ready(&[])
+                };
+                assert_eq!(inventory.take(PeId(2), told.clone()), Err(told));
+            }
+        }
         // These were delivered before.
         cannot(Operation::Scatter, &[2], 0, ready(&[5, 6, 7]));
         cannot(Operation::CombiningGather, &[1, 2], 2, ready(&[6]));

@@ -163,7 +163,7 @@ impl Failure {
             }
         }
         let which = match self.operation.direction() {
-            Direction::Down => "left without",
+            Direction::Down | Direction::Across => "left without",
             Direction::Up => "not gathered",
         };
         let (nothing, partly): (Vec<&Lacking>, Vec<&Lacking>) = lacking

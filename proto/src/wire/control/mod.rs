@@ -223,6 +223,8 @@ pub struct Assignment {
     pub tree: Arc<Tree>,
     /// Where the PE's parent listens; `None` for P0.
     pub parent_listen: Option<String>,
+    /// With whom the PE is connected that is no neighbour in the tree, by index.
+    pub peers: Vec<Peer>,
     /// What the rounds do.
     pub operation: Operation,
     /// Payload bytes of a full flit.
@@ -243,6 +245,17 @@ pub struct Assignment {
     pub recorded: bool,
     /// P0 in a scatter: where a gather will deliver that follows.
     pub later_output: Option<PathBuf>,
+}
+
+/// Somebody with whom a PE is connected beside the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    /// Who.
+    pub pe: PeId,
+    /// Where it listens, if the PE is to call it; else it will call.
+    pub listen: Option<String>,
+    /// If the link is to be shaped: what it is like away from the PE, and towards it.
+    pub link: Option<[Link; 2]>,
 }
 
 impl Assignment {

@@ -10,8 +10,10 @@ use prost::Message as _;
 
 use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
 use super::task::parse_work;
-use super::{Assignment, Payload, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link};
-use crate::cost::Edge;
+use super::{
+    Assignment, Payload, Peer, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link,
+};
+use crate::cost::{Edge, Link};
 use crate::shape;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
@@ -106,6 +108,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .filter(|pe| *pe != tree.root())
             .map(|pe| tree.parent(pe).unwrap_or(pe).0)
             .collect(),
+        peers: assignment.peers.into_iter().map(put_peer).collect(),
         left_out: assignment.left_out.iter().map(|it| it.0).collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
         operation: assignment.operation.code(),
@@ -174,6 +177,11 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
     let parent_listen = assignment.parent_listen;
     Ok(Assignment {
         version: assignment.version,
+        peers: assignment
+            .peers
+            .into_iter()
+            .map(parse_peer)
+            .collect::<Result<_, _>>()?,
         links,
         tree: Arc::new(tree),
         parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
@@ -188,6 +196,40 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
             .filter(|path| !path.is_empty())
             .map(parse_path),
     })
+}
+
+fn put_peer(peer: Peer) -> pb::Peer {
+    let [to, from] = match peer.link {
+        Some(both) => both.map(|link| Some(put_link(link))),
+        None => [None, None],
+    };
+    pb::Peer {
+        pe: peer.pe.0,
+        listen: peer.listen.unwrap_or_default(),
+        to,
+        from,
+    }
+}
+
+fn parse_peer(peer: pb::Peer) -> Result<Peer, WireError> {
+    let pe = PeId(peer.pe);
+    let link = match (peer.to, peer.from) {
+        (None, None) => None,
+        (to, from) => Some([parse_shaped(to, pe)?, parse_shaped(from, pe)?]),
+    };
+    Ok(Peer {
+        pe,
+        listen: Some(peer.listen).filter(|listen| !listen.is_empty()),
+        link,
+    })
+}
+
+/// What a link to a PE is to be like in one direction.
+fn parse_shaped(link: Option<pb::Link>, pe: PeId) -> Result<Link, WireError> {
+    let link = parse_link(link)?;
+    let fault = |fault| WireError::malformed(format!("the edge to {pe}: {fault}"));
+    shape::check(&link).map_err(fault)?;
+    Ok(link)
 }
 
 fn put_links(links: &[(PeId, Edge)]) -> Vec<pb::ShapedEdge> {
@@ -205,11 +247,10 @@ fn parse_links(links: Vec<pb::ShapedEdge>, tree: &Tree) -> Result<Vec<(PeId, Edg
         if child == tree.root() || !tree.contains(child) {
             return Err(WireError::malformed(format!("no edge leads to {child}")));
         }
-        let (down, up) = (parse_link(link.down)?, parse_link(link.up)?);
-        for direction in [&down, &up] {
-            shape::check(direction)
-                .map_err(|fault| WireError::malformed(format!("the edge to {child}: {fault}")))?;
-        }
+        let (down, up) = (
+            parse_shaped(link.down, child)?,
+            parse_shaped(link.up, child)?,
+        );
         Ok((child, Edge { down, up }))
     };
     links.into_iter().map(parse).collect()

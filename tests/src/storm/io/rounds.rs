@@ -28,7 +28,8 @@ impl RoundsIo for StormIo {
         } = &self.process;
         self.round = id;
         self.idle_turns = 0;
-        (self.sends, self.forwards, self.stored) = (None, None, None);
+        (self.forwards, self.under_way) = (None, None);
+        (self.sends, self.stored) = Default::default();
         self.held.clear();
         let late = Late(world.clone());
         let brief = scenario.briefs[pe.index()].clone();

@@ -49,8 +49,7 @@ impl World {
         let mut unreached = Vec::new();
         for to in self.neighbours(pe) {
             let way = Way { from: pe, to };
-            let [there, back] = [way, way.back()].map(|way| self.place(way));
-            let [there, back] = [there, back].map(|(edge, side)| &self.wires[edge][side]);
+            let [there, back] = [way, way.back()].map(|way| &self.wires[&way]);
             if look && there.is_unacknowledged(now, back) {
                 unreached.push(to);
             }

@@ -4,7 +4,7 @@ use flitcast_proto::PeId;
 
 use super::super::office::{Ends as _, Lost};
 use super::super::scenario::{Kind, Way};
-use super::{Event, Process, World, direction, edge};
+use super::{Event, Process, World, wire};
 
 impl World {
     pub(super) fn strike(&mut self, fault: usize) {
@@ -44,7 +44,7 @@ impl World {
             Kind::Cut(Way { from, to }) => {
                 for way in [Way { from, to }, Way { from: to, to: from }] {
                     let World { wires, chance, .. } = self;
-                    wires[edge(&self.tree, way)][direction(&self.tree, way)].cut(now, chance);
+                    wire(wires, way).cut(now, chance);
                     self.expect(way);
                 }
             }

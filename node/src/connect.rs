@@ -48,7 +48,7 @@ pub async fn connect(
     let children = tree.children(config.pe);
     let callers = assignment.peers.iter().filter(|peer| peer.listen.is_none());
     let awaited = children.iter().copied().chain(callers.map(|peer| peer.pe));
-    let accepted = accept(config, listener, awaited.collect(), assignment.flit_bytes);
+    let accepted = answer_callers(config, listener, awaited.collect(), assignment.flit_bytes);
     let (parent, mut peers, accepted) = tokio::try_join!(to_parent, to_peers, accepted)?;
     let is_child = |link: &Link| children.binary_search(&link.peer()).is_ok();
     let (children, callers): (Vec<Link>, Vec<Link>) = accepted.into_iter().partition(is_child);
@@ -140,7 +140,7 @@ async fn call(
 
 /// Takes the connections of those who are to call. Whoever else does is turned away without a
 /// word, and holds nobody up.
-async fn accept(
+async fn answer_callers(
     config: &NodeConfig,
     listener: &TcpListener,
     mut missing: Vec<PeId>,

@@ -57,11 +57,11 @@ pub struct NodeIo<'a> {
 #[derive(Default)]
 pub struct State<'a> {
     outbox: Option<Outbox<'a>>,
-    /// The message that goes out, and its bytes; and the one that comes in.
-    source: Option<(Message, Source)>,
+    /// The message that goes out, to whom first, and its bytes; and the one that comes in.
+    source: Option<(Message, PeId, Source)>,
     sink: Option<(Message, Sink)>,
     /// Those of which the next part is yet to go, or to come.
-    sources: BTreeMap<MessageId, Source>,
+    sources: BTreeMap<(MessageId, PeId), Source>,
     sinks: BTreeMap<MessageId, Sink>,
     prefix: Vec<u8>,
     held: BTreeMap<MessageId, Held>,
@@ -175,14 +175,15 @@ impl RoundIo for NodeIo<'_> {
             files_ns,
             ..
         } = &mut self.state;
-        let (_, source) = match source {
-            Some((of, _)) if *of == message => source.as_mut().expect("just looked at"),
+        let (_, _, source) = match source {
+            Some((of, ..)) if *of == message => source.as_mut().expect("just looked at"),
             _ => {
-                let opened = sources.remove(&message.id).unwrap_or_else(|| {
+                let begun = sources.remove(&(message.id, to));
+                let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
                     outbox.take(message)
                 });
-                source.insert((message, opened))
+                source.insert((message, to, begun))
             }
         };
         let payload = source.next(bytes as usize, files_ns).await;
@@ -200,7 +201,7 @@ impl RoundIo for NodeIo<'_> {
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
         let State { source, prefix, .. } = &mut self.state;
-        if let Some((_, source)) = source {
+        if let Some((_, _, source)) = source {
             let link = self.neighbours.get(to);
             link.send_flit(prefix, source.last()).await?;
         }
@@ -331,10 +332,10 @@ impl RoundIo for NodeIo<'_> {
 
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
         if last.is_none()
-            && let Some((message, source)) = self.state.source.take()
-            && round.goes_on_with(&message)
+            && let Some((message, to, source)) = self.state.source.take()
+            && round.goes_on_with(&message, to)
         {
-            self.state.sources.insert(message.id, source);
+            self.state.sources.insert((message.id, to), source);
         }
         // Streams meet where there are several sources: P0 alone begins on the trigger.
         if self.brief.operation.begins_on() == Word::Trigger || round.is_duplex() {

@@ -219,10 +219,8 @@ impl Outbox<'_> {
 
     /// The bytes of the message whose turn it is.
     pub fn take(&mut self, message: Message) -> Source {
-        let opened = self
-            .opened
-            .pop_front()
-            .filter(|(ahead, _)| *ahead == message);
+        let place = self.opened.iter().position(|(ahead, _)| *ahead == message);
+        let opened = place.and_then(|place| self.opened.remove(place));
         self.open_ahead();
         opened.map_or_else(
             || self.store.source(message, self.flit_bytes),

@@ -88,8 +88,8 @@ pub struct Round<O = ()> {
     /// Of the payload so far of the message that goes out, and of the one that comes in.
     sent_hash: Hash,
     taken_hash: Hash,
-    /// Messages of which a part has gone from here, or come, and the hash of that.
-    begun: BTreeMap<MessageId, Hash>,
+    /// Messages of which a part has gone to a neighbour, or come, and the hash of that.
+    begun: BTreeMap<(MessageId, PeId), Hash>,
     paused: BTreeMap<MessageId, (Incoming, Hash)>,
     /// The frame that was taken last, while there is something to do with it.
     in_hand: Option<InHand>,
@@ -279,7 +279,10 @@ impl<O: Observer> Round<O> {
 
     fn send(&mut self, now: Time, to: Hops, message: Message, bytes: [u64; 2], is_last: bool) {
         let [offset, end] = bytes;
-        match self.begun.remove(&message.id) {
+        let begun = to
+            .first()
+            .and_then(|to| self.begun.remove(&(message.id, *to)));
+        match begun {
             Some(hash) => self.sent_hash = hash,
             None => self.sent_hash.reset(),
         }
@@ -347,8 +350,11 @@ impl<O: Observer> Round<O> {
                 self.held.remove(&id);
                 self.buffers(0);
             }
-        } else if outgoing.end < outgoing.message.bytes {
-            self.begun.insert(id, std::mem::take(&mut self.sent_hash));
+        } else if let Some(to) = outgoing.to.first()
+            && outgoing.end < outgoing.message.bytes
+        {
+            let hash = std::mem::take(&mut self.sent_hash);
+            self.begun.insert((id, *to), hash);
         }
         self.pe.handle_sent();
     }
@@ -384,9 +390,9 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// Whether a part of a message has gone from here, and another one is yet to.
-    pub fn goes_on_with(&self, message: &Message) -> bool {
-        self.begun.contains_key(&message.id)
+    /// Whether a part of a message has gone to a neighbour, and another one is yet to.
+    pub fn goes_on_with(&self, message: &Message, to: PeId) -> bool {
+        self.begun.contains_key(&(message.id, to))
     }
 
     /// Whether a flit is under way.

@@ -147,7 +147,7 @@ struct StormIo {
     /// The bodies of frames that are in hand, by their senders.
     frame: BTreeMap<PeId, Vec<u8>>,
     /// The messages that go out, and how far each is; the one that is passed on.
-    sends: BTreeMap<MessageId, u64>,
+    sends: BTreeMap<(MessageId, PeId), u64>,
     /// The last frame.
     sent: Vec<u8>,
     forwards: Option<Message>,
@@ -280,7 +280,7 @@ impl RoundIo for StormIo {
         message: Message,
         bytes: u64,
     ) -> Result<Sent, Cause> {
-        let sent = match self.sends.get(&message.id) {
+        let sent = match self.sends.get(&(message.id, to)) {
             Some(sent) => *sent,
             None => {
                 if !round.is_duplex() {
@@ -295,8 +295,8 @@ impl RoundIo for StormIo {
         round.put_prefix(self.now(), payload, &mut frame);
         frame.extend_from_slice(payload);
         match sent + bytes < message.bytes {
-            true => self.sends.insert(message.id, sent + bytes),
-            false => self.sends.remove(&message.id),
+            true => self.sends.insert((message.id, to), sent + bytes),
+            false => self.sends.remove(&(message.id, to)),
         };
         if round.is_duplex() {
             return self.begin(to, &frame);

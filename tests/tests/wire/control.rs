@@ -503,6 +503,8 @@ fn a_tree_may_lack_pes() {
     word.put(&mut ours);
     let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
         parent_listen: "127.0.0.1:1" operation: OPERATION_SCATTER_FDF flit_bytes: 65536
+        peers { pe: 2 listen: "127.0.0.1:2" }
+        peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
         undertaking: 77 later_output: "/out" recorded: true }"#;
     let reference = Reference::new();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flitcast_coordinator::machines::Next;
 use flitcast_proto::cost::{Edge, Host, Link, Model, Ports};
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Brief, Exchange, Gossip, Operation};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -190,7 +190,7 @@ impl Dice {
     }
 
     fn operation(&mut self) -> Operation {
-        match self.below(10) {
+        match self.below(13) {
             0 => Operation::Scatter,
             1 => Operation::ShoulderTap,
             2 => Operation::Certification(Sync::Serial),
@@ -202,6 +202,17 @@ impl Dice {
             6 => Operation::CombiningGather,
             7 => Operation::CombiningScatter,
             8 => Operation::ListedScatter,
+            9 | 10 => Operation::Gossip(self.pick(&[
+                Gossip::Flood,
+                Gossip::Circulate,
+                Gossip::Dissemination,
+                Gossip::Direct,
+            ])),
+            11 => Operation::Exchange(self.pick(&[
+                Exchange::Rounds,
+                Exchange::Shifts,
+                Exchange::Tree,
+            ])),
             _ => Operation::Broadcast,
         }
     }

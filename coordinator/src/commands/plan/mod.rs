@@ -14,6 +14,7 @@ mod json;
 mod packets;
 mod packets_certified;
 mod packets_report;
+mod scenes;
 mod static_plan;
 mod svg;
 

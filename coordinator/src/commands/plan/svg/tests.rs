@@ -140,7 +140,7 @@ fn every_message_has_a_band_and_every_control_item_a_mark() {
 #[test]
 fn a_band_is_in_the_columns_of_the_papers_table() {
     let plan = drawn("path:6", SERIAL, &[0, 2, 3, 0, 2, 1]);
-    let layout = Layout::new(&plan, frame::HEAD);
+    let layout = Layout::new(&sheet(&plan, ""), frame::HEAD);
     let text = svg(&plan, "figure 4");
     // m5,1 is in P5's column in row 16 and in P0's in row 21.
     let (first, last) = (layout.x(16.0), layout.x(21.0));

@@ -138,15 +138,24 @@ impl StaticPlan {
             }
         }
         let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
-        let trees = match self.trees.len() {
-            0 => String::new(),
-            trees => format!(" over {}", counted(trees as u64, "tree", "trees")),
+        let begin = bands.iter().map(|band| band.out[0]).min_by(f64::total_cmp);
+        let is_synchronized = self.operation == "gather";
+        let phases = [
+            ("synchronization", begin.unwrap_or(0.0)),
+            ("transmission", Axis::Steps.behind(self.time_steps as f64)),
+        ];
+        let phases = phases.into_iter().filter(|_| is_synchronized);
+        let by = match self.trees.len() {
+            0 => format!("by {}", self.algorithm),
+            trees if is_broadcast => format!("over {}", counted(trees as u64, "tree", "trees")),
+            trees => format!(
+                "over {}, {}",
+                counted(trees as u64, "tree", "trees"),
+                self.algorithm
+            ),
         };
         Ok(Scene {
-            title: format!(
-                "{} on {}{trees} by {}",
-                self.operation, self.name, self.algorithm
-            ),
+            title: format!("{} on {} {by}", self.operation, self.name),
             summary: format!(
                 "{}, {} ports, {}, {}",
                 counted(self.pes as u64, "PE", "PEs"),
@@ -159,7 +168,12 @@ impl StaticPlan {
             axis: Axis::Steps,
             time: Moment::step(self.time_steps),
             bound: Some(Moment::step(self.bound_steps)),
-            steps: Vec::new(),
+            phases: phases
+                .map(|(name, at)| Moment {
+                    at,
+                    name: name.to_owned(),
+                })
+                .collect(),
             is_multi_port: self.ports == "multi",
             classes: match &colours {
                 Colours::Flits => (1..=flits).map(|flit| format!("flit {flit}")).collect(),
@@ -277,7 +291,7 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
         axis: Axis::Time,
         time: moment(time),
         bound: bound.map(moment),
-        steps: Vec::new(),
+        phases: Vec::new(),
         is_multi_port: false,
         classes: Vec::new(),
         what: PACKETS,
@@ -356,33 +370,39 @@ impl CertifiedReport<'_> {
         let tree = &self.asked.tree;
         check_pes(tree.len())?;
         let at = |time| self.cost.exact(time).to_f64();
+        let phase = |name: &str, time| Moment {
+            at: at(time),
+            name: name.to_owned(),
+        };
         let mut bands = Vec::new();
         for Stream { pe, start, end, .. } in &self.certified.streams {
             if let Some(to) = tree.parent(*pe) {
-                let crossing = Crossing {
-                    class: pe.index(),
+                let span = [*start, *end].map(at);
+                let stream = Band {
+                    class: Some(pe.index()),
                     name: pe.to_string(),
                     from: *pe,
                     to,
-                    begin: at(*start),
-                    ready: at(*start + self.cost.setup),
-                    end: at(*end),
+                    out: span,
+                    into: span,
                 };
-                crossing.add(&mut bands)?;
+                add(&mut bands, stream)?;
             }
         }
-        let exact = |time| self.cost.exact(time);
         Ok(Scene {
             title: format!("gather on {} in packets: certification", self.asked.name),
             summary: format!(
-                "{}, packets of at most {}, set-up {}; certified at {}",
+                "{}, packets of at most {}, set-up {}",
                 counted(tree.len() as u64, "PE", "PEs"),
                 counted(self.certified.cap, "flit", "flits"),
-                exact(self.cost.setup),
-                exact(self.certified.certified),
+                self.cost.exact(self.cost.setup),
             ),
             classes: tree.ids().map(|pe| pe.to_string()).collect(),
-            what: "all that a PE sends to its parent: a bar where it comes",
+            phases: vec![
+                phase("certification", self.certified.certified),
+                phase("transmission", self.certified.time),
+            ],
+            what: "packets from a PE and those below it: a bar where they come",
             bands,
             ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
         })
@@ -401,7 +421,7 @@ impl Report<'_> {
         check_pes(pes)?;
         let at = |time| Exact::new(time, prices.unit.into()).to_f64();
         let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
-        let (mut bands, mut steps, mut now) = (Vec::new(), Vec::new(), 0);
+        let (mut bands, mut phases, mut now) = (Vec::new(), Vec::new(), 0);
         for step in gossip.steps() {
             // Where all reach each other, packets of a PE follow each other.
             let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
@@ -436,7 +456,10 @@ impl Report<'_> {
                 }
             }
             now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());
-            steps.push(at(now));
+            phases.push(Moment {
+                at: at(now),
+                name: format!("step {}", phases.len() + 1),
+            });
         }
         let moment = |time: Exact| Moment {
             at: time.to_f64(),
@@ -457,7 +480,7 @@ impl Report<'_> {
             axis: Axis::Time,
             time: moment(self.time),
             bound: Some(moment(self.bound)),
-            steps,
+            phases,
             is_multi_port: gossip.arena.grid().is_some(),
             classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
             what: "flits of one block: a bar where they come",
@@ -465,3 +488,6 @@ impl Report<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

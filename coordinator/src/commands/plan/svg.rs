@@ -367,4 +367,4 @@ fn control_numbers(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mu
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use flitcast_proto::{PeId, Tree};
 
 use super::PALETTE;
-use super::canvas::{Anchor, Canvas, Num, Taken, text_width};
+use super::canvas::{Anchor, Canvas, Escaped, Num, Taken, text_width};
 use super::frame::{self, Axis, Entry, Icon, Sheet};
 use super::layout::Layout;
 
@@ -39,8 +39,8 @@ pub struct Scene {
     pub time: Moment,
     /// What nothing takes less than, if it is known.
     pub bound: Option<Moment>,
-    /// Where steps end that take some time each.
-    pub steps: Vec<f64>,
+    /// What follows each other, each up to its time.
+    pub phases: Vec<Moment>,
     /// Whether a PE gets from several neighbours at once.
     pub is_multi_port: bool,
     /// What the colours tell apart.
@@ -107,13 +107,14 @@ impl Scene {
         };
         let layout = Layout::new(
             &sheet,
-            frame::HEAD + if self.steps.is_empty() { 0.0 } else { 14.0 },
+            frame::HEAD + if self.phases.is_empty() { 0.0 } else { 14.0 },
         );
         let mut canvas = frame::canvas(&sheet, &layout);
-        self.steps(&mut canvas, &layout);
+        self.phases(&mut canvas, &layout);
         let places = Places::of(&self, &layout);
         self.bands(&mut canvas, &layout, &places);
         frame::markers(&mut canvas, &layout, &sheet);
+        self.phase_names(&mut canvas, &layout);
         if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
             self.names(&mut canvas, &places);
         }
@@ -145,30 +146,40 @@ impl Scene {
         let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
         let has_setup = self.bands.iter().any(|band| band.class.is_none());
         let setup = has_setup.then(|| entry(Icon::Colour(SETUP.0), "set-up".to_owned()));
-        let colours = (0..).zip(PALETTE).take(self.classes.len());
-        let colours = colours
-            .filter(|_| self.classes.len() > 1)
-            .map(|(first, (fill, _))| {
-                let all = self.classes.iter().skip(first).step_by(PALETTE.len());
-                let mut names: Vec<&str> = all.map(String::as_str).collect();
-                if names.len() > MAX_IN_LEGEND {
-                    names.truncate(MAX_IN_LEGEND - 1);
-                    names.push("…");
-                }
-                entry(Icon::Colour(fill), names.join(" "))
-            });
+        let used = self.bands.iter().filter_map(|band| band.class);
+        let used: BTreeSet<usize> = used.collect();
+        let of_colour = |first: usize| {
+            let all = used
+                .iter()
+                .filter(move |class| *class % PALETTE.len() == first);
+            let mut names: Vec<&str> = all.map(|class| &*self.classes[*class]).collect();
+            if names.len() > MAX_IN_LEGEND {
+                names.truncate(MAX_IN_LEGEND - 1);
+                names.push("…");
+            }
+            names.join(" ")
+        };
+        let colours = (0..)
+            .zip(PALETTE)
+            .map(|(first, (fill, _))| entry(Icon::Colour(fill), of_colour(first)))
+            .filter(|entry| used.len() > 1 && !entry.text.is_empty());
         band.into_iter().chain(setup).chain(colours).collect()
     }
 
-    /// Every other step of some time is grey, and each has its number where there is room.
-    fn steps(&self, canvas: &mut Canvas, layout: &Layout) {
-        let begins = [0.0].into_iter().chain(self.steps.iter().copied());
-        let steps: Vec<(usize, f64, f64)> = (1..)
-            .zip(begins.zip(&self.steps))
-            .map(|(number, (begin, end))| (number, layout.x(begin), layout.x(*end)))
-            .collect();
-        canvas.open(format_args!("fill=\"#f3f3f3\""));
-        for &(_, begin, end) in steps.iter().skip(1).step_by(2) {
+    /// Where phases begin and end.
+    fn spans(&self, layout: &Layout) -> Vec<[f64; 2]> {
+        let begins = self.phases.iter().map(|phase| phase.at);
+        let begins = [0.0].into_iter().chain(begins);
+        let spans = begins.zip(&self.phases);
+        spans
+            .map(|(begin, phase)| [layout.x(begin), layout.x(phase.at)])
+            .collect()
+    }
+
+    /// Every other phase is grey.
+    fn phases(&self, canvas: &mut Canvas, layout: &Layout) {
+        canvas.open(format_args!("fill-opacity=\"0.05\""));
+        for [begin, end] in self.spans(layout).into_iter().skip(1).step_by(2) {
             let (x, y) = (Num(begin), Num(layout.top));
             let (width, height) = (Num(end - begin), Num(layout.bottom - layout.top));
             canvas.put(format_args!(
@@ -176,50 +187,66 @@ impl Scene {
             ));
         }
         canvas.close();
-        canvas.open(format_args!("font-size=\"10\" fill=\"#777\""));
-        for (number, begin, end) in steps {
+    }
+
+    /// The name of each phase, or the number in it, where there is room.
+    fn phase_names(&self, canvas: &mut Canvas, layout: &Layout) {
+        canvas.open(format_args!("font-size=\"10\" {}", frame::HALO));
+        for ([begin, end], phase) in self.spans(layout).into_iter().zip(&self.phases) {
             let at = ((begin + end) / 2.0, layout.top - 4.0);
-            let names = [format!("step {number}"), number.to_string()];
-            let fits = |name: &&String| text_width(name, 10.0) < end - begin;
-            if let Some(name) = names.iter().find(fits) {
+            let number = phase.name.rsplit(' ').next();
+            let names = [&*phase.name].into_iter().chain(number);
+            let fits = |name: &&str| text_width(name, 10.0) < end - begin;
+            if let Some(name) = names.into_iter().find(fits) {
                 canvas.text(at, Anchor::Middle, name);
             }
         }
         canvas.close();
     }
 
-    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places) {
+    /// The bands of each class, and in front of all of them the bars.
+    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>) {
         let thin = layout.row_height.min(layout.step_width) < 4.0;
         let stroke = if thin { 0.15 } else { 0.6 };
-        // Many bands lie over each other.
-        let opacity = if self.bands.len() > 400 { 0.22 } else { 0.4 };
+        // Of many bands, and of those over the edges of a network, many lie over each other.
+        let (opacity, rim) = match (&self.tree, self.bands.len() > 400) {
+            (None, _) => (0.12, 0.4),
+            (Some(_), true) => (0.2, 0.5),
+            (Some(_), false) => (0.4, 1.0),
+        };
         canvas.open(format_args!(
-            "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-linejoin=\"round\""
+            "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-opacity=\"{rim}\" \
+             stroke-linejoin=\"round\""
         ));
-        for bands in self.bands.chunk_by(|a, b| a.class == b.class) {
+        let classes = || self.bands.chunk_by(|a, b| a.class == b.class);
+        let colour =
+            |class: Option<usize>| class.map_or(SETUP, |class| PALETTE[class % PALETTE.len()]);
+        for bands in classes() {
             let class = bands[0].class;
-            let (fill, ink) = class.map_or(SETUP, |class| PALETTE[class % PALETTE.len()]);
+            let (fill, ink) = colour(class);
             let name = class.map_or("set-up", |class| &self.classes[class]);
-            let (mut shapes, mut bars) = (String::new(), String::new());
-            for band in bands {
-                shapes.push_str(&places.shape(band));
-                for (span, y) in places.bars(band) {
-                    let [x, end] = span.map(|at| layout.x(at));
-                    let _ = write!(bars, "M{},{}h{}", Num(x), Num(y), Num(end - x));
-                }
-            }
+            let shapes: String = bands.iter().map(|band| places.shape(band)).collect();
             canvas.put(format_args!(
                 "<g class=\"band\" fill=\"{fill}\" stroke=\"{ink}\"><title>{}</title>\
-                 <path d=\"{shapes}\"/>",
-                super::canvas::Escaped(name)
+                 <path d=\"{shapes}\"/></g>\n",
+                Escaped(name)
             ));
-            if layout.row_height >= 10.0 && class.is_some() {
-                canvas.put(format_args!(
-                    "<path d=\"{bars}\" stroke=\"{fill}\" stroke-width=\"{}\"/>",
-                    Num(places.bar)
-                ));
+        }
+        canvas.close();
+        // With thinner rows the bars would hide the bands.
+        if layout.row_height < 10.0 {
+            return;
+        }
+        canvas.open(format_args!("stroke-width=\"{}\"", Num(places.bar)));
+        for bands in classes().filter(|bands| bands[0].class.is_some()) {
+            let mut bars = String::new();
+            for (span, y) in bands.iter().flat_map(|band| places.bars(band)) {
+                let [x, end] = span.map(|at| layout.x(at));
+                // Writing to a String cannot fail.
+                let _ = write!(bars, "M{},{}h{}", Num(x), Num(y), Num(end - x));
             }
-            canvas.put(format_args!("</g>\n"));
+            let (fill, _) = colour(bands[0].class);
+            canvas.put(format_args!("<path d=\"{bars}\" stroke=\"{fill}\"/>\n"));
         }
         canvas.close();
     }
@@ -290,7 +317,7 @@ impl<'a> Places<'a> {
             idle,
             is_multi_port: scene.is_multi_port,
             lane,
-            bar: (lane * 0.8).min(11.0),
+            bar: (lane * 0.8).min(13.0),
         }
     }
 

@@ -179,15 +179,14 @@ pub fn counted(count: u128, what: &str) -> String {
 
 fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
     canvas.open(format_args!("stroke=\"#e4e4e4\" stroke-width=\"0.8\""));
-    for tick in layout.ticks(TICK_SIZE) {
+    for (tick, _) in layout.ticks(TICK_SIZE) {
         let x = layout.tick_x(tick);
         canvas.line((x, layout.top), (x, layout.bottom + 4.0));
     }
     canvas.close();
     canvas.open(format_args!("font-size=\"{TICK_SIZE}\" fill=\"#444\""));
     let y = layout.bottom + 17.0;
-    for tick in layout.ticks(TICK_SIZE) {
-        let number = rounded(tick);
+    for (tick, number) in layout.ticks(TICK_SIZE) {
         let half = text_width(&number, TICK_SIZE) / 2.0;
         let x = layout.tick_x(tick);
         if x + half < layout.width {
@@ -196,12 +195,6 @@ fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
     }
     canvas.text((layout.left - 9.0, y), Anchor::End, axis.name());
     canvas.close();
-}
-
-/// A step or a time without what binary fractions add.
-fn rounded(tick: f64) -> String {
-    let text = format!("{tick:.9}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The tree, turned so that every PE stands at its row.

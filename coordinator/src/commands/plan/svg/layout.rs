@@ -135,15 +135,33 @@ impl Layout {
         self.row_height >= 13.0
     }
 
-    /// The steps or times that get a number: every 1st, 2nd, 5th, 10th and so on.
-    pub fn ticks(&self, size: f64) -> impl Iterator<Item = f64> + use<> {
-        let label = text_width(&format!("{:.0}", self.last), size);
-        let apart = nice((label + 10.0) / self.step_width);
-        let apart = match self.axis {
-            Axis::Steps => apart.max(1.0),
-            Axis::Time => apart,
+    /// The steps or times that get a number, every 1st, 2nd, 5th, 10th and so on, and the number.
+    pub fn ticks(&self, size: f64) -> impl Iterator<Item = (f64, String)> + use<> {
+        let least = match self.axis {
+            Axis::Steps => 1.0,
+            Axis::Time => 0.0,
         };
-        (0..=(self.last / apart) as u64).map(move |k| k as f64 * apart)
+        let apart = |digits: usize| {
+            let label = format!("{:.*}", digits, self.last);
+            nice((text_width(&label, size) + 10.0) / self.step_width).max(least)
+        };
+        // Numbers with more digits have to be further apart, and then need no more digits.
+        let apart = apart(decimals(apart(0)));
+        let digits = decimals(apart);
+        (0..=(self.last / apart) as u64).map(move |k| {
+            let tick = k as f64 * apart;
+            let number = format!("{tick:.digits$}");
+            let is_fraction = number.contains('.');
+            let short = number.trim_end_matches('0').trim_end_matches('.');
+            (
+                tick,
+                if is_fraction {
+                    short.to_owned()
+                } else {
+                    number
+                },
+            )
+        })
     }
 
     /// Where the number of a step or a time belongs.
@@ -172,6 +190,11 @@ fn nice(least: f64) -> f64 {
         .into_iter()
         .find(|factor| factor * decade >= least);
     factor.unwrap_or(10.0) * decade
+}
+
+/// Digits behind the point of what is `nice`.
+fn decimals(nice: f64) -> usize {
+    (-nice.log10()).ceil().max(0.0) as usize
 }
 
 /// All PEs, every subtree in one piece. The smaller subtrees stand nearer to their

@@ -74,7 +74,11 @@ impl Layout {
         let count = rows.len() as f64;
         let row_height = (GOOD_HEIGHT / count).clamp(NAMED_ROW, MAX_ROW);
         let row_height = row_height.min(MAX_HEIGHT / count);
-        let steps = sheet.axis.behind(sheet.last);
+        let steps = match sheet.axis.behind(sheet.last) {
+            // Nothing happens, and takes no time.
+            0.0 => 1.0,
+            steps => steps,
+        };
         let step_width = match sheet.axis {
             Axis::Steps => (GOOD_WIDTH / steps).clamp(GOOD_COLUMN, MAX_COLUMN),
             // Nothing says how much happens in a unit of time.

@@ -88,7 +88,7 @@ pub struct Band {
 impl Scene {
     /// Draws it.
     pub fn svg(mut self) -> String {
-        self.join();
+        self.merge();
         let sheet = Sheet {
             title: &self.title,
             summary: self.summary.clone(),
@@ -123,7 +123,7 @@ impl Scene {
     }
 
     /// Makes one band of those that follow each other without a gap.
-    fn join(&mut self) {
+    fn merge(&mut self) {
         self.bands.sort_by(|a, b| {
             let (a_key, b_key) = ((a.class, a.from, a.to), (b.class, b.from, b.to));
             a_key.cmp(&b_key).then(a.out[0].total_cmp(&b.out[0]))
@@ -132,11 +132,11 @@ impl Scene {
             let is_same = (band.class, &band.name, band.from, band.to)
                 == (next.class, &next.name, next.from, next.to);
             let follows = [next.out[0], next.into[0]] == [band.out[1], band.into[1]];
-            let is_joined = band.class.is_some() && is_same && follows;
-            if is_joined {
+            let is_merged = band.class.is_some() && is_same && follows;
+            if is_merged {
                 [band.out[1], band.into[1]] = [next.out[1], next.into[1]];
             }
-            is_joined
+            is_merged
         });
     }
 

@@ -70,7 +70,7 @@ const IN_TIME: [&str; 11] = [
 ];
 
 const NOTHING: [&str; 5] = [
-    "broadcast --tree path:1 --size 4",
+    "broadcast --tree path:1 --size 1099511627776",
     "broadcast --tree path:3 --size 0",
     "exchange --tree path:3 --lengths each:0",
     "gossip --tree path:4 --lengths equal:0",

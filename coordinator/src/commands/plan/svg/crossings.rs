@@ -210,7 +210,8 @@ impl Scene {
         let stroke = if thin { 0.15 } else { 0.6 };
         // Of many bands, and of those over the edges of a network, many lie over each other.
         let (opacity, rim) = match (&self.tree, self.bands.len() > 400) {
-            (None, _) => (0.12, 0.4),
+            (None, true) => (0.05, 0.25),
+            (None, false) => (0.12, 0.4),
             (Some(_), true) => (0.2, 0.5),
             (Some(_), false) => (0.4, 1.0),
         };
@@ -264,7 +265,7 @@ impl Scene {
             for (span, y) in places.bars(band) {
                 let [begin, end] = span.map(|at| places.layout.x(at));
                 let (at, width) = ((begin + end) / 2.0, text_width(&band.name, size));
-                if end - begin >= width && taken.try_take((at, y), width, size * 0.9) {
+                if end - begin >= width + 2.0 && taken.try_take((at, y), width, size * 0.9) {
                     canvas.text((at, y + size * 0.36), Anchor::Middle, &band.name);
                 }
             }

@@ -207,6 +207,38 @@ fn packets_end_where_the_plan_says() {
     }
 }
 
+/// What comes to each PE of a gossip on a network, in all of its steps, is in its row.
+#[test]
+fn bars_have_all_that_a_gossip_brings() {
+    for line in [IN_TIME[5], IN_TIME[6], IN_TIME[7], IN_TIME[9], IN_TIME[10]] {
+        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let shown = Shown::of(&drawn(line));
+        let mut gets: BTreeMap<u64, f64> = BTreeMap::new();
+        let steps = plan["steps"].as_array().unwrap().iter();
+        for packet in steps.flat_map(|step| step["packets"].as_array().unwrap()) {
+            let to = packet["path"].as_array().unwrap().last().unwrap();
+            let pieces = packet["pieces"].as_array().unwrap().iter();
+            let flits: u64 = pieces.map(|piece| piece["flits"].as_u64().unwrap()).sum();
+            *gets.entry(to.as_u64().unwrap()).or_default() += flits as f64;
+        }
+        let mut drawn: BTreeMap<u64, f64> = BTreeMap::new();
+        for (pe, [begin, end]) in &shown.bars {
+            *drawn.entry(*pe).or_default() += end - begin;
+        }
+        let off = shown.bars.len() as f64 * 0.02 / shown.unit;
+        assert_eq!(gets.len(), drawn.len(), "{line}");
+        for (pe, flits) in gets {
+            assert!((drawn[&pe] - flits).abs() <= off, "{line}: P{pe}");
+        }
+        let ends = shown.bars.iter().map(|(_, [_, end])| *end);
+        let last = ends.fold(0.0, f64::max);
+        assert!(
+            (last - plan["time"].as_f64().unwrap()).abs() <= 0.1,
+            "{line}"
+        );
+    }
+}
+
 #[test]
 fn what_is_too_large_to_draw_is_told() {
     for (line, why) in [

@@ -1,8 +1,4 @@
-//! Plans as scenes: what crosses when, for the space-time diagram. Below this, those in packets and
-//! those in steps of a wormhole network; here, lists of crossings.
-
-mod gossip;
-mod packets;
+//! Plans that are lists of crossings as scenes, for the space-time diagram, and what all scenes need.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +21,7 @@ pub fn check_pes(pes: usize) -> Result<(), PlanError> {
 }
 
 /// Puts a band to the others, as long as the picture still shows something.
-fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
+pub fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
     if bands.len() == MAX_BANDS {
         return Err(PlanError::TooMuchToDraw);
     }
@@ -34,7 +30,7 @@ fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
 }
 
 /// The sender is busy, and nothing comes yet.
-fn setup(from: PeId, to: PeId, span: [f64; 2]) -> Band {
+pub fn setup(from: PeId, to: PeId, span: [f64; 2]) -> Band {
     Band {
         class: None,
         name: String::new(),

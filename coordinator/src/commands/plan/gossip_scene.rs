@@ -4,11 +4,11 @@ use flitcast_proto::PeId;
 use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::Prices;
 
-use super::super::command::PlanError;
-use super::super::gossip_report::Report;
-use super::super::svg::crossings::{Band, Moment, Scene};
-use super::super::svg::frame::Axis;
-use super::{add, check_pes, setup};
+use super::command::PlanError;
+use super::gossip_report::Report;
+use super::scenes::{add, check_pes, setup};
+use super::svg::crossings::{Band, Moment, Scene};
+use super::svg::frame::Axis;
 use crate::text::figures::decimal;
 use crate::text::words::counted;
 

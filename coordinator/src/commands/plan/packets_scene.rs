@@ -6,12 +6,12 @@ use flitcast_proto::packets::certification::Stream;
 use flitcast_proto::packets::model::{LinkCost, SendPorts, Ticks, way};
 use flitcast_proto::{PeId, Tree};
 
-use super::super::command::{AskedPlan, PlanError};
-use super::super::packets_certified::CertifiedReport;
-use super::super::packets_report::PacketReport;
-use super::super::svg::crossings::{Band, Moment, Scene};
-use super::super::svg::frame::Axis;
-use super::{add, check_pes, setup};
+use super::command::{AskedPlan, PlanError};
+use super::packets_certified::CertifiedReport;
+use super::packets_report::PacketReport;
+use super::scenes::{add, check_pes, setup};
+use super::svg::crossings::{Band, Moment, Scene};
+use super::svg::frame::Axis;
 use crate::text::words::counted;
 
 /// A packet on a link, of a set-up and what follows it.

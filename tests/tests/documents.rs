@@ -24,7 +24,9 @@ fn documents() -> Vec<PathBuf> {
         "tests/README.md",
     ];
     let manual = root().join("coordinator/docs");
-    let pages = names(&manual).into_iter().map(|name| manual.join(name));
+    let pages = names(&manual).into_iter();
+    let pages = pages.filter(|name| name.ends_with(".md"));
+    let pages = pages.map(|name| manual.join(name));
     let others = whole
         .into_iter()
         .chain(others)

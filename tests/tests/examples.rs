@@ -7,6 +7,8 @@
 //! - `sh not run: needs ..` is for who has what it needs;
 //! - `toml cluster.toml` is the content of that file;
 //! - `text exact` is what the block before it prints, `text` only what it looks like.
+//!
+//! A picture that a page shows, `pictures/NAME.svg`, is the file `NAME.svg` that its examples write.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -114,6 +116,21 @@ fn try_page(name: &str) {
         }
     }
     assert!(ran > 0, "{name} has no example");
+    for picture in pictures(&page) {
+        let committed = fs::read_to_string(manual().join("pictures").join(picture));
+        let drawn = fs::read_to_string(place.at("here").join(picture));
+        let is_it = drawn.is_ok_and(|drawn| committed.is_ok_and(|committed| committed == drawn));
+        assert!(
+            is_it,
+            "{name}: pictures/{picture} is not what the example draws"
+        );
+    }
+}
+
+/// The pictures that a page shows.
+fn pictures(page: &str) -> impl Iterator<Item = &str> {
+    let links = page.split("](pictures/").skip(1);
+    links.filter_map(|rest| Some(rest.split_once(')')?.0))
 }
 
 /// A test for each page, so that they run side by side.
@@ -128,11 +145,14 @@ macro_rules! pages {
         fn every_page_is_tried() {
             let pages = [$(concat!(stringify!($page), ".md")),*];
             let pages = BTreeSet::from(pages.map(str::to_owned));
-            assert_eq!(pages, BTreeSet::from_iter(names(&manual())));
+            let there = names(&manual()).into_iter();
+            let there = there.filter(|name| name.ends_with(".md"));
+            assert_eq!(pages, there.collect());
         }
     };
 }
 
 pages! {
-    algorithms clusters faults files gossip launching map measuring planning security shell trees watching
+    algorithms broadcast clusters covers exchange faults files gossip launching map measuring packets planning
+    security shell trees watching
 }

@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 use super::packets::PacketArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::format::{Format, Formats, TABLE_OR_JSON};
+use crate::options::format::{Format, Formats};
 use crate::options::pes::parse_pe;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
@@ -61,7 +61,7 @@ pub struct PlanGossipArgs {
     #[command(flatten)]
     pub prices: PriceArgs,
     /// How the plan is printed on stdout.
-    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
     /// Leave out who sends what when: the figures of the whole only.
     #[arg(long)]
@@ -87,7 +87,7 @@ pub struct PlanExchangeArgs {
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
     /// How the plan is printed on stdout.
-    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
     /// Leave out who sends what when: the figures of the whole only.
     #[arg(long)]
@@ -117,7 +117,7 @@ pub struct PlanBroadcastArgs {
     #[arg(long)]
     pub cover: bool,
     /// How the plan is printed on stdout.
-    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
     /// Leave out who gets which flits when: the figures of the whole only.
     #[arg(long)]
@@ -227,6 +227,13 @@ pub struct PlanRoundArgs {
     #[arg(long)]
     pub summary: bool,
 }
+
+/// How a plan that is a list of crossings can be printed.
+const CROSSINGS: Formats = Formats(&[
+    (Format::Table, "For eyes"),
+    (Format::Json, "For programs"),
+    (Format::Svg, "The space-time diagram"),
+]);
 
 /// How a plan can be printed.
 const FORMATS: Formats = Formats(&[

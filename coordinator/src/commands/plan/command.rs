@@ -19,6 +19,7 @@ use super::args::{
     Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
 };
 use super::gossip_on_network::GossipFault;
+use super::scenes::check_pes;
 use super::{broadcast, cover, exchange, gossip, json, packets, static_plan, svg};
 use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
@@ -192,6 +193,12 @@ pub enum PlanError {
         /// How many.
         pes: usize,
     },
+    /// The same of what is drawn crossing by crossing.
+    #[error(
+        "a drawing of more than {} crossings shows nothing: use --summary or --format json",
+        svg::crossings::MAX_BANDS
+    )]
+    TooMuchToDraw,
     /// A table that nobody could read.
     #[error(
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
@@ -235,26 +242,26 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     let (planned, args) = match args.operation {
         PlanOperation::Scatter(args) if args.plan.cover => {
             let plan = cover::scatter(&args)?;
-            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+            return plan.write(args.plan.format, args.plan.summary, out);
         }
         PlanOperation::Gather(args) if args.plan.cover => {
             let plan = cover::gather(&args)?;
-            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+            return plan.write(args.plan.format, args.plan.summary, out);
         }
         PlanOperation::Broadcast(args) if args.cover => {
             let plan = cover::broadcast(&args)?;
-            return Ok(plan.write(args.format, args.summary, out));
+            return plan.write(args.format, args.summary, out);
         }
         PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
             check_static(&args).map_err(|fault| vec![fault])?;
             let plan = static_plan::scatter(&args)?;
-            return Ok(plan.write(args.plan.format, args.plan.summary, out));
+            return plan.write(args.plan.format, args.plan.summary, out);
         }
         PlanOperation::Scatter(args) => (scatter(&args)?, args.plan),
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
         PlanOperation::Broadcast(args) => {
             let plan = broadcast::plan(&args)?;
-            return Ok(plan.write(args.format, args.summary, out));
+            return plan.write(args.format, args.summary, out);
         }
         PlanOperation::Gossip(args) => return gossip::run(&args, out),
         PlanOperation::Exchange(args) => return exchange::run(&args, out),
@@ -270,10 +277,7 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     Ok(match (args.format, args.summary) {
         (Format::Json, _) => json::write(&planned, args.summary, out),
         (Format::Svg, _) => {
-            let pes = planned.plan.tree.len();
-            if pes > svg::MAX_PES {
-                return Err(vec![PlanError::TooLargeToDraw { pes }]);
-            }
+            check_pes(planned.plan.tree.len()).map_err(|fault| vec![fault])?;
             let drawing = svg::svg(&planned.plan, &title(&planned));
             out.write_all(drawing.as_bytes())
         }
@@ -290,7 +294,6 @@ fn check_static(args: &PlanScatterArgs) -> Result<(), PlanError> {
     let option = match args {
         _ if args.order != Order::FarthestFirst => "--order",
         _ if args.plan.simulate => "--simulate",
-        _ if args.plan.format == Format::Svg => "--format svg",
         _ => return Ok(()),
     };
     Err(PlanError::FromElsewhere(option))

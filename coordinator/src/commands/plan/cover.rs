@@ -13,7 +13,6 @@ use super::command::{PlanError, topology_and_lengths};
 use super::static_plan::{Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::flits::deal_flits;
-use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::Topology;
 
@@ -155,7 +154,6 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         (args.order != Order::FarthestFirst, "--order"),
         (args.from.is_some(), "--from"),
         (args.plan.simulate, "--simulate"),
-        (args.plan.format == Format::Svg, "--format svg"),
     ])?;
     let (covered, flits) = asked(&args.plan)?;
     let (deal, plan) = dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter);
@@ -175,7 +173,6 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
         (args.algorithm.is_some(), "--algorithm"),
         (args.sync.is_some(), "--sync"),
         (args.plan.simulate, "--simulate"),
-        (args.plan.format == Format::Svg, "--format svg"),
     ])?;
     let (covered, flits) = asked(&args.plan)?;
     let (deal, plan) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);

@@ -22,7 +22,7 @@ const MOST_HOSTS_OF_ROUNDS: usize = 512;
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
-    Ok(plan.write(args.format, args.summary, out))
+    plan.write(args.format, args.summary, out)
 }
 
 fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {

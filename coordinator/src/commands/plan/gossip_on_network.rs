@@ -73,6 +73,10 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
     };
     Ok(match args.format {
         Format::Json => report.write_json(args.summary, out),
+        Format::Svg => {
+            let scene = report.scene(&prices).map_err(|fault| vec![fault])?;
+            out.write_all(scene.svg().as_bytes())
+        }
         _ => out.write_all(report.text(args.summary).as_bytes()),
     })
 }

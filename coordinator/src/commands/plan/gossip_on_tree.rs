@@ -49,7 +49,7 @@ impl FromStr for Algorithm {
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
-    Ok(plan.write(args.format, args.summary, out))
+    plan.write(args.format, args.summary, out)
 }
 
 fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {

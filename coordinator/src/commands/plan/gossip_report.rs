@@ -192,19 +192,14 @@ impl Report<'_> {
             distance,
             flits,
         } = self.cost;
-        let price = |given: &Option<String>, default: &str| {
-            given.clone().unwrap_or_else(|| default.to_owned())
-        };
         out.push_str(&format!(
             "  cost         {}, distance {}, {}\n  time         {} = {startups} t_s + {distance} t_d + {flits} t_l \
-             with t_s = {}, t_d = {}, t_l = {}\n",
+             with {}\n",
             counted(startups, "start-up", "start-ups"),
             counted(distance, "hop", "hops"),
             counted(flits, "flit", "flits"),
             decimal(self.time),
-            price(&self.prices.ts, "1"),
-            price(&self.prices.td, "0"),
-            price(&self.prices.tl, "1"),
+            self.prices_as_text(),
         ));
         if let Some(free_run) = self.free_run {
             let free_run = decimal(free_run);
@@ -215,6 +210,14 @@ impl Report<'_> {
         let (bound, proof) = (decimal(self.bound), self.proof());
         out.push_str(&format!("  bound        {bound}: {proof}\n"));
         out
+    }
+
+    /// What was given, or is taken in its place.
+    pub fn prices_as_text(&self) -> String {
+        let PriceArgs { ts, td, tl } = self.prices;
+        let [ts, td, tl] = [(ts, "1"), (td, "0"), (tl, "1")]
+            .map(|(given, default)| given.as_deref().unwrap_or(default));
+        format!("t_s = {ts}, t_d = {td}, t_l = {tl}")
     }
 
     fn steps_as_text(&self) -> String {

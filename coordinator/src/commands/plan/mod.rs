@@ -10,10 +10,13 @@ mod gossip;
 mod gossip_on_network;
 mod gossip_on_tree;
 mod gossip_report;
+mod gossip_scene;
 mod json;
 mod packets;
 mod packets_certified;
 mod packets_report;
+mod packets_scene;
+mod scenes;
 mod static_plan;
 mod svg;
 

@@ -14,7 +14,6 @@ use super::command::{AskedPlan, PlanError};
 use super::packets_certified::CertifiedReport;
 use super::packets_report::PacketReport;
 use crate::options::args::GatherAlgorithm;
-use crate::options::format::Format;
 use crate::options::names::typed;
 use crate::options::tree::SpanningArg;
 
@@ -174,7 +173,7 @@ fn certified(
         certified,
         bound: mirror.map(|mirror| mirror.bound),
     };
-    Ok(report.write(&args.plan, out))
+    report.write(&args.plan, out)
 }
 
 /// What belongs to plans in steps.
@@ -185,9 +184,6 @@ fn unfit(args: &PlanRoundArgs, ports: Ports) -> Vec<&'static str> {
     }
     if args.simulate {
         unfit.push("--simulate");
-    }
-    if args.format == Format::Svg {
-        unfit.push("--format svg");
     }
     unfit
 }

@@ -9,7 +9,7 @@ use flitcast_proto::packets::model::{LinkCost, Ticks};
 use serde_json::{Value, json};
 
 use super::args::PlanRoundArgs;
-use super::command::AskedPlan;
+use super::command::{AskedPlan, PlanError};
 use super::packets_report::{MOST_ROWS, exact, parents};
 use crate::options::format::Format;
 use crate::text::figures::{lines, table};
@@ -30,14 +30,23 @@ pub struct CertifiedReport<'a> {
 
 impl CertifiedReport<'_> {
     /// Prints it as it is asked for.
-    pub fn write(&self, args: &PlanRoundArgs, out: &mut dyn Write) -> io::Result<()> {
-        match args.format {
-            Format::Json => {
-                serde_json::to_writer(&mut *out, &self.json(args.summary))?;
-                out.write_all(b"\n")
+    ///
+    /// # Errors
+    ///
+    /// That it is too large to draw, if a drawing is asked for.
+    pub fn write(
+        &self,
+        args: &PlanRoundArgs,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, Vec<PlanError>> {
+        Ok(match args.format {
+            Format::Json => writeln!(out, "{}", self.json(args.summary)),
+            Format::Svg => {
+                let scene = self.scene().map_err(|fault| vec![fault])?;
+                out.write_all(scene.svg().as_bytes())
             }
             _ => out.write_all(self.text(args.summary).as_bytes()),
-        }
+        })
     }
 
     fn json(&self, summary: bool) -> Value {

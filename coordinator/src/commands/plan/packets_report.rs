@@ -82,7 +82,8 @@ struct Whole<'a> {
 }
 
 impl PacketReport<'_> {
-    fn is_gather(&self) -> bool {
+    /// Whether P0 gets everything.
+    pub fn is_gather(&self) -> bool {
         self.operation == "gather"
     }
 
@@ -97,7 +98,16 @@ impl PacketReport<'_> {
         }
     }
 
-    fn count(&self) -> u64 {
+    /// The same, for eyes.
+    pub fn by(&self) -> String {
+        match self.is_gather() {
+            true => format!("mirror of a scatter, {}", self.method()),
+            false => self.method().to_owned(),
+        }
+    }
+
+    /// How many packets there are.
+    pub fn count(&self) -> u64 {
         self.plan.sequence.iter().map(|run| run.packets).sum()
     }
 
@@ -107,6 +117,10 @@ impl PacketReport<'_> {
         args: &PlanRoundArgs,
         out: &mut dyn Write,
     ) -> Result<io::Result<()>, Vec<PlanError>> {
+        if args.format == Format::Svg {
+            let scene = self.scene().map_err(|fault| vec![fault])?;
+            return Ok(out.write_all(scene.svg().as_bytes()));
+        }
         let is_json = args.format == Format::Json;
         let most = if is_json { usize::MAX } else { MOST_ROWS };
         let listed = match args.summary {
@@ -219,10 +233,7 @@ impl PacketReport<'_> {
             }
             out.push('\n');
         }
-        let by = match self.is_gather() {
-            true => format!("mirror of a scatter, {}", self.method()),
-            false => self.method().to_owned(),
-        };
+        let by = self.by();
         let AskedPlan { name, tree, flits } = self.asked;
         let largest = self.plan.sequence.iter().map(|run| run.flits).max();
         let depth = tree.pes().map(|pe| tree.depth(pe)).max();

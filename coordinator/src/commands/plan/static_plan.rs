@@ -111,7 +111,8 @@ impl Crossings {
         steps
     }
 
-    fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
+    /// All of it, in order.
+    pub fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
         match self {
             Crossings::Listed(legs) => Box::new(legs.iter().copied()),
             Crossings::Ways(tree, messages) => {
@@ -259,11 +260,24 @@ fn crossings<S: Serializer>(all: &Option<&Crossings>, to: S) -> Result<S::Ok, S:
 
 impl StaticPlan {
     /// Prints it; with `summary`, only the figures of the whole.
-    pub fn write(&self, format: Format, summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        match format {
+    ///
+    /// # Errors
+    ///
+    /// That it is too large to draw, if a drawing is asked for.
+    pub fn write(
+        &self,
+        format: Format,
+        summary: bool,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, Vec<PlanError>> {
+        Ok(match format {
             Format::Json => self.write_json(summary, out),
+            Format::Svg => {
+                let scene = self.scene().map_err(|fault| vec![fault])?;
+                out.write_all(scene.svg().as_bytes())
+            }
             _ => out.write_all(self.text(summary).as_bytes()),
-        }
+        })
     }
 
     /// `optimal`, or how far from the bound.
@@ -316,7 +330,7 @@ impl StaticPlan {
     }
 
     /// Where all messages start, if they do so at one PE.
-    fn source(&self) -> Option<PeId> {
+    pub fn source(&self) -> Option<PeId> {
         let sources = self.messages.iter().map(|message| message.source);
         let first = sources.clone().next()?;
         sources

@@ -8,7 +8,8 @@
 //! scheduled here.
 
 mod canvas;
-mod frame;
+pub mod crossings;
+pub mod frame;
 mod layout;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use flitcast_proto::ops::Direction;
 use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, Plan};
 
 use canvas::{Anchor, Canvas, Num, Taken, text_width};
+use frame::{Axis, Entry, Icon, Sheet};
 use layout::Layout;
 
 /// The most PEs of which a picture is worth making: with more, a row is thinner
@@ -43,18 +45,69 @@ const PALETTE: [(&str, &str); 10] = [
 
 /// Draws a plan. It is meant for up to [`MAX_PES`] PEs.
 pub fn svg(plan: &Plan, title: &str) -> String {
-    let layout = Layout::new(plan, frame::HEAD);
-    let mut canvas = frame::sheet(plan, &layout, title);
+    let sheet = sheet(plan, title);
+    let layout = Layout::new(&sheet, frame::HEAD);
+    let mut canvas = frame::canvas(&sheet, &layout);
     let mut taken = Taken::default();
     bands(&mut canvas, &layout, plan, &mut taken);
-    frame::markers(&mut canvas, &layout, plan);
+    frame::markers(&mut canvas, &layout, &sheet);
     control(&mut canvas, &layout, plan, &mut taken);
     if layout.is_roomy() {
         band_names(&mut canvas, &layout, plan, &mut taken);
         control_numbers(&mut canvas, &layout, plan, &mut taken);
     }
-    frame::legend(&mut canvas, &layout, plan);
+    frame::legend(&mut canvas, &layout, &sheet);
     canvas.finish()
+}
+
+/// What stands around the bands of a plan.
+fn sheet<'a>(plan: &'a Plan, title: &'a str) -> Sheet<'a> {
+    let flits: u128 = plan.messages.iter().map(|m| u128::from(m.flits)).sum();
+    let pes = frame::counted(plan.tree.len() as u128, "PE");
+    let mut summary = match plan.messages.len() {
+        0 => format!("{pes}, nothing to send"),
+        messages => format!(
+            "{pes}, {}, {}",
+            frame::counted(messages as u128, "message"),
+            frame::counted(flits, "flit"),
+        ),
+    };
+    if !plan.control.is_empty() {
+        let items = frame::counted(plan.control.len() as u128, "control item");
+        summary = format!("{summary}, {items}");
+    }
+    let (time, bound) = (plan.time_steps, plan.lower_bound_steps);
+    let control = plan.control.iter().map(|item| item.step).max().unwrap_or(0);
+    Sheet {
+        title,
+        summary,
+        pes: plan.tree.len(),
+        tree: Some(&plan.tree),
+        axis: Axis::Steps,
+        last: time.max(bound).max(control) as f64,
+        markers: frame::time_and_bound(
+            (time as f64, &time.to_string()),
+            Some((bound as f64, &bound.to_string())),
+        ),
+        legend: legend(plan),
+    }
+}
+
+const BAND_LEGEND: &str = "message Mi: bars at the PEs it passes, slanted where it crosses";
+
+/// The bands, then the kinds of control items, as far as the plan has them.
+fn legend(plan: &Plan) -> Vec<Entry> {
+    let entry = |icon, text: &str| Entry {
+        icon,
+        text: text.to_owned(),
+    };
+    let bands = (!plan.messages.is_empty()).then(|| entry(Icon::Band, BAND_LEGEND));
+    let kinds = frame::MARKS.into_iter().filter_map(|(kind, _, text)| {
+        let has = |item: Control| mark(item) == Some(kind);
+        let shown = plan.control.iter().any(|control| has(control.item));
+        shown.then(|| entry(Icon::Mark(kind), text))
+    });
+    bands.into_iter().chain(kinds).collect()
 }
 
 /// The PEs that a message passes, its source first.
@@ -314,4 +367,4 @@ fn control_numbers(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mu
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -1,12 +1,10 @@
-//! What stands around the bands: head, rows with the tree at their side, step
-//! axis, marker lines, legend.
+//! What stands around the bands: head, rows with the tree at their side, the axis of steps or
+//! time, marker lines, legend.
 
-use flitcast_proto::items::Control;
-use flitcast_proto::ops::plan::Plan;
+use flitcast_proto::Tree;
 
 use super::canvas::{Anchor, Canvas, Num, text_width};
 use super::layout::{Layout, MARGIN};
-use super::mark;
 
 /// The height of title, summary and the labels of the marker lines.
 pub const HEAD: f64 = 98.0;
@@ -30,7 +28,106 @@ pub const MARKS: [(&str, &str, &str); 4] = [
     ("wakeup", "#b3201c", "wakeup call, with its s"),
 ];
 
-const BAND_LEGEND: &str = "message Mi: bars at the PEs it passes, slanted where it crosses";
+/// What is counted to the right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Columns, the first for step 0.
+    Steps,
+    /// Any unit.
+    Time,
+}
+
+impl Axis {
+    /// As it is written beside the numbers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Steps => "step",
+            Axis::Time => "time",
+        }
+    }
+
+    /// What lies before the end of a step, or before a time.
+    pub fn behind(self, last: f64) -> f64 {
+        match self {
+            Axis::Steps => last + 1.0,
+            Axis::Time => last,
+        }
+    }
+}
+
+/// All that stands around the bands.
+pub struct Sheet<'a> {
+    /// What is drawn.
+    pub title: &'a str,
+    /// How large it is.
+    pub summary: String,
+    /// How many PEs there are.
+    pub pes: usize,
+    /// Stands at the side, and says how the rows are sorted.
+    pub tree: Option<&'a Tree>,
+    /// What is counted to the right.
+    pub axis: Axis,
+    /// The last step or time that is shown.
+    pub last: f64,
+    /// Lines, at most two.
+    pub markers: Vec<Marker>,
+    /// What bands and marks mean.
+    pub legend: Vec<Entry>,
+}
+
+/// A line at the end of a step, or at a time.
+pub struct Marker {
+    /// Which.
+    pub at: f64,
+    /// What it is.
+    pub label: String,
+    /// How it is drawn.
+    pub dashes: &'static str,
+}
+
+/// The time of an operation and the lower bound, if one is known, with their names.
+pub fn time_and_bound(time: (f64, &str), bound: Option<(f64, &str)>) -> Vec<Marker> {
+    let marker = |at, label, dashes| Marker { at, label, dashes };
+    match (time, bound) {
+        ((time, _), _) if time <= 0.0 => Vec::new(),
+        ((time, name), Some((_, bound))) if name == bound => {
+            vec![marker(time, format!("time {name} = lower bound"), "none")]
+        }
+        ((time, name), bound) => {
+            let bound = bound.map(|(at, name)| marker(at, format!("lower bound {name}"), "5 3"));
+            let time = marker(time, format!("time {name}"), "none");
+            [time].into_iter().chain(bound).collect()
+        }
+    }
+}
+
+/// A line of the legend.
+pub struct Entry {
+    /// What it explains.
+    pub icon: Icon,
+    /// What that is.
+    pub text: String,
+}
+
+/// What the legend can explain.
+#[derive(Clone, Copy)]
+pub enum Icon {
+    /// A band with its bars.
+    Band,
+    /// A colour.
+    Colour(&'static str),
+    /// A control item, by its name among the definitions.
+    Mark(&'static str),
+}
+
+impl Icon {
+    fn width(self) -> f64 {
+        match self {
+            Icon::Band => 44.0,
+            Icon::Colour(_) | Icon::Mark(_) => 14.0,
+        }
+    }
+}
 
 /// Half the width of a mark.
 pub fn mark_size(layout: &Layout) -> f64 {
@@ -39,20 +136,23 @@ pub fn mark_size(layout: &Layout) -> f64 {
 }
 
 /// The sheet with all that lies behind the bands.
-pub fn sheet(plan: &Plan, layout: &Layout, title: &str) -> Canvas {
-    let lines = legend_places(plan, layout)
+pub fn canvas(sheet: &Sheet<'_>, layout: &Layout) -> Canvas {
+    let lines = legend_places(sheet, layout)
         .last()
         .map_or(1.0, |&(line, _)| line + 1.0);
     let height = layout.bottom + AXIS + lines * LEGEND_LINE + MARGIN;
-    let mut canvas = Canvas::new(layout.width, height, title);
-    head(&mut canvas, plan, layout, title);
-    axis(&mut canvas, layout);
-    tree(&mut canvas, plan, layout);
+    let mut canvas = Canvas::new(layout.width, height, sheet.title);
+    head(&mut canvas, layout, sheet);
+    axis(&mut canvas, layout, sheet.axis);
+    if let Some(side) = sheet.tree {
+        tree(&mut canvas, side, layout);
+    }
     names(&mut canvas, layout);
     canvas
 }
 
-fn head(canvas: &mut Canvas, plan: &Plan, layout: &Layout, title: &str) {
+fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
+    let title = sheet.title;
     let room = layout.width - 2.0 * MARGIN;
     let size = (18.0 * room / text_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
     let fit = (room / text_width("M", size)) as usize;
@@ -66,22 +166,8 @@ fn head(canvas: &mut Canvas, plan: &Plan, layout: &Layout, title: &str) {
     ));
     canvas.text((MARGIN, 32.0), Anchor::Start, &title);
     canvas.close();
-    let flits: u128 = plan.messages.iter().map(|m| u128::from(m.flits)).sum();
-    let pes = counted(plan.tree.len() as u128, "PE");
-    let mut summary = match plan.messages.len() {
-        0 => format!("{pes}, nothing to send"),
-        messages => format!(
-            "{pes}, {}, {}",
-            counted(messages as u128, "message"),
-            counted(flits, "flit"),
-        ),
-    };
-    if !plan.control.is_empty() {
-        let items = counted(plan.control.len() as u128, "control item");
-        summary = format!("{summary}, {items}");
-    }
     canvas.open(format_args!("font-size=\"12\" fill=\"#555\""));
-    canvas.text((MARGIN, 51.0), Anchor::Start, &summary);
+    canvas.text((MARGIN, 51.0), Anchor::Start, &sheet.summary);
     canvas.close();
 }
 
@@ -91,30 +177,28 @@ pub fn counted(count: u128, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-fn axis(canvas: &mut Canvas, layout: &Layout) {
-    let middle = |step: u64| layout.x(step as f64 + 0.5);
+fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
     canvas.open(format_args!("stroke=\"#e4e4e4\" stroke-width=\"0.8\""));
-    for step in layout.ticks(TICK_SIZE) {
-        let x = middle(step);
+    for (tick, _) in layout.ticks(TICK_SIZE) {
+        let x = layout.tick_x(tick);
         canvas.line((x, layout.top), (x, layout.bottom + 4.0));
     }
     canvas.close();
     canvas.open(format_args!("font-size=\"{TICK_SIZE}\" fill=\"#444\""));
     let y = layout.bottom + 17.0;
-    for step in layout.ticks(TICK_SIZE) {
-        let number = step.to_string();
+    for (tick, number) in layout.ticks(TICK_SIZE) {
         let half = text_width(&number, TICK_SIZE) / 2.0;
-        if middle(step) + half < layout.width {
-            canvas.text((middle(step), y), Anchor::Middle, &number);
+        let x = layout.tick_x(tick);
+        if x + half < layout.width {
+            canvas.text((x, y), Anchor::Middle, &number);
         }
     }
-    canvas.text((layout.left - 9.0, y), Anchor::End, "step");
+    canvas.text((layout.left - 9.0, y), Anchor::End, axis.name());
     canvas.close();
 }
 
 /// The tree, turned so that every PE stands at its row.
-fn tree(canvas: &mut Canvas, plan: &Plan, layout: &Layout) {
-    let tree = &plan.tree;
+fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
     let place = |pe| (layout.tree_x(tree.depth(pe)), layout.y(pe));
     let thin = layout.row_height < 6.0;
     let width = if thin { 0.5 } else { 1.0 };
@@ -166,34 +250,22 @@ fn names(canvas: &mut Canvas, layout: &Layout) {
     canvas.close();
 }
 
-/// The time of the operation and the lower bound: lines at the ends of their steps.
-pub fn markers(canvas: &mut Canvas, layout: &Layout, plan: &Plan) {
-    let (time, bound) = (plan.time_steps, plan.lower_bound_steps);
-    let mut all = Vec::new();
-    if time > 0 && time == bound {
-        all.push((
-            time,
-            format!("time {time} = lower bound"),
-            HEAD - 24.0,
-            "none",
-        ));
-    } else if time > 0 {
-        all.push((time, format!("time {time}"), HEAD - 24.0, "none"));
-        all.push((bound, format!("lower bound {bound}"), HEAD - 9.0, "5 3"));
-    }
-    for (step, label, y, dashes) in all {
-        let x = layout.x(step as f64 + 1.0);
+/// The lines at the ends of their steps, or at their times.
+pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
+    for (marker, below) in sheet.markers.iter().zip([24.0, 9.0]) {
+        let Marker { at, label, dashes } = marker;
+        let (x, y) = (layout.end_x(*at), HEAD - below);
         canvas.open(format_args!(
             "stroke=\"#111\" stroke-width=\"1.2\" stroke-dasharray=\"{dashes}\""
         ));
         canvas.line((x, y - 9.0), (x, layout.bottom));
         canvas.close();
-        let (x, anchor) = match x - 5.0 - text_width(&label, 12.0) > MARGIN {
+        let (x, anchor) = match x - 5.0 - text_width(label, 12.0) > MARGIN {
             true => (x - 5.0, Anchor::End),
             false => (x + 5.0, Anchor::Start),
         };
         canvas.open(format_args!("font-size=\"12\""));
-        canvas.text((x, y), anchor, &label);
+        canvas.text((x, y), anchor, label);
         canvas.close();
     }
 }
@@ -223,24 +295,12 @@ fn marks(size: f64, prefix: &str) -> String {
     )
 }
 
-/// What the legend explains, with the room for each icon: the bands, then the kinds
-/// of control items, as far as the plan has them.
-fn entries(plan: &Plan) -> Vec<(Option<&'static str>, f64, &'static str)> {
-    let bands = (!plan.messages.is_empty()).then_some((None, 44.0, BAND_LEGEND));
-    let kinds = MARKS.into_iter().filter_map(|(kind, _, text)| {
-        let has = |item: Control| mark(item) == Some(kind);
-        let shown = plan.control.iter().any(|control| has(control.item));
-        shown.then_some((Some(kind), 14.0, text))
-    });
-    bands.into_iter().chain(kinds).collect()
-}
-
 /// Line and x of each entry.
-fn legend_places(plan: &Plan, layout: &Layout) -> Vec<(f64, f64)> {
+fn legend_places(sheet: &Sheet<'_>, layout: &Layout) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
     let (mut line, mut x) = (0.0, MARGIN);
-    for (_, icon, text) in entries(plan) {
-        let width = icon + text_width(text, LEGEND_SIZE) * LETTERS;
+    for Entry { icon, text } in &sheet.legend {
+        let width = icon.width() + text_width(text, LEGEND_SIZE) * LETTERS;
         if x > MARGIN && x + width > layout.width - MARGIN {
             line += 1.0;
             x = MARGIN;
@@ -252,28 +312,34 @@ fn legend_places(plan: &Plan, layout: &Layout) -> Vec<(f64, f64)> {
 }
 
 /// What bands and marks mean.
-pub fn legend(canvas: &mut Canvas, layout: &Layout, plan: &Plan) {
-    canvas.put(format_args!("<defs>\n{}</defs>\n", marks(4.5, "key-")));
+pub fn legend(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
+    let is_mark = |entry: &Entry| matches!(entry.icon, Icon::Mark(_));
+    if sheet.legend.iter().any(is_mark) {
+        canvas.put(format_args!("<defs>\n{}</defs>\n", marks(4.5, "key-")));
+    }
     canvas.open(format_args!("font-size=\"{LEGEND_SIZE}\" fill=\"#333\""));
-    for ((kind, icon, text), (line, x)) in
-        entries(plan).into_iter().zip(legend_places(plan, layout))
-    {
+    for (Entry { icon, text }, (line, x)) in sheet.legend.iter().zip(legend_places(sheet, layout)) {
         let y = layout.bottom + AXIS + (line + 0.5) * LEGEND_LINE;
-        match kind {
-            None => canvas.put(format_args!(
+        match icon {
+            Icon::Band => canvas.put(format_args!(
                 "<g transform=\"translate({},{})\" stroke=\"#2b4f76\">\
                  <path d=\"M0,-5L22,-5L36,5L14,5Z\" fill=\"#4477aa\" fill-opacity=\"0.4\" \
                  stroke-width=\"0.8\"/><path d=\"M0,-5h22M14,5h22\" stroke-width=\"3\"/></g>\n",
                 Num(x),
                 Num(y)
             )),
-            Some(kind) => canvas.put(format_args!(
+            Icon::Colour(fill) => canvas.put(format_args!(
+                "<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{fill}\"/>\n",
+                Num(x),
+                Num(y - 5.0)
+            )),
+            Icon::Mark(kind) => canvas.put(format_args!(
                 "<use href=\"#key-{kind}\" x=\"{}\" y=\"{}\"/>\n",
                 Num(x + 5.0),
                 Num(y)
             )),
         }
-        canvas.text((x + icon, y + 4.0), Anchor::Start, text);
+        canvas.text((x + icon.width(), y + 4.0), Anchor::Start, text);
     }
     canvas.close();
 }

@@ -1,10 +1,9 @@
-//! Where things stand in the picture: a row for each PE, a column for each step.
-//! Nothing is drawn here.
+//! Where things stand in the picture: a row for each PE, time to the right. Nothing is drawn here.
 
-use flitcast_proto::ops::plan::Plan;
 use flitcast_proto::{PeId, Tree};
 
 use super::canvas::text_width;
+use super::frame::{Axis, Sheet};
 
 /// A row is not taller: beyond it the bands get steep without telling more.
 const MAX_ROW: f64 = 52.0;
@@ -38,11 +37,13 @@ pub struct Layout {
     row_of: Vec<usize>,
     /// Of a row.
     pub row_height: f64,
-    /// Of a step.
+    /// Of a step, or of a unit of time.
     pub step_width: f64,
+    /// What is counted to the right.
+    axis: Axis,
     /// The last step that is shown; the first is 0, in which the sources hold what
-    /// they send in step 1.
-    pub last_step: u64,
+    /// they send in step 1. Or the time at which all is over.
+    last: f64,
     /// Where the plot begins and ends.
     pub left: f64,
     /// Its right edge.
@@ -60,36 +61,48 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Measures a plan; `top` is what the head of the sheet takes.
-    pub fn new(plan: &Plan, top: f64) -> Self {
-        let rows = depth_first(&plan.tree);
-        let mut row_of = vec![0; rows.len()];
+    /// Measures a sheet; `top` is what its head takes.
+    pub fn new(sheet: &Sheet<'_>, top: f64) -> Self {
+        let rows = match sheet.tree {
+            Some(tree) => depth_first(tree),
+            None => (0..sheet.pes as u32).map(PeId).collect(),
+        };
+        let mut row_of = vec![0; sheet.pes];
         for (row, pe) in rows.iter().enumerate() {
             row_of[pe.index()] = row;
         }
-        let control = plan.control.iter().map(|item| item.step).max().unwrap_or(0);
-        let last_step = plan.time_steps.max(plan.lower_bound_steps).max(control);
-
         let count = rows.len() as f64;
         let row_height = (GOOD_HEIGHT / count).clamp(NAMED_ROW, MAX_ROW);
         let row_height = row_height.min(MAX_HEIGHT / count);
-        let steps = last_step as f64 + 1.0;
-        let step_width = (GOOD_WIDTH / steps).clamp(GOOD_COLUMN, MAX_COLUMN);
+        let steps = match sheet.axis.behind(sheet.last) {
+            // Nothing happens, and takes no time.
+            0.0 => 1.0,
+            steps => steps,
+        };
+        let step_width = match sheet.axis {
+            Axis::Steps => (GOOD_WIDTH / steps).clamp(GOOD_COLUMN, MAX_COLUMN),
+            // Nothing says how much happens in a unit of time.
+            Axis::Time => GOOD_WIDTH / steps,
+        };
         let step_width = step_width.min(MAX_WIDTH / steps);
 
-        let height = plan.tree.pes().map(|pe| plan.tree.depth(pe)).max();
-        let levels = f64::from(height.unwrap_or(0).max(1));
-        let level_width = (MAX_TREE_WIDTH / levels).min(TREE_LEVEL);
+        let depths = sheet.tree.into_iter().flat_map(|tree| {
+            let depths = tree.pes().map(|pe| tree.depth(pe).max(1));
+            depths.max()
+        });
+        let levels = f64::from(depths.max().unwrap_or(0));
+        let level_width = (MAX_TREE_WIDTH / levels.max(1.0)).min(TREE_LEVEL);
         let name_size = (row_height - 4.0).clamp(8.0, 12.0);
         let longest = PeId(rows.len() as u32 - 1).to_string();
-        let names = text_width(&longest, name_size).max(text_width("step", 11.0));
+        let names = text_width(&longest, name_size).max(text_width(sheet.axis.name(), 11.0));
         let left = MARGIN + levels * level_width + 10.0 + names + 8.0;
         let right = left + steps * step_width;
         Layout {
             row_of,
             row_height,
             step_width,
-            last_step,
+            axis: sheet.axis,
+            last: sheet.last,
             left,
             right,
             top,
@@ -101,7 +114,7 @@ impl Layout {
         }
     }
 
-    /// The left edge of a step's column.
+    /// The left edge of a step's column, or where a time is.
     pub fn x(&self, step: f64) -> f64 {
         self.left + step * self.step_width
     }
@@ -126,31 +139,66 @@ impl Layout {
         self.row_height >= 13.0
     }
 
-    /// The steps that get a number: every 1st, 2nd, 5th, 10th and so on.
-    pub fn ticks(&self, size: f64) -> impl Iterator<Item = u64> + use<> {
-        let label = text_width(&self.last_step.to_string(), size);
-        let apart = nice((label + 10.0) / self.step_width);
-        (0..=self.last_step / apart).map(move |k| k * apart)
+    /// The steps or times that get a number, every 1st, 2nd, 5th, 10th and so on, and the number.
+    pub fn ticks(&self, size: f64) -> impl Iterator<Item = (f64, String)> + use<> {
+        let least = match self.axis {
+            Axis::Steps => 1.0,
+            Axis::Time => 0.0,
+        };
+        let apart = |digits: usize| {
+            let label = format!("{:.*}", digits, self.last);
+            nice((text_width(&label, size) + 10.0) / self.step_width).max(least)
+        };
+        // Numbers with more digits have to be further apart, and then need no more digits.
+        let apart = apart(decimals(apart(0)));
+        let digits = decimals(apart);
+        (0..=(self.last / apart) as u64).map(move |k| {
+            let tick = k as f64 * apart;
+            let number = format!("{tick:.digits$}");
+            let is_fraction = number.contains('.');
+            let short = number.trim_end_matches('0').trim_end_matches('.');
+            (
+                tick,
+                if is_fraction {
+                    short.to_owned()
+                } else {
+                    number
+                },
+            )
+        })
+    }
+
+    /// Where the number of a step or a time belongs.
+    pub fn tick_x(&self, tick: f64) -> f64 {
+        match self.axis {
+            Axis::Steps => self.x(tick + 0.5),
+            Axis::Time => self.x(tick),
+        }
+    }
+
+    /// Where a step, or a time, is over.
+    pub fn end_x(&self, last: f64) -> f64 {
+        self.x(self.axis.behind(last))
     }
 
     /// Every how many rows a name fits.
     pub fn named_rows(&self) -> usize {
-        nice((self.name_size + 1.0) / self.row_height) as usize
+        nice((self.name_size + 1.0) / self.row_height).max(1.0) as usize
     }
 }
 
-/// The least of 1, 2, 5, 10, 20, 50 ... that is not below `least`.
-fn nice(least: f64) -> u64 {
-    let mut decade = 1u64;
-    loop {
-        for factor in [1, 2, 5] {
-            let candidate = decade.saturating_mul(factor);
-            if candidate as f64 >= least || candidate == u64::MAX {
-                return candidate;
-            }
-        }
-        decade = decade.saturating_mul(10);
-    }
+/// The least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.
+fn nice(least: f64) -> f64 {
+    let decade = 10f64.powi(least.log10().floor() as i32);
+    let factor = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|factor| factor * decade >= least);
+    factor.unwrap_or(10.0) * decade
+}
+
+/// Digits behind the point of what is `nice`.
+fn decimals(nice: f64) -> usize {
+    (-nice.log10()).ceil().max(0.0) as usize
 }
 
 /// All PEs, every subtree in one piece. The smaller subtrees stand nearer to their
@@ -159,7 +207,7 @@ fn nice(least: f64) -> u64 {
 fn depth_first(tree: &Tree) -> Vec<PeId> {
     let sizes = tree.subtree_sums(|_| 1);
     let mut rows = Vec::with_capacity(tree.len());
-    let mut open = vec![PeId::ROOT];
+    let mut open = vec![tree.root()];
     while let Some(pe) = open.pop() {
         rows.push(pe);
         let first = open.len();
@@ -188,16 +236,15 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         let cases = [
-            (0.1, 1),
-            (1.0, 1),
-            (1.2, 2),
-            (3.0, 5),
-            (6.0, 10),
-            (51.0, 100),
+            (0.03, 0.05),
+            (1.0, 1.0),
+            (1.2, 2.0),
+            (3.0, 5.0),
+            (6.0, 10.0),
+            (51.0, 100.0),
         ];
         for (least, expected) in cases {
             assert_eq!(nice(least), expected);
         }
-        assert_eq!(nice(1e30), u64::MAX);
     }
 }

@@ -88,7 +88,7 @@ fn large_cases() -> Vec<(&'static str, Plan)> {
     ]
 }
 
-fn number(node: &Node<'_, '_>, name: &str) -> f64 {
+pub fn number(node: &Node<'_, '_>, name: &str) -> f64 {
     let value = node.attribute(name).unwrap();
     value
         .parse()
@@ -140,7 +140,7 @@ fn every_message_has_a_band_and_every_control_item_a_mark() {
 #[test]
 fn a_band_is_in_the_columns_of_the_papers_table() {
     let plan = drawn("path:6", SERIAL, &[0, 2, 3, 0, 2, 1]);
-    let layout = Layout::new(&plan, frame::HEAD);
+    let layout = Layout::new(&sheet(&plan, ""), frame::HEAD);
     let text = svg(&plan, "figure 4");
     // m5,1 is in P5's column in row 16 and in P0's in row 21.
     let (first, last) = (layout.x(16.0), layout.x(21.0));
@@ -151,26 +151,31 @@ fn a_band_is_in_the_columns_of_the_papers_table() {
     assert!(text.contains(&band), "{band}");
 }
 
+/// That nothing is cut off, and no text is on another.
+#[track_caller]
+pub fn check_texts(name: &str, text: &str) {
+    for bad in ["NaN", "inf"] {
+        assert!(!text.contains(bad), "{name}");
+    }
+    let document = Document::parse(text).unwrap();
+    let sheet = document.root_element();
+    let (width, height) = (number(&sheet, "width"), number(&sheet, "height"));
+    let texts = document.descendants().filter(|n| n.has_tag_name("text"));
+    let boxes: Vec<_> = texts.map(|n| (n.text().unwrap(), text_box(&n))).collect();
+    for (index, &(text, [left, top, right, bottom])) in boxes.iter().enumerate() {
+        let inside = left >= 0.0 && top >= 0.0 && right <= width && bottom <= height;
+        assert!(inside, "{name}: {text}");
+        for &(other, [l, t, r, b]) in &boxes[..index] {
+            let apart = right <= l || r <= left || bottom <= t || b <= top;
+            assert!(apart, "{name}: {text} is on {other}");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_cut_off_and_no_text_is_on_another() {
     for (name, plan) in cases().into_iter().chain(large_cases()) {
-        let text = svg(&plan, name);
-        for bad in ["NaN", "inf"] {
-            assert!(!text.contains(bad), "{name}");
-        }
-        let document = Document::parse(&text).unwrap();
-        let sheet = document.root_element();
-        let (width, height) = (number(&sheet, "width"), number(&sheet, "height"));
-        let texts = document.descendants().filter(|n| n.has_tag_name("text"));
-        let boxes: Vec<_> = texts.map(|n| (n.text().unwrap(), text_box(&n))).collect();
-        for (index, &(text, [left, top, right, bottom])) in boxes.iter().enumerate() {
-            let inside = left >= 0.0 && top >= 0.0 && right <= width && bottom <= height;
-            assert!(inside, "{name}: {text}");
-            for &(other, [l, t, r, b]) in &boxes[..index] {
-                let apart = right <= l || r <= left || bottom <= t || b <= top;
-                assert!(apart, "{name}: {text} is on {other}");
-            }
-        }
+        check_texts(name, &svg(&plan, name));
     }
 }
 

@@ -1,0 +1,93 @@
+//! A gossip on a network as a scene: its steps, and in each its packets.
+
+use flitcast_proto::PeId;
+use flitcast_proto::exact::Exact;
+use flitcast_proto::gossip::Prices;
+
+use super::command::PlanError;
+use super::gossip_report::Report;
+use super::scenes::{add, check_pes, setup};
+use super::svg::crossings::{Band, Moment, Scene};
+use super::svg::frame::Axis;
+use crate::text::figures::decimal;
+use crate::text::words::counted;
+
+impl Report<'_> {
+    /// As a scene: of each packet its set-up, and the blocks or pieces of them that it carries.
+    ///
+    /// # Errors
+    ///
+    /// It would have so much in it that nobody could see anything.
+    pub fn scene(&self, prices: &Prices) -> Result<Scene, PlanError> {
+        let Report { gossip, cost, .. } = self;
+        let pes = gossip.arena.pes();
+        check_pes(pes)?;
+        let at = |time| Exact::new(time, prices.unit.into()).to_f64();
+        let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
+        let (mut bands, mut phases, mut now) = (Vec::new(), Vec::new(), 0);
+        for step in gossip.steps() {
+            // Where all reach each other, packets of a PE follow each other.
+            let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
+            for packet in &step.packets {
+                let hops = u128::from(packet.hops.unsigned_abs());
+                let ready = now + u128::from(prices.startup) + u128::from(prices.hop) * hops;
+                let is_grid = gossip.arena.grid().is_some();
+                let (from, to) = (packet.from, packet.to);
+                let ends = [&mut sent[from.index()], &mut come[to.index()]];
+                let mut ends = ends.map(|before: &mut u128| {
+                    let begin = ready + if is_grid { 0 } else { *before };
+                    *before += flits_take(packet.flits.len());
+                    begin
+                });
+                if ready > now {
+                    add(&mut bands, setup(from, to, [at(now), at(ready)]))?;
+                }
+                for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
+                    let pe = piece.message.pe();
+                    let takes = flits_take(piece.flits);
+                    let [out, into] = ends.map(|begin| [at(begin), at(begin + takes)]);
+                    ends = ends.map(|begin| begin + takes);
+                    let band = Band {
+                        class: Some(pe.index()),
+                        name: pe.to_string(),
+                        from,
+                        to,
+                        out,
+                        into,
+                    };
+                    add(&mut bands, band)?;
+                }
+            }
+            now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());
+            phases.push(Moment {
+                at: at(now),
+                name: format!("step {}", phases.len() + 1),
+            });
+        }
+        let moment = |time: Exact| Moment {
+            at: time.to_f64(),
+            name: decimal(time),
+        };
+        let flits = gossip.blocks.lengths().iter().sum();
+        Ok(Scene {
+            title: format!("gossip on {} by {}", self.network, self.algorithm),
+            summary: format!(
+                "{}, {}, {}, {}",
+                counted(pes as u64, "PE", "PEs"),
+                counted(flits, "flit", "flits"),
+                counted(cost.startups, "step", "steps"),
+                self.prices_as_text(),
+            ),
+            pes,
+            tree: None,
+            axis: Axis::Time,
+            time: moment(self.time),
+            bound: Some(moment(self.bound)),
+            phases,
+            is_multi_port: gossip.arena.grid().is_some(),
+            classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
+            what: "flits of one block: a bar where they come",
+            bands,
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! Packets with a set-up cost as a scene: each on each link.
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::packets::certification::Stream;
+use flitcast_proto::packets::model::{LinkCost, SendPorts, Ticks, way};
+use flitcast_proto::{PeId, Tree};
+
+use super::command::{AskedPlan, PlanError};
+use super::packets_certified::CertifiedReport;
+use super::packets_report::PacketReport;
+use super::scenes::{add, check_pes, setup};
+use super::svg::crossings::{Band, Moment, Scene};
+use super::svg::frame::Axis;
+use crate::text::words::counted;
+
+/// A packet on a link, of a set-up and what follows it.
+struct Crossing {
+    class: usize,
+    name: String,
+    from: PeId,
+    to: PeId,
+    begin: f64,
+    /// When its set-up is over,
+    ready: f64,
+    /// and when it is.
+    end: f64,
+}
+
+impl Crossing {
+    fn add(self, bands: &mut Vec<Band>) -> Result<(), PlanError> {
+        let Crossing {
+            from,
+            to,
+            begin,
+            ready,
+            end,
+            ..
+        } = self;
+        if ready > begin {
+            add(bands, setup(from, to, [begin, ready]))?;
+        }
+        let band = Band {
+            class: Some(self.class),
+            name: self.name,
+            from,
+            to,
+            out: [ready, end],
+            into: [ready, end],
+        };
+        add(bands, band)
+    }
+}
+
+const PACKETS: &str = "packet of message Mi: a bar where it comes";
+
+/// What all scenes in packets have in common.
+fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Scene {
+    let moment = |time| Moment {
+        at: cost.exact(time).to_f64(),
+        name: cost.exact(time).to_string(),
+    };
+    Scene {
+        title: String::new(),
+        summary: String::new(),
+        pes: asked.tree.len(),
+        tree: Some(Tree::clone(&asked.tree)),
+        axis: Axis::Time,
+        time: moment(time),
+        bound: bound.map(moment),
+        phases: Vec::new(),
+        is_multi_port: false,
+        classes: Vec::new(),
+        what: PACKETS,
+        bands: Vec::new(),
+    }
+}
+
+impl PacketReport<'_> {
+    /// As a scene: each packet on each link.
+    ///
+    /// # Errors
+    ///
+    /// It would have so much in it that nobody could see anything.
+    pub fn scene(&self) -> Result<Scene, PlanError> {
+        let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
+        check_pes(tree.len())?;
+        let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
+        let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
+        let mut ports = SendPorts::new(tree.len());
+        let mut bands = Vec::new();
+        for run in &self.plan.sequence {
+            let mut stops: Vec<PeId> = way(tree, run.pe).into_iter().map(PeId).collect();
+            stops.push(run.pe);
+            for _ in 0..run.packets {
+                let mut end = 0;
+                for link in stops.windows(2) {
+                    let begin = ports.free[link[0].index()].max(end);
+                    end = begin + cost.packet(run.flits);
+                    ports.free[link[0].index()] = end;
+                    let ([from, to], [begin, end]) = match self.is_gather() {
+                        false => ([link[0], link[1]], [begin, end]),
+                        true => ([link[1], link[0]], [whole - end, whole - begin]),
+                    };
+                    let at = |time| cost.exact(time).to_f64();
+                    let crossing = Crossing {
+                        class: places[&run.pe],
+                        name: format!("M{}", run.pe.0),
+                        from,
+                        to,
+                        begin: at(begin),
+                        ready: at(begin + cost.setup),
+                        end: at(end),
+                    };
+                    crossing.add(&mut bands)?;
+                }
+            }
+        }
+        Ok(Scene {
+            title: format!(
+                "{} on {} in packets: {}",
+                self.operation,
+                self.asked.name,
+                self.by()
+            ),
+            summary: format!(
+                "{}, {}, {}, set-up {}",
+                counted(tree.len() as u64, "PE", "PEs"),
+                counted(places.len() as u64, "message", "messages"),
+                counted(self.count(), "packet", "packets"),
+                cost.exact(cost.setup),
+            ),
+            classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
+            bands,
+            ..in_packets(self.asked, cost, whole, Some(self.plan.bound))
+        })
+    }
+}
+
+impl CertifiedReport<'_> {
+    /// As a scene: each PE's stream to its parent.
+    ///
+    /// # Errors
+    ///
+    /// It would have so much in it that nobody could see anything.
+    pub fn scene(&self) -> Result<Scene, PlanError> {
+        let tree = &self.asked.tree;
+        check_pes(tree.len())?;
+        let at = |time| self.cost.exact(time).to_f64();
+        let phase = |name: &str, time| Moment {
+            at: at(time),
+            name: name.to_owned(),
+        };
+        let mut bands = Vec::new();
+        for Stream { pe, start, end, .. } in &self.certified.streams {
+            if let Some(to) = tree.parent(*pe) {
+                let span = [*start, *end].map(at);
+                let stream = Band {
+                    class: Some(pe.index()),
+                    name: pe.to_string(),
+                    from: *pe,
+                    to,
+                    out: span,
+                    into: span,
+                };
+                add(&mut bands, stream)?;
+            }
+        }
+        Ok(Scene {
+            title: format!("gather on {} in packets: certification", self.asked.name),
+            summary: format!(
+                "{}, packets of at most {}, set-up {}",
+                counted(tree.len() as u64, "PE", "PEs"),
+                counted(self.certified.cap, "flit", "flits"),
+                self.cost.exact(self.cost.setup),
+            ),
+            classes: tree.ids().map(|pe| pe.to_string()).collect(),
+            phases: vec![
+                phase("certification", self.certified.certified),
+                phase("transmission", self.certified.time),
+            ],
+            what: "packets from a PE and those below it: a bar where they come",
+            bands,
+            ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
+        })
+    }
+}

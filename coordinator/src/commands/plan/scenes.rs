@@ -1,0 +1,236 @@
+//! Plans that are lists of crossings as scenes, for the space-time diagram, and what all scenes need.
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::items::Leg;
+use flitcast_proto::{PeId, Tree};
+
+use super::command::PlanError;
+use super::static_plan::{PlannedMessage, StaticPlan};
+use super::svg::MAX_PES;
+use super::svg::crossings::{Band, MAX_BANDS, Moment, Scene};
+use super::svg::frame::Axis;
+use crate::text::words::counted;
+
+/// That a picture of so many PEs shows something.
+pub fn check_pes(pes: usize) -> Result<(), PlanError> {
+    match pes > MAX_PES {
+        true => Err(PlanError::TooLargeToDraw { pes }),
+        false => Ok(()),
+    }
+}
+
+/// Puts a band to the others, as long as the picture still shows something.
+pub fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
+    if bands.len() == MAX_BANDS {
+        return Err(PlanError::TooMuchToDraw);
+    }
+    bands.push(band);
+    Ok(())
+}
+
+/// The sender is busy, and nothing comes yet.
+pub fn setup(from: PeId, to: PeId, span: [f64; 2]) -> Band {
+    Band {
+        class: None,
+        name: String::new(),
+        from,
+        to,
+        out: span,
+        into: [span[1]; 2],
+    }
+}
+
+/// What tells the bands of a plan apart.
+enum Colours {
+    /// Flits of the one message.
+    Flits,
+    /// The trees of a cover, by the edges that they have.
+    Trees(BTreeMap<(PeId, PeId), usize>),
+    /// Where messages start.
+    Sources,
+    /// Messages.
+    Messages,
+}
+
+impl Colours {
+    fn of(plan: &StaticPlan) -> Colours {
+        match plan.operation {
+            "broadcast" if plan.trees.is_empty() => Colours::Flits,
+            "broadcast" => {
+                let arcs = (0..).zip(&plan.trees).flat_map(|(number, tree)| {
+                    let arc = |pe| Some(((tree.parent(pe)?, pe), number));
+                    tree.pes().filter_map(arc).collect::<Vec<_>>()
+                });
+                Colours::Trees(arcs.collect())
+            }
+            "gossip" | "exchange" => Colours::Sources,
+            _ => Colours::Messages,
+        }
+    }
+
+    /// What a band of this colour is.
+    fn what(&self) -> &'static str {
+        match self {
+            Colours::Flits => "flit of the message: slanted where it crosses, a bar where it comes",
+            Colours::Trees(_) => {
+                "flits on one tree: slanted where they cross, a bar where they come"
+            }
+            Colours::Sources => {
+                "flits of one source: slanted where they cross, a bar where they come"
+            }
+            Colours::Messages => "message Mi: slanted where it crosses, a bar where it comes",
+        }
+    }
+}
+
+/// The flits that cross without a gap; with `singly`, each.
+fn runs(leg: Leg, singly: bool) -> impl Iterator<Item = Leg> {
+    let (runs, flits) = match leg.every == 1 && !singly {
+        true => (1, leg.flits),
+        false => (leg.flits, 1),
+    };
+    (0..runs).map(move |run| Leg {
+        offset: leg.offset + run,
+        flits,
+        first_step: leg.first_step + run * leg.every,
+        ..leg
+    })
+}
+
+impl StaticPlan {
+    /// As a scene.
+    ///
+    /// # Errors
+    ///
+    /// It would have so much in it that nobody could see anything.
+    pub fn scene(&self) -> Result<Scene, PlanError> {
+        check_pes(self.pes)?;
+        let colours = Colours::of(self);
+        let messages = self.messages.iter().zip(0..);
+        let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages
+            .map(|(message, place)| (message.id, (message, place)))
+            .collect();
+        let is_broadcast = self.operation == "broadcast";
+        let mut bands = Vec::new();
+        for leg in self.crossings.legs() {
+            let Some(&(message, place)) = messages.get(&leg.message.0) else {
+                continue;
+            };
+            for run in runs(leg, is_broadcast) {
+                let flit = || (run.offset + 1).to_string();
+                let (class, name) = match &colours {
+                    Colours::Flits => (run.offset as usize, flit()),
+                    Colours::Trees(arcs) => {
+                        let tree = arcs.get(&(run.from, run.to));
+                        (tree.copied().unwrap_or(0), flit())
+                    }
+                    Colours::Sources => (message.source.index(), self.name_of(message)),
+                    Colours::Messages => (place, self.name_of(message)),
+                };
+                let begin = run.first_step as f64;
+                let end = begin + run.flits as f64;
+                let band = Band {
+                    class: Some(class),
+                    name,
+                    from: run.from,
+                    to: run.to,
+                    out: [begin - 1.0, end - 1.0],
+                    into: [begin, end],
+                };
+                add(&mut bands, band)?;
+            }
+        }
+        let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
+        let begin = bands.iter().map(|band| band.out[0]).min_by(f64::total_cmp);
+        let is_synchronized = self.operation == "gather";
+        let phases = [
+            ("synchronization", begin.unwrap_or(0.0)),
+            ("transmission", Axis::Steps.behind(self.time_steps as f64)),
+        ];
+        let phases = phases.into_iter().filter(|_| is_synchronized);
+        let by = match self.trees.len() {
+            0 => format!("by {}", self.algorithm),
+            trees if is_broadcast => format!("over {}", counted(trees as u64, "tree", "trees")),
+            trees => format!(
+                "over {}, {}",
+                counted(trees as u64, "tree", "trees"),
+                self.algorithm
+            ),
+        };
+        Ok(Scene {
+            title: format!("{} on {} {by}", self.operation, self.name),
+            summary: format!(
+                "{}, {} ports, {}, {}",
+                counted(self.pes as u64, "PE", "PEs"),
+                self.ports,
+                counted(self.messages.len() as u64, "message", "messages"),
+                counted(flits, "flit", "flits"),
+            ),
+            pes: self.pes,
+            tree: self.tree(),
+            axis: Axis::Steps,
+            time: Moment::step(self.time_steps),
+            bound: Some(Moment::step(self.bound_steps)),
+            phases: phases
+                .map(|(name, at)| Moment {
+                    at,
+                    name: name.to_owned(),
+                })
+                .collect(),
+            is_multi_port: self.ports == "multi",
+            classes: match &colours {
+                // Each has a band, unless there is nobody to send it to.
+                Colours::Flits => (1..=flits.min(MAX_BANDS as u64))
+                    .map(|flit| format!("flit {flit}"))
+                    .collect(),
+                Colours::Trees(_) => (1..=self.trees.len())
+                    .map(|tree| format!("tree {tree}"))
+                    .collect(),
+                Colours::Sources => (0..self.pes as u32)
+                    .map(|pe| PeId(pe).to_string())
+                    .collect(),
+                Colours::Messages => self.messages.iter().map(|one| self.name_of(one)).collect(),
+            },
+            what: colours.what(),
+            bands,
+        })
+    }
+
+    fn name_of(&self, message: &PlannedMessage) -> String {
+        match (self.operation, &message.destinations[..]) {
+            ("exchange", [to]) => format!("{}→{}", message.source.0, to.0),
+            ("gossip", _) => message.source.to_string(),
+            _ => format!("M{}", message.id),
+        }
+    }
+
+    /// The tree that all crossings are over: that of the edges, else the one by which each PE gets
+    /// everything from one other.
+    fn tree(&self) -> Option<Tree> {
+        let root = self.source().unwrap_or(PeId::ROOT);
+        let mut parents = vec![None; self.pes];
+        match &self.edges {
+            Some(edges) if edges.len() + 1 == self.pes && self.trees.is_empty() => {
+                for [parent, child] in edges {
+                    parents[child.index()] = Some(*parent);
+                }
+                let tree = Tree::from_parents(parents).ok()?;
+                Some(tree.rerooted(root))
+            }
+            _ => {
+                for leg in self.crossings.legs() {
+                    let parent = &mut parents[leg.to.index()];
+                    if *parent.get_or_insert(leg.from) != leg.from {
+                        return None;
+                    }
+                }
+                let tree = Tree::with_absent(root, parents).ok()?;
+                (tree.count() == self.pes).then_some(tree)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+use std::collections::BTreeMap;
+
+use clap::Parser;
+use roxmltree::Document;
+use serde_json::Value;
+
+use super::super::svg::tests::{check_texts, number};
+use super::super::{PlanArgs, run};
+
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    plan: PlanArgs,
+}
+
+fn printed(line: &str, format: &str) -> Result<String, String> {
+    let words = format!("plan {line} --format {format}");
+    let typed = Typed::try_parse_from(words.split_whitespace()).expect(line);
+    let mut out = Vec::new();
+    match run(typed.plan, &mut out) {
+        Ok(written) => written.expect("a Vec takes anything"),
+        Err(faults) => return Err(faults[0].to_string()),
+    }
+    Ok(String::from_utf8(out).expect("it is text"))
+}
+
+#[track_caller]
+fn drawn(line: &str) -> String {
+    printed(line, "svg").expect(line)
+}
+
+/// In flits that cross in steps.
+const IN_STEPS: [&str; 21] = [
+    "broadcast --tree path:8 --size 6",
+    "broadcast --tree star:6 --size 3 --algorithm child-by-child",
+    "broadcast --tree kary:2:15 --size 5 --from P14 --ports multi",
+    "broadcast --tree random:20:3 --size 8 --algorithm urgent",
+    "broadcast --network complete:32 --size 20",
+    "broadcast --network complete:8 --size 20 --algorithm path --from 3",
+    "broadcast --network complete:8 --size 20 --algorithm kary:3",
+    "broadcast --network hypercube:4 --size 6 --algorithm hypercube",
+    "broadcast --network torus:4x4 --cover --size 12",
+    "scatter --network torus:4x4 --cover --lengths equal:4",
+    "scatter --tree kary:2:15 --lengths equal:2 --from P14",
+    "scatter --tree star:32 --lengths equal:2 --ports multi",
+    "gather --network hypercube:3 --cover --lengths equal:4",
+    "exchange --tree kary:2:7 --lengths each:1",
+    "exchange --tree path:6 --lengths each:2 --ports multi",
+    "exchange --network complete:8 --lengths each:1 --algorithm rounds",
+    "exchange --network complete:6 --lengths each:3 --algorithm shifts",
+    "gossip --tree kary:2:15 --lengths equal:1",
+    "gossip --tree star:32 --lengths equal:1",
+    "gossip --tree kary:2:7 --lengths 1,2,0,1,2,3,1 --ports multi",
+    "gossip --tree kary:2:7 --lengths equal:1 --ports multi --algorithm ring-emulation",
+];
+
+/// In packets, and in steps that take some time.
+const IN_TIME: [&str; 11] = [
+    "scatter --tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1 --setup 3/2",
+    "scatter --tree path:6 --lengths 0,0,0,0,24 --setup 2",
+    "scatter --tree star:32 --lengths equal:700 --setup 1/1000",
+    "gather --tree kary:2:7 --lengths equal:5 --setup 2",
+    "gather --tree path:6 --lengths 2,3,0,2,1 --setup 2 --algorithm certification",
+    "gossip --network ring:27 --lengths equal:1 --ts 10",
+    "gossip --network ring:32 --lengths equal:3 --algorithm halves --ts 0",
+    "gossip --network torus:4x4 --lengths uniform:0..9:7 --ts 20 --td 1/2",
+    "gossip --network mesh:2x3x4 --lengths equal:2 --ts 1/1000 --tl 1/1000",
+    "gossip --network complete:8 --lengths equal:1 --ts 3",
+    "gossip --network complete:32 --lengths equal:1 --algorithm direct",
+];
+
+const NOTHING: [&str; 5] = [
+    "broadcast --tree path:1 --size 1099511627776",
+    "broadcast --tree path:3 --size 0",
+    "exchange --tree path:3 --lengths each:0",
+    "gossip --tree path:4 --lengths equal:0",
+    "gossip --network ring:5 --lengths equal:0",
+];
+
+#[test]
+fn nothing_is_cut_off_and_no_text_is_on_another() {
+    for line in IN_STEPS.into_iter().chain(IN_TIME).chain(NOTHING) {
+        let svg = drawn(line);
+        check_texts(line, &svg);
+        assert_eq!(
+            svg,
+            drawn(line),
+            "{line}: the same plan gives the same bytes"
+        );
+    }
+}
+
+/// What a picture shows, by its own rows and axis.
+struct Shown {
+    /// Bars: in whose row, from when to when.
+    bars: Vec<(u64, [f64; 2])>,
+    /// Between two steps or times.
+    unit: f64,
+}
+
+impl Shown {
+    fn of(svg: &str) -> Shown {
+        let document = Document::parse(svg).expect("it is XML");
+        let texts = document.descendants().filter(|n| n.has_tag_name("text"));
+        let texts: Vec<_> = texts
+            .map(|n| {
+                (
+                    n.text().unwrap(),
+                    n.attribute("text-anchor").unwrap(),
+                    number(&n, "x"),
+                    number(&n, "y"),
+                )
+            })
+            .collect();
+        let rows = texts.iter().filter(|(_, anchor, ..)| *anchor == "end");
+        let rows: Vec<(u64, f64)> = rows
+            .filter_map(|(text, _, _, y)| Some((text.strip_prefix('P')?.parse().ok()?, *y)))
+            .collect();
+        let (_, _, _, axis_y) = texts
+            .iter()
+            .find(|t| t.0 == "step" || t.0 == "time")
+            .unwrap();
+        let ticks = texts.iter().filter(|t| t.1 == "middle" && t.3 == *axis_y);
+        let ticks: Vec<(f64, f64)> = ticks.map(|t| (t.0.parse().unwrap(), t.2)).collect();
+        let [(zero, zero_x), .., (last, last_x)] = ticks[..] else {
+            panic!("no axis");
+        };
+        assert_eq!(zero, 0.0);
+        let unit = (last_x - zero_x) / last;
+        let mut bars = Vec::new();
+        let paths = document.descendants().filter(|n| n.has_tag_name("path"));
+        let bar_paths = paths
+            .filter(|n| n.attribute("stroke").is_some() && n.attribute("d").unwrap().contains('h'));
+        for path in bar_paths.filter(|n| n.parent().unwrap().attribute("transform").is_none()) {
+            for bar in path.attribute("d").unwrap().split('M').skip(1) {
+                let (x, rest) = bar.split_once(',').unwrap();
+                let (y, width) = rest.split_once('h').unwrap();
+                let [x, y, width] = [x, y, width].map(|n| n.parse::<f64>().unwrap());
+                let near = |row: &&(u64, f64)| (row.1 - y).abs();
+                let row = rows
+                    .iter()
+                    .min_by(|a, b| near(a).total_cmp(&near(b)))
+                    .unwrap();
+                let begin = (x - zero_x) / unit;
+                bars.push((row.0, [begin, begin + width / unit]));
+            }
+        }
+        Shown { bars, unit }
+    }
+}
+
+/// Every flit that the plan has crossing is in a bar at its receiver, in the column of its step.
+#[test]
+fn bars_are_where_the_plan_says() {
+    for line in IN_STEPS {
+        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let shown = Shown::of(&drawn(line));
+        let mut gets: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut sends: BTreeMap<u64, u64> = BTreeMap::new();
+        for crossing in plan["crossings"].as_array().unwrap() {
+            let field = |name: &str| crossing[name].as_u64().unwrap();
+            for flit in 0..field("flits") {
+                let step = (field("first_step") + flit * field("every")) as f64;
+                let holds = |bar: &&(u64, [f64; 2])| {
+                    bar.0 == field("to") && bar.1[0] < step && step < bar.1[1]
+                };
+                assert!(
+                    shown.bars.iter().any(|bar| holds(&bar)),
+                    "{line}: {crossing}"
+                );
+            }
+            *gets.entry(field("to")).or_default() += field("flits");
+            *sends.entry(field("from")).or_default() += field("flits");
+        }
+        let idle = sends.iter().filter(|(pe, _)| !gets.contains_key(pe));
+        let expected = gets.values().sum::<u64>() + idle.map(|(_, flits)| flits).sum::<u64>();
+        let total: f64 = shown.bars.iter().map(|(_, [begin, end])| end - begin).sum();
+        let off = shown.bars.len() as f64 * 0.02 / shown.unit;
+        assert!(
+            (total - expected as f64).abs() <= off,
+            "{line}: {total} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn packets_end_where_the_plan_says() {
+    for line in [IN_TIME[0], IN_TIME[1]] {
+        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let shown = Shown::of(&drawn(line));
+        for packet in plan["packets"].as_array().unwrap() {
+            let end = match &packet["end"] {
+                Value::String(text) => {
+                    let (a, b) = text.split_once('/').unwrap();
+                    a.parse::<f64>().unwrap() / b.parse::<f64>().unwrap()
+                }
+                number => number.as_f64().unwrap(),
+            };
+            let flits = packet["flits"].as_f64().unwrap();
+            let is_it = |(pe, [begin, ends]): &(u64, [f64; 2])| {
+                *pe == packet["pe"].as_u64().unwrap()
+                    && (ends - end).abs() < 0.02
+                    && (ends - begin - flits).abs() < 0.02
+            };
+            assert!(shown.bars.iter().any(is_it), "{line}: {packet}");
+        }
+    }
+}
+
+/// What comes to each PE of a gossip on a network, in all of its steps, is in its row.
+#[test]
+fn bars_have_all_that_a_gossip_brings() {
+    for line in [IN_TIME[5], IN_TIME[6], IN_TIME[7], IN_TIME[9], IN_TIME[10]] {
+        let plan: Value = serde_json::from_str(&printed(line, "json").unwrap()).unwrap();
+        let shown = Shown::of(&drawn(line));
+        let mut gets: BTreeMap<u64, f64> = BTreeMap::new();
+        let steps = plan["steps"].as_array().unwrap().iter();
+        for packet in steps.flat_map(|step| step["packets"].as_array().unwrap()) {
+            let to = packet["path"].as_array().unwrap().last().unwrap();
+            let pieces = packet["pieces"].as_array().unwrap().iter();
+            let flits: u64 = pieces.map(|piece| piece["flits"].as_u64().unwrap()).sum();
+            *gets.entry(to.as_u64().unwrap()).or_default() += flits as f64;
+        }
+        let mut drawn: BTreeMap<u64, f64> = BTreeMap::new();
+        for (pe, [begin, end]) in &shown.bars {
+            *drawn.entry(*pe).or_default() += end - begin;
+        }
+        let off = shown.bars.len() as f64 * 0.02 / shown.unit;
+        assert_eq!(gets.len(), drawn.len(), "{line}");
+        for (pe, flits) in gets {
+            assert!((drawn[&pe] - flits).abs() <= off, "{line}: P{pe}");
+        }
+        let ends = shown.bars.iter().map(|(_, [_, end])| *end);
+        let last = ends.fold(0.0, f64::max);
+        assert!(
+            (last - plan["time"].as_f64().unwrap()).abs() <= 0.1,
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn what_is_too_large_to_draw_is_told() {
+    for (line, why) in [
+        ("broadcast --tree path:5000 --size 1", "5000 PEs"),
+        (
+            "scatter --tree path:5000 --lengths equal:1 --setup 1",
+            "5000 PEs",
+        ),
+        (
+            "gossip --tree path:300 --lengths equal:1",
+            "more than 20000 crossings",
+        ),
+        (
+            "gossip --network torus:30x30 --lengths equal:1",
+            "more than 20000 crossings",
+        ),
+        (
+            "broadcast --tree kary:2:4 --size 1000000000",
+            "more than 20000 crossings",
+        ),
+    ] {
+        let fault = printed(line, "svg").expect_err(line);
+        assert!(
+            fault.contains(why) && fault.contains("--summary"),
+            "{line}: {fault}"
+        );
+    }
+}

@@ -1,0 +1,365 @@
+//! The space-time diagram of whatever is a list of crossings: flits that wait on their way or go by
+//! many ports, packets that cost something to start, steps of packets.
+//!
+//! A band leaves its sender's row and ends in a bar at its receiver's; a PE that gets nothing has bars
+//! where it sends. Who fills a [`Scene`] has worked out all times; nothing is scheduled here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use flitcast_proto::{PeId, Tree};
+
+use super::PALETTE;
+use super::canvas::{Anchor, Canvas, Escaped, Num, Taken, text_width};
+use super::frame::{self, Axis, Entry, Icon, Sheet};
+use super::layout::Layout;
+
+/// The most bands of which a picture is worth making: 2 MB.
+pub const MAX_BANDS: usize = 20_000;
+/// With more, names are too small a part of the picture to be looked for.
+const MAX_NAMED: usize = 3_000;
+/// Names that the legend has for a colour.
+const MAX_IN_LEGEND: usize = 3;
+/// What is no message.
+const SETUP: (&str, &str) = ("#b8b8b8", "#9a9a9a");
+
+/// What is drawn.
+pub struct Scene {
+    /// Operation, tree or network, and algorithm.
+    pub title: String,
+    /// How large it is.
+    pub summary: String,
+    /// How many PEs there are.
+    pub pes: usize,
+    /// Stands at the side, if all crossings are over its edges.
+    pub tree: Option<Tree>,
+    /// In what times are.
+    pub axis: Axis,
+    /// When all is over.
+    pub time: Moment,
+    /// What nothing takes less than, if it is known.
+    pub bound: Option<Moment>,
+    /// What follows each other, each up to its time.
+    pub phases: Vec<Moment>,
+    /// Whether a PE gets from several neighbours at once.
+    pub is_multi_port: bool,
+    /// What the colours tell apart.
+    pub classes: Vec<String>,
+    /// What a band is.
+    pub what: &'static str,
+    /// All of them.
+    pub bands: Vec<Band>,
+}
+
+/// A time, and how it is written.
+pub struct Moment {
+    /// For its place.
+    pub at: f64,
+    /// Exact.
+    pub name: String,
+}
+
+impl Moment {
+    /// A step.
+    pub fn step(step: u64) -> Moment {
+        Moment {
+            at: step as f64,
+            name: step.to_string(),
+        }
+    }
+}
+
+/// Something that crosses an edge.
+pub struct Band {
+    /// Which colour; `None` for the start of a packet.
+    pub class: Option<usize>,
+    /// What is written on it.
+    pub name: String,
+    /// Its sender.
+    pub from: PeId,
+    /// Its receiver.
+    pub to: PeId,
+    /// When it begins and ends at its sender,
+    pub out: [f64; 2],
+    /// and at its receiver.
+    pub into: [f64; 2],
+}
+
+impl Scene {
+    /// Draws it.
+    pub fn svg(mut self) -> String {
+        self.merge();
+        let sheet = Sheet {
+            title: &self.title,
+            summary: self.summary.clone(),
+            pes: self.pes,
+            tree: self.tree.as_ref(),
+            axis: self.axis,
+            last: self
+                .bound
+                .iter()
+                .fold(self.time.at, |last, bound| last.max(bound.at)),
+            markers: frame::time_and_bound(
+                (self.time.at, &self.time.name),
+                self.bound.as_ref().map(|bound| (bound.at, &*bound.name)),
+            ),
+            legend: self.legend(),
+        };
+        let layout = Layout::new(
+            &sheet,
+            frame::HEAD + if self.phases.is_empty() { 0.0 } else { 14.0 },
+        );
+        let mut canvas = frame::canvas(&sheet, &layout);
+        self.phases(&mut canvas, &layout);
+        let places = Places::of(&self, &layout);
+        self.bands(&mut canvas, &layout, &places);
+        frame::markers(&mut canvas, &layout, &sheet);
+        self.phase_names(&mut canvas, &layout);
+        if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
+            self.names(&mut canvas, &places);
+        }
+        frame::legend(&mut canvas, &layout, &sheet);
+        canvas.finish()
+    }
+
+    /// Makes one band of those that follow each other without a gap.
+    fn merge(&mut self) {
+        self.bands.sort_by(|a, b| {
+            let (a_key, b_key) = ((a.class, a.from, a.to), (b.class, b.from, b.to));
+            a_key.cmp(&b_key).then(a.out[0].total_cmp(&b.out[0]))
+        });
+        self.bands.dedup_by(|next, band| {
+            let is_same = (band.class, &band.name, band.from, band.to)
+                == (next.class, &next.name, next.from, next.to);
+            let follows = [next.out[0], next.into[0]] == [band.out[1], band.into[1]];
+            let is_merged = band.class.is_some() && is_same && follows;
+            if is_merged {
+                [band.out[1], band.into[1]] = [next.out[1], next.into[1]];
+            }
+            is_merged
+        });
+    }
+
+    /// What a band is, and whose each colour is.
+    fn legend(&self) -> Vec<Entry> {
+        let entry = |icon, text| Entry { icon, text };
+        let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
+        let has_setup = self.bands.iter().any(|band| band.class.is_none());
+        let setup = has_setup.then(|| entry(Icon::Colour(SETUP.0), "set-up".to_owned()));
+        let used = self.bands.iter().filter_map(|band| band.class);
+        let used: BTreeSet<usize> = used.collect();
+        let of_colour = |first: usize| {
+            let all = used
+                .iter()
+                .filter(move |class| *class % PALETTE.len() == first);
+            let mut names: Vec<&str> = all.map(|class| &*self.classes[*class]).collect();
+            if names.len() > MAX_IN_LEGEND {
+                names.truncate(MAX_IN_LEGEND - 1);
+                names.push("…");
+            }
+            names.join(" ")
+        };
+        let colours = (0..)
+            .zip(PALETTE)
+            .map(|(first, (fill, _))| entry(Icon::Colour(fill), of_colour(first)))
+            .filter(|entry| used.len() > 1 && !entry.text.is_empty());
+        band.into_iter().chain(setup).chain(colours).collect()
+    }
+
+    /// Where phases begin and end.
+    fn spans(&self, layout: &Layout) -> Vec<[f64; 2]> {
+        let begins = self.phases.iter().map(|phase| phase.at);
+        let begins = [0.0].into_iter().chain(begins);
+        let spans = begins.zip(&self.phases);
+        spans
+            .map(|(begin, phase)| [layout.x(begin), layout.x(phase.at)])
+            .collect()
+    }
+
+    /// Every other phase is grey.
+    fn phases(&self, canvas: &mut Canvas, layout: &Layout) {
+        canvas.open(format_args!("fill-opacity=\"0.05\""));
+        for [begin, end] in self.spans(layout).into_iter().skip(1).step_by(2) {
+            let (x, y) = (Num(begin), Num(layout.top));
+            let (width, height) = (Num(end - begin), Num(layout.bottom - layout.top));
+            canvas.put(format_args!(
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n"
+            ));
+        }
+        canvas.close();
+    }
+
+    /// The name of each phase, or the number in it, where there is room.
+    fn phase_names(&self, canvas: &mut Canvas, layout: &Layout) {
+        canvas.open(format_args!("font-size=\"10\" {}", frame::HALO));
+        for ([begin, end], phase) in self.spans(layout).into_iter().zip(&self.phases) {
+            let at = ((begin + end) / 2.0, layout.top - 4.0);
+            let number = phase.name.rsplit(' ').next();
+            let names = [&*phase.name].into_iter().chain(number);
+            let fits = |name: &&str| text_width(name, 10.0) < end - begin;
+            if let Some(name) = names.into_iter().find(fits) {
+                canvas.text(at, Anchor::Middle, name);
+            }
+        }
+        canvas.close();
+    }
+
+    /// The bands of each class, and in front of all of them the bars.
+    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>) {
+        let thin = layout.row_height.min(layout.step_width) < 4.0;
+        let stroke = if thin { 0.15 } else { 0.6 };
+        // Of many bands, and of those over the edges of a network, many lie over each other.
+        let (opacity, rim) = match (&self.tree, self.bands.len() > 400) {
+            (None, true) => (0.05, 0.25),
+            (None, false) => (0.12, 0.4),
+            (Some(_), true) => (0.2, 0.5),
+            (Some(_), false) => (0.4, 1.0),
+        };
+        canvas.open(format_args!(
+            "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-opacity=\"{rim}\" \
+             stroke-linejoin=\"round\""
+        ));
+        let classes = || self.bands.chunk_by(|a, b| a.class == b.class);
+        let colour =
+            |class: Option<usize>| class.map_or(SETUP, |class| PALETTE[class % PALETTE.len()]);
+        for bands in classes() {
+            let class = bands[0].class;
+            let (fill, ink) = colour(class);
+            let name = class.map_or("set-up", |class| &self.classes[class]);
+            let shapes: String = bands.iter().map(|band| places.shape(band)).collect();
+            canvas.put(format_args!(
+                "<g class=\"band\" fill=\"{fill}\" stroke=\"{ink}\"><title>{}</title>\
+                 <path d=\"{shapes}\"/></g>\n",
+                Escaped(name)
+            ));
+        }
+        canvas.close();
+        // With thinner rows the bars would hide the bands.
+        if layout.row_height < 10.0 {
+            return;
+        }
+        canvas.open(format_args!("stroke-width=\"{}\"", Num(places.bar)));
+        for bands in classes().filter(|bands| bands[0].class.is_some()) {
+            let mut bars = String::new();
+            for (span, y) in bands.iter().flat_map(|band| places.bars(band)) {
+                let [x, end] = span.map(|at| layout.x(at));
+                // Writing to a String cannot fail.
+                let _ = write!(bars, "M{},{}h{}", Num(x), Num(y), Num(end - x));
+            }
+            let (fill, _) = colour(bands[0].class);
+            canvas.put(format_args!("<path d=\"{bars}\" stroke=\"{fill}\"/>\n"));
+        }
+        canvas.close();
+    }
+
+    /// What a band is, on its bar, where that is long enough.
+    fn names(&self, canvas: &mut Canvas, places: &Places) {
+        let size = (places.bar * 0.9).clamp(7.0, 10.0);
+        let mut taken = Taken::default();
+        canvas.open(format_args!(
+            "font-size=\"{}\" font-weight=\"bold\" {}",
+            Num(size),
+            frame::HALO
+        ));
+        for band in self.bands.iter().filter(|band| band.class.is_some()) {
+            for (span, y) in places.bars(band) {
+                let [begin, end] = span.map(|at| places.layout.x(at));
+                let (at, width) = ((begin + end) / 2.0, text_width(&band.name, size));
+                if end - begin >= width + 2.0 && taken.try_take((at, y), width, size * 0.9) {
+                    canvas.text((at, y + size * 0.36), Anchor::Middle, &band.name);
+                }
+            }
+        }
+        canvas.close();
+    }
+}
+
+/// Where bands end: of many ports each has a lane of its own in the row.
+struct Places<'a> {
+    layout: &'a Layout,
+    /// By receiver, its senders; by a PE that gets nothing, its receivers.
+    lanes: BTreeMap<PeId, Vec<PeId>>,
+    /// Who gets nothing.
+    idle: BTreeSet<PeId>,
+    is_multi_port: bool,
+    /// Of a lane.
+    lane: f64,
+    /// How thick a bar is.
+    bar: f64,
+}
+
+impl<'a> Places<'a> {
+    fn of(scene: &Scene, layout: &'a Layout) -> Places<'a> {
+        let bands = || scene.bands.iter();
+        let receivers: BTreeSet<PeId> = bands().map(|band| band.to).collect();
+        let senders = bands().map(|band| band.from);
+        let idle: BTreeSet<PeId> = senders.filter(|pe| !receivers.contains(pe)).collect();
+        let mut lanes: BTreeMap<PeId, BTreeSet<PeId>> = BTreeMap::new();
+        for band in bands() {
+            lanes.entry(band.to).or_default().insert(band.from);
+            if idle.contains(&band.from) {
+                lanes.entry(band.from).or_default().insert(band.to);
+            }
+        }
+        let lanes = lanes.into_iter().map(|(pe, others)| {
+            let mut others: Vec<PeId> = others.into_iter().collect();
+            others.sort_by_key(|other| layout.row(*other));
+            (pe, others)
+        });
+        let lanes: BTreeMap<PeId, Vec<PeId>> = lanes.collect();
+        let most = match scene.is_multi_port {
+            true => lanes.values().map(Vec::len).max().unwrap_or(1),
+            false => 1,
+        };
+        let lane = layout.row_height * 0.6 / most as f64;
+        Places {
+            layout,
+            lanes,
+            idle,
+            is_multi_port: scene.is_multi_port,
+            lane,
+            bar: (lane * 0.8).min(13.0),
+        }
+    }
+
+    /// The middle of the lane of a PE's row that leads to another PE.
+    fn y(&self, pe: PeId, other: PeId) -> f64 {
+        let middle = self.layout.y(pe);
+        match self.lanes.get(&pe).filter(|_| self.is_multi_port) {
+            Some(lanes) => {
+                let place = lanes.iter().position(|one| *one == other).unwrap_or(0);
+                let off = place as f64 - (lanes.len() - 1) as f64 / 2.0;
+                middle + off * self.lane
+            }
+            None => middle,
+        }
+    }
+
+    /// Where a band begins and where it ends.
+    fn ends(&self, band: &Band) -> [f64; 2] {
+        let from = match self.idle.contains(&band.from) {
+            true => self.y(band.from, band.to),
+            false => self.layout.y(band.from),
+        };
+        [from, self.y(band.to, band.from)]
+    }
+
+    fn shape(&self, band: &Band) -> String {
+        let [from, to] = self.ends(band);
+        let [a, b] = band.out.map(|at| self.layout.x(at));
+        let [c, d] = band.into.map(|at| self.layout.x(at));
+        let mut shape = String::new();
+        let [from, to] = [from, to].map(Num);
+        let [a, b, c, d] = [a, b, c, d].map(Num);
+        // Writing to a String cannot fail.
+        let _ = write!(shape, "M{a},{from}L{c},{to}L{d},{to}L{b},{from}Z");
+        shape
+    }
+
+    /// The bar at the receiver, and that at a sender that gets nothing.
+    fn bars(&self, band: &Band) -> impl Iterator<Item = ([f64; 2], f64)> {
+        let [from, to] = self.ends(band);
+        let own = self.idle.contains(&band.from).then_some((band.out, from));
+        [(band.into, to)].into_iter().chain(own)
+    }
+}

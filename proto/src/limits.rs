@@ -22,6 +22,10 @@ pub const MAX_REPORT_SPANS: usize = 65_536;
 /// Neighbours of whom a PE tells what it has counted: a process has fewer connections.
 pub const MAX_COUNTED_EDGES: usize = 65_536;
 
+/// Deliveries between any two PEs, which are as many as PEs squared: so many lengths, numbers and
+/// arrivals fit in a frame on the control channel.
+pub const MAX_DELIVERIES: usize = 1 << 20;
+
 /// Of a frame on the control channel: 2^20 messages at 21 bytes each, and the tree.
 pub const MAX_CONTROL_FRAME: usize = 32 * 1024 * 1024;
 

@@ -382,13 +382,13 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
     else {
         return 0;
     };
-    let bytes: Vec<u64> = std::iter::once(0).chain(lengths.iter().copied()).collect();
     let pacing = request.way.pacing.unwrap_or_default();
     let (tree, operation, flit_bytes) = (
         &request.site.tree,
         request.way.operation,
         request.way.flit_bytes,
     );
+    let bytes = operation.by_delivery(tree, lengths);
     let foreseen = foresee(
         tree,
         operation,

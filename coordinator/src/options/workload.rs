@@ -128,14 +128,16 @@ const FORMS: &str = "write a list like 64KiB,0,3MiB, or equal:MEAN, ramp:MEAN, o
 pub enum DealError {
     /// A list with too few or too many entries.
     #[error(
-        "{given} length(s) given, but {needed} needed: one for each PE from P1 to P{needed} \
-         (for the same length everywhere, write equal:LENGTH)"
+        "{given} length(s) given, but {needed} needed: one for each PE from P{first} to P{} \
+         (for the same length everywhere, write equal:LENGTH)", first + needed - 1
     )]
     WrongCount {
         /// How many the list has.
         given: usize,
         /// How many there must be.
         needed: usize,
+        /// The PE whose length is the first.
+        first: usize,
     },
     /// All together do not fit.
     #[error("the messages have {total} bytes together, more than the {MAX_TOTAL_BYTES} allowed")]
@@ -161,6 +163,7 @@ impl Lengths {
                 return Err(DealError::WrongCount {
                     given: list.len(),
                     needed: n,
+                    first: 1,
                 });
             }
             Lengths::List(list) => list.clone(),

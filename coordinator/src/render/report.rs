@@ -71,7 +71,7 @@ fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
         pe.pe.to_string(),
         parent.map_or("-".to_owned(), |parent| parent.to_string()),
         request.site.tree.depth(pe.pe).to_string(),
-        if parent.is_some() {
+        if parent.is_some() || request.way.operation.is_of_pairs() {
             Bytes(pe.bytes).to_string()
         } else {
             "-".to_owned()

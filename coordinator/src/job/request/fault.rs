@@ -129,6 +129,14 @@ pub enum RequestError {
     /// Lengths that differ, of one message.
     #[error("--lengths: a broadcast has one message; --size says how long it is")]
     SeveralLengths,
+    /// More pairs of PEs than can be told apart in a frame.
+    #[error("{pes} PEs: where each has a message for all others, or for each, there can be {most}")]
+    TooManyPairs {
+        /// How many PEs there are.
+        pes: usize,
+        /// How many there can be.
+        most: usize,
+    },
     /// A list of lengths for each PE from each.
     #[error(
         "--lengths: a total exchange has a message of each PE for each other one: name a file with a \

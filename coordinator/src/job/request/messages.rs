@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
@@ -170,6 +171,11 @@ impl AskedMessages {
         replace: bool,
         elsewhere: bool,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
+        let pes = tree.len();
+        if operation.deliveries(tree) > MAX_DELIVERIES.max(pes) {
+            let most = MAX_DELIVERIES.isqrt();
+            return Err(vec![RequestError::TooManyPairs { pes, most }]);
+        }
         match self {
             AskedMessages::Files { input, output } => {
                 // The longest name.
@@ -236,6 +242,16 @@ fn deal(
                 }
             };
             Ok((0..pes * pes).map(cell).collect())
+        }
+        // P0 has one, too.
+        (Layout::Shards, Lengths::List(list)) if list.len() != pes => {
+            let (given, needed, first) = (list.len(), pes, 0);
+            let source = DealError::WrongCount {
+                given,
+                needed,
+                first,
+            };
+            Err(RequestError::Lengths { option, source })
         }
         (Layout::Shards, _) => dealt(lengths, pes),
         _ => {
@@ -373,5 +389,102 @@ pub fn output_fault(output: &Path, input: Option<&Path>, force: bool) -> Option<
             fault("it lies inside the input".to_owned())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::ops::{Exchange, Gossip};
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+
+    const GOSSIP: Operation = Operation::Gossip(Gossip::Flood);
+    const EXCHANGE: Operation = Operation::Exchange(Exchange::Tree);
+
+    fn star(pes: usize) -> Tree {
+        let tree: TreeSpec = format!("star:{pes}").parse().unwrap();
+        tree.build().unwrap()
+    }
+
+    fn synthetic(lengths: &str) -> AskedMessages {
+        AskedMessages::Synthetic {
+            option: "--lengths",
+            lengths: lengths.parse().unwrap(),
+        }
+    }
+
+    fn owed(asked: AskedMessages, operation: Operation) -> Result<Vec<u64>, String> {
+        let owed = asked.for_tree(&star(3), operation, false, false, false);
+        let owed = owed.map(|(_, bytes)| bytes);
+        owed.map_err(|faults| faults.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn lengths_are_those_of_each_pe_or_of_each_pair() {
+        let gossip = owed(synthetic("1,0,3"), GOSSIP);
+        assert_eq!(gossip, Ok(vec![0, 1, 1, 0, 0, 0, 3, 3, 0]));
+        let ramp = owed(synthetic("ramp:40"), GOSSIP);
+        assert_eq!(ramp, Ok(vec![0, 20, 20, 40, 0, 40, 60, 60, 0]));
+        let exchange = Ok(vec![0, 5, 5, 5, 0, 5, 5, 5, 0]);
+        assert_eq!(owed(synthetic("5"), EXCHANGE), exchange);
+        assert_eq!(owed(synthetic("equal:5"), EXCHANGE), exchange);
+        let short = owed(synthetic("1,2"), GOSSIP).unwrap_err();
+        assert!(short.contains("one for each PE from P0 to P2"), "{short}");
+        let many = synthetic("5").for_tree(&star(1025), EXCHANGE, false, false, false);
+        let many = many.unwrap_err()[0].to_string();
+        assert!(many.contains("1025 PEs") && many.contains("1024"), "{many}");
+    }
+
+    #[test]
+    fn a_matrix_says_the_lengths_of_all_pairs() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bytes.csv");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            owed(AskedMessages::Matrix(path.clone()), EXCHANGE)
+        };
+        let bytes = Ok(vec![0, 1, 2, 3, 0, 4, 5, 6, 0]);
+        assert_eq!(read("0,1,2\n3,0,4\n5,6,0\n"), bytes);
+        let refused = |text: &str, expected: &str| {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(expected), "{refused}");
+        };
+        refused("0,1\n2,0\n", "2 rows and columns, but there are 3 PEs");
+        refused("0,1,2\n3,7,4\n5,6,0\n", "7 bytes of a PE for itself");
+    }
+
+    /// As they lie in an input; what is left out is null, and need not be there any more.
+    #[test]
+    fn entries_are_measured_by_delivery() {
+        let dir = tempfile::tempdir().unwrap();
+        let measure = |operation, left_out: &[u32]| {
+            let left_out = |it: DeliveryId| left_out.contains(&it.0);
+            measure_input(dir.path(), operation, false, &star(3), left_out)
+        };
+        for name in ["p0", "p2"] {
+            std::fs::write(dir.path().join(name), name).unwrap();
+        }
+        let whole = measure(GOSSIP, &[]).unwrap();
+        let bytes = whole[1];
+        assert!(bytes > 0);
+        assert_eq!(whole, [0, bytes, bytes, 0, 0, 0, bytes, bytes, 0]);
+        assert_eq!(
+            measure(GOSSIP, &[2, 6, 7]).unwrap(),
+            [0, bytes, 0, 0, 0, 0, 0, 0, 0]
+        );
+        for name in ["p0", "p2"] {
+            std::fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        for name in ["p0/p2", "p1/p0"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "p0").unwrap();
+        }
+        let pieces = measure(EXCHANGE, &[3]).unwrap();
+        assert_eq!(pieces, [0, 0, bytes, 0, 0, 0, 0, 0, 0]);
+        std::fs::write(dir.path().join("p1/p1"), "").unwrap();
+        let faults = measure(EXCHANGE, &[]).unwrap_err();
+        assert!(faults[0].to_string().contains("p1/p1"), "{}", faults[0]);
     }
 }

@@ -55,6 +55,8 @@ struct ClusterSpan {
     rounds: usize,
     /// Rounds without a span.
     left_out: i64,
+    /// Any two PEs may be the ends of a message.
+    of_pairs: bool,
 }
 
 /// What is being done.
@@ -152,6 +154,7 @@ impl Spans {
                 step: None,
                 rounds: 0,
                 left_out: 0,
+                of_pairs: request.way.operation.is_of_pairs(),
             });
             traced.step(Phase::Launch.name(), Vec::new());
         });
@@ -277,18 +280,22 @@ impl Traced {
             let start = reports.get(source).and_then(|report| report.own_start);
             let start = start.zip(clocks.get(source));
             let start = start.map(|(start, clock)| after(start.began_ns, *clock));
-            let other_end = match is_root(arrival.destination) {
+            let other_end = match is_root(arrival.destination) && !run.of_pairs {
                 true => arrival.source,
                 false => arrival.destination,
             };
+            let mut attributes = vec![
+                number("flitcast.pe", u64::from(other_end.0)),
+                number("flitcast.bytes", arrival.bytes_total),
+            ];
+            if run.of_pairs {
+                attributes.push(number("flitcast.source", u64::from(arrival.source.0)));
+            }
             let mut message = self.export.begin(
                 "message".to_owned(),
                 Some(round.span_context()),
                 began + start.unwrap_or_default(),
-                vec![
-                    number("flitcast.pe", u64::from(other_end.0)),
-                    number("flitcast.bytes", arrival.bytes_total),
-                ],
+                attributes,
             );
             message.end_with_timestamp(began + after(arrival.at_ns, *clock));
         }

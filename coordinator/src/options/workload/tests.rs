@@ -22,7 +22,8 @@ fn a_list_is_taken_as_it_stands() {
             error,
             DealError::WrongCount {
                 given: 3,
-                needed: n
+                needed: n,
+                first: 1,
             }
         );
     }

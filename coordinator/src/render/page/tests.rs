@@ -56,7 +56,7 @@ fn page(check: impl FnOnce(&Page<'_>)) {
         rounds_ns: &[3000, 2500, 2000],
         scene: &Scene {
             tree: &tree,
-            bytes: &[0, 0, 10],
+            bytes: (&[0, 0, 10]).into(),
             rounds: 3,
             measured: &measured,
             predicted: &predicted,

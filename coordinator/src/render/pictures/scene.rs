@@ -1,7 +1,9 @@
 //! What a picture shows: one round as it was measured and as it was predicted.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use flitcast_proto::ops::Layout;
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::MAX_REPORT_SPANS;
 use flitcast_proto::{PeId, Tree};
@@ -15,8 +17,8 @@ use crate::rounds::outcome::Outcome;
 pub struct Scene<'a> {
     /// The tree.
     pub tree: &'a Tree,
-    /// Bytes of M_i, by PE index.
-    pub bytes: &'a [u64],
+    /// Bytes of the message that is named after each PE, by PE index; empty where a PE has several.
+    pub bytes: Cow<'a, [u64]>,
     /// How many rounds there were.
     pub rounds: u64,
     /// One of them.
@@ -28,9 +30,16 @@ pub struct Scene<'a> {
 impl<'a> Scene<'a> {
     /// Of a run that was recorded.
     pub fn of(request: &'a Request, outcome: &'a Outcome) -> Option<Scene<'a>> {
+        let operation = request.way.operation;
+        let bytes = &outcome.rounds.bytes[..];
+        let bytes = match operation.layout() {
+            Layout::Shards => operation.by_message(&request.site.tree, bytes).into(),
+            Layout::Pieces => Cow::default(),
+            _ => bytes.into(),
+        };
         Some(Scene {
             tree: &request.site.tree,
-            bytes: &outcome.rounds.bytes,
+            bytes,
             rounds: request.rounds,
             measured: outcome.rounds.recorded.as_ref()?,
             predicted: &outcome.rounds.prediction.spans,

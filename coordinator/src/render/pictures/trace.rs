@@ -163,7 +163,7 @@ mod tests {
         ];
         let scene = Scene {
             tree: &tree,
-            bytes: &[0, 77, 0],
+            bytes: (&[0, 77, 0]).into(),
             rounds: 9,
             measured: &measured,
             predicted: &predicted,

@@ -33,7 +33,7 @@ fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
         let from = text.find("operation = ").expect("it says so");
         let to = text.find("tree = ").expect("it says so");
         let text = format!("{}{operation}\n{}", &text[..from], &text[to..]);
-        let from = text.find("bytes = ").expect("it says so");
+        let from = 1 + text.find("\nbytes = ").expect("it says so");
         let to = text.find("\n[[link]]").expect("it says so");
         let lists = format!("bytes = {bytes}\ndelivered = {delivered}\n");
         format!("{}{lists}{}", &text[..from], &text[to..])

@@ -16,7 +16,7 @@ use super::{
 use crate::cost::{Edge, Link};
 use crate::shape;
 use crate::wire::pb::{self, control::Kind};
-use crate::wire::{WireError, put_frame};
+use crate::wire::{MAX_DELIVERIES, WireError, put_frame};
 use crate::{DeliveryId, PeId, RoundId, Tree};
 
 impl ToPe {
@@ -150,6 +150,9 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
     parents.insert(parents.len().min(root as usize), None);
     let tree = Tree::with_absent(PeId(root), parents).map_err(WireError::malformed)?;
     let operation = parse_operation(assignment.operation, assignment.window)?;
+    if operation.is_of_pairs() && operation.deliveries(&tree) > MAX_DELIVERIES {
+        return Err(WireError::malformed("too many PEs for messages of each"));
+    }
     let payload = match assignment.payload.ok_or_else(|| missing("the payload"))? {
         pb::assignment::Payload::Synthetic(synthetic) => {
             if synthetic.lengths.len() != operation.lengths_given(&tree) {

@@ -4,7 +4,8 @@
 //! Nobody waits for ever: of all crossings that are not over, the one with the first step waits for
 //! none of the others.
 //!
-//! Where all have something to send, they begin when the token comes down the tree.
+//! Where all have something to send, they begin when the token comes down the tree, or a message
+//! from somebody to whom it came earlier.
 //!
 //! A scatter is played by a list as well, to hold the role against the one that is not.
 
@@ -89,8 +90,10 @@ pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> 
 
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// It may send: the trigger came, or the token.
+    /// It may send: the trigger came, or anything else of the round.
     begun: bool,
+    /// The token is yet to come.
+    awaits_token: bool,
     /// In lock step everything goes in its step, and not before; and all begin with the first.
     lock_step: bool,
     /// Payload bytes of a full flit.
@@ -127,6 +130,7 @@ impl Listed {
         let own = brief.sends.into_iter();
         Listed {
             begun: !place.is_root() && !by_token,
+            awaits_token: !place.is_root() && by_token,
             lock_step,
             flit_bytes: brief.flit_bytes.into(),
             untold: untold.filter(|_| by_token).collect(),
@@ -176,10 +180,11 @@ impl Role for Listed {
         from: PeId,
         item: Control,
     ) -> Result<(), Violation> {
-        if item != Control::Token || self.begun || place.parent() != Some(from) {
+        if item != Control::Token || !self.awaits_token || place.parent() != Some(from) {
             let phase = self.phase();
             return Err(Violation::UnexpectedControl { from, item, phase });
         }
+        self.awaits_token = false;
         self.begun = true;
         Ok(())
     }
@@ -194,6 +199,8 @@ impl Role for Listed {
         }
         let [_, until] = self.bytes(take, &message);
         self.at_hand.insert(message.id, message);
+        // Somebody has begun.
+        self.begun |= self.awaits_token;
         Ok(Route {
             deliver: self.owed.contains(&message.id),
             hold: self.sends_of.contains_key(&message.id),
@@ -259,11 +266,11 @@ impl Role for Listed {
 
     fn listens_to(&self, place: &Place, from: PeId) -> bool {
         let is_next = self.takes.front().is_some_and(|take| take.from == from);
-        is_next || !self.begun && place.parent() == Some(from)
+        is_next || self.awaits_token && place.parent() == Some(from)
     }
 
     fn is_over(&self, _place: &Place) -> bool {
         let is_done = self.sends.is_empty() && self.takes.is_empty();
-        self.begun && self.untold.is_empty() && is_done
+        self.begun && !self.awaits_token && self.untold.is_empty() && is_done
     }
 }

@@ -81,8 +81,8 @@ pub struct Round<O = ()> {
     given: Option<Given>,
     /// What its driver is sending meanwhile.
     under_way: Option<Given>,
-    /// Since it has sent something, it has looked for what comes.
-    has_looked: bool,
+    /// Payload that it has sent since it looked for what comes.
+    unlooked_bytes: u64,
     outgoing: Option<Outgoing>,
     incoming: Option<Incoming>,
     /// Of the payload so far of the message that goes out, and of the one that comes in.
@@ -152,7 +152,7 @@ impl<O: Observer> Round<O> {
             observer,
             given: None,
             under_way: None,
-            has_looked: false,
+            unlooked_bytes: 0,
             outgoing: None,
             incoming: None,
             sent_hash: Hash::default(),
@@ -244,9 +244,9 @@ impl<O: Observer> Round<O> {
             if self.under_way.is_some() {
                 return Action::Wait { until: None };
             }
-            // What comes has its turn behind each flit that goes.
-            if self.is_duplex && self.outgoing.is_some() && !self.has_looked {
-                self.has_looked = true;
+            // What comes has its turn behind each full flit that goes, or behind many short ones.
+            if self.is_duplex && self.unlooked_bytes >= self.piece_bytes {
+                self.unlooked_bytes = 0;
                 return Action::Wait { until: Some(now) };
             }
             if let Some(action) = self.poll_outgoing() {
@@ -427,7 +427,7 @@ impl<O: Observer> Round<O> {
     }
 
     fn sent(&mut self, now: Time, bytes: u64) {
-        self.has_looked = false;
+        self.unlooked_bytes += bytes;
         let Some(outgoing) = &mut self.outgoing else {
             return;
         };

@@ -1,6 +1,7 @@
 //! What a node plays rounds on: its connections, its files, the monotonic clock.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
@@ -10,13 +11,14 @@ use flitcast_proto::ops::{Brief, Word};
 use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::control::{Doing, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
-use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
+use flitcast_proto::wire::{MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
 use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::blocking::joined;
 use crate::counters::Counters;
+use crate::held::HeldMessages;
 use crate::limits::{COMMITS_UNDER_WAY, OPENING};
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
@@ -64,7 +66,7 @@ pub struct State<'a> {
     sources: BTreeMap<(MessageId, PeId), Source>,
     sinks: BTreeMap<MessageId, Sink>,
     prefix: Vec<u8>,
-    held: BTreeMap<MessageId, Held>,
+    held: HeldMessages,
     /// To whom something is under way.
     sending: Option<PeId>,
     /// Messages that are being made visible.
@@ -72,14 +74,6 @@ pub struct State<'a> {
     collisions: u64,
     files_ns: u64,
     started_ns: u64,
-}
-
-/// A message that is held, as frames without their seals, each behind its length.
-#[derive(Default)]
-struct Held {
-    frames: Vec<u8>,
-    /// Bytes of them that were sent, by neighbour.
-    sent: BTreeMap<PeId, usize>,
 }
 
 impl<'a> RoundsIo for NodeIo<'a> {
@@ -215,23 +209,21 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         is_last: bool,
     ) -> Result<Sent, RoundError> {
-        let Some(Held { frames, sent }) = self.state.held.get_mut(&message.id) else {
+        let next = self.state.held.next(message.id, to).await;
+        let next = next.map_err(|source| self.not_held(source))?;
+        let Some(body) = next else {
             return Ok(Sent::Whole);
         };
-        let sent = sent.entry(to).or_default();
-        let (length, rest) = frames[*sent..].split_at(LENGTH_BYTES);
-        let length = u32::from_be_bytes(length.try_into().expect("a length")) as usize;
-        *sent += LENGTH_BYTES + length;
         let link = self.neighbours.get(to);
         let is_sent = match round.is_duplex() {
-            true => link.begin_body(&rest[..length])?,
+            true => link.begin_body(&body)?,
             false => {
-                link.send_body(&rest[..length]).await?;
+                link.send_body(&body).await?;
                 true
             }
         };
         if is_last {
-            self.state.held.remove(&message.id);
+            self.state.held.forget(message.id);
         }
         Ok(self.state.begun(to, is_sent))
     }
@@ -268,11 +260,11 @@ impl RoundIo for NodeIo<'_> {
         stored.map_err(|source| RoundError::Payload { message, source })
     }
 
-    fn hold(&mut self, from: PeId, message: Message) {
+    async fn hold(&mut self, from: PeId, message: Message) -> Result<(), RoundError> {
         let body = self.neighbours.get(from).body();
-        let frames = &mut self.state.held.entry(message.id).or_default().frames;
-        frames.extend_from_slice(&(body.len() as u32).to_be_bytes());
-        frames.extend_from_slice(body);
+        let folder = self.store.holds_in();
+        let held = self.state.held.hold(message.id, body, &folder).await;
+        held.map_err(|source| self.not_held(source))
     }
 
     fn drop_frame(&mut self, from: PeId) {
@@ -370,6 +362,13 @@ fn committed(
     let (message, result) = joined(commit);
     result.map_err(|source| RoundError::Payload { message, source })?;
     Ok(message)
+}
+
+impl NodeIo<'_> {
+    fn not_held(&self, source: io::Error) -> RoundError {
+        let folder = self.store.holds_in();
+        RoundError::Held { folder, source }
+    }
 }
 
 impl State<'_> {

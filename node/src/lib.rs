@@ -51,6 +51,7 @@ mod counters;
 pub mod door;
 mod error;
 pub mod health;
+mod held;
 mod inbox;
 mod io;
 pub mod join;

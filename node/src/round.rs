@@ -62,7 +62,7 @@ pub trait RoundIo {
     ) -> Result<bool, Self::Error>;
 
     /// Keeps the frame in hand as the next of a message.
-    fn hold(&mut self, from: PeId, message: Message);
+    async fn hold(&mut self, from: PeId, message: Message) -> Result<(), Self::Error>;
 
     /// Makes room for the next frame of a neighbour.
     fn drop_frame(&mut self, from: PeId);
@@ -176,7 +176,7 @@ pub async fn play<I: RoundIo>(
                 now = moved(io)?;
             }
             // These take no time that is worth asking for.
-            Action::Hold { from, message } => io.hold(from, message),
+            Action::Hold { from, message } => io.hold(from, message).await?,
             Action::Drop { from } => io.drop_frame(from),
             Action::Turn { from } => io.turned(round, from),
             Action::Commit { message } => {

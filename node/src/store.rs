@@ -75,6 +75,14 @@ impl Store {
         delivered_at(&self.output, name)
     }
 
+    /// The folder in which there is room for what this PE holds for others.
+    pub fn holds_in(&self) -> PathBuf {
+        match &self.contents {
+            Some(_) => self.output.clone(),
+            None => std::env::temp_dir(),
+        }
+    }
+
     /// Where a message for this PE goes.
     pub fn sink(&self, message: Message) -> Sink {
         match &self.contents {

@@ -164,15 +164,25 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         out.push_str(&format!("\n  {label:<12} {}", counted(frames, one, many)));
     }
     out.push_str(&format!(
-        "\n  goodput      {}\n  collisions   {}\n  buffered     at most {} of a passing message in a PE\n",
-        Rate { bytes: outcome.bytes, nanos: measured.median },
-        counted(
-            outcome.collisions,
-            "flit that waited for a busy port",
-            "flits that waited for a busy port"
-        ),
-        counted(outcome.peak_buffered_flits, "flit", "flits"),
+        "\n  goodput      {}\n",
+        Rate {
+            bytes: outcome.bytes,
+            nanos: measured.median
+        },
     ));
+    let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
+    out.push_str(&match request.way.operation.is_duplex() {
+        // Who takes one stream after the other lets the next one wait.
+        true => format!("  held         at most {buffered} of others' messages in a PE\n"),
+        false => format!(
+            "  collisions   {}\n  buffered     at most {buffered} of a passing message in a PE\n",
+            counted(
+                outcome.collisions,
+                "flit that waited for a busy port",
+                "flits that waited for a busy port"
+            ),
+        ),
+    });
     let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
     out.push_str(&format!(
         "  before it    {} up in {}, edges {}\n",

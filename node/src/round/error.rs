@@ -1,5 +1,7 @@
 //! Why a round cannot go on, as one PE sees it.
 
+use std::path::PathBuf;
+
 use flitcast_proto::PeId;
 use flitcast_proto::items::Message;
 use flitcast_proto::round::RoundFault;
@@ -25,6 +27,14 @@ pub enum RoundError {
         /// Why.
         source: PayloadError,
     },
+    /// What is held for others can be kept nowhere.
+    #[error("what is to be sent on cannot be held in {}: {source}", folder.display())]
+    Held {
+        /// Where.
+        folder: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// The clock failed.
     #[error("the alarm clock failed: {0}")]
     Alarm(#[from] std::io::Error),
@@ -37,7 +47,7 @@ impl RoundError {
             RoundError::Link(_) => "neighbour",
             RoundError::Fault(fault) => fault.kind(),
             RoundError::Payload { .. } => "payload",
-            RoundError::Alarm(_) => "system",
+            RoundError::Held { .. } | RoundError::Alarm(_) => "system",
         }
     }
 
@@ -46,7 +56,7 @@ impl RoundError {
         match self {
             RoundError::Link(error) => Some(error.peer()),
             RoundError::Fault(fault) => fault.peer(),
-            RoundError::Payload { .. } | RoundError::Alarm(_) => None,
+            RoundError::Payload { .. } | RoundError::Held { .. } | RoundError::Alarm(_) => None,
         }
     }
 }

@@ -361,10 +361,11 @@ impl RoundIo for StormIo {
         Ok(true)
     }
 
-    fn hold(&mut self, from: PeId, message: Message) {
+    async fn hold(&mut self, from: PeId, message: Message) -> Result<(), Cause> {
         let frame = framed(self.body(from));
         let held = self.held.entry(message.id).or_default();
         held.frames.push(frame);
+        Ok(())
     }
 
     fn drop_frame(&mut self, from: PeId) {

@@ -48,6 +48,7 @@ const HOUSES: [House; 3] = [
             "neighbours",
             "store",
             "inbox",
+            "held",
             "probe",
             "briefing",
             "round",

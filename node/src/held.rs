@@ -1,0 +1,153 @@
+//! Messages of others that a PE holds until it has sent them on, frame by frame: in memory up to a
+//! limit, and beyond it in a file that has no name, so that nothing of it is left whatever happens.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flitcast_proto::{MessageId, PeId};
+use tokio::task::spawn_blocking;
+
+use crate::blocking::joined;
+use crate::limits::HELD_IN_MEMORY;
+
+/// All messages that a PE holds.
+#[derive(Debug, Default)]
+pub struct HeldMessages {
+    messages: BTreeMap<MessageId, Held>,
+    /// Bytes of frames in memory.
+    in_memory: usize,
+    file: Option<Arc<File>>,
+    file_bytes: u64,
+}
+
+/// One of them.
+#[derive(Debug, Default)]
+struct Held {
+    frames: Vec<Frame>,
+    /// How many of them each neighbour has got.
+    sent: BTreeMap<PeId, usize>,
+}
+
+/// The body of a frame.
+#[derive(Debug)]
+enum Frame {
+    InMemory(Arc<[u8]>),
+    InFile { at: u64, len: usize },
+}
+
+impl HeldMessages {
+    /// Keeps a frame as the next of a message. What memory has no room for goes into a file in
+    /// `folder`.
+    ///
+    /// # Errors
+    ///
+    /// That there can be no such file, or what is wrong with it.
+    pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {
+        let frame = if self.in_memory + body.len() <= HELD_IN_MEMORY {
+            self.in_memory += body.len();
+            Frame::InMemory(body.into())
+        } else {
+            let file = match &self.file {
+                Some(file) => file.clone(),
+                None => {
+                    let folder = folder.to_owned();
+                    let made = joined(spawn_blocking(move || nameless(folder)).await)?;
+                    self.file.insert(Arc::new(made)).clone()
+                }
+            };
+            let (at, len, body) = (self.file_bytes, body.len(), body.to_vec());
+            joined(spawn_blocking(move || file.write_all_at(&body, at)).await)?;
+            self.file_bytes += len as u64;
+            Frame::InFile { at, len }
+        };
+        self.messages.entry(message).or_default().frames.push(frame);
+        Ok(())
+    }
+
+    /// The next frame of a message for a neighbour; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file.
+    pub async fn next(&mut self, message: MessageId, to: PeId) -> io::Result<Option<Arc<[u8]>>> {
+        let Some(held) = self.messages.get_mut(&message) else {
+            return Ok(None);
+        };
+        let sent = held.sent.entry(to).or_default();
+        let Some(frame) = held.frames.get(*sent) else {
+            return Ok(None);
+        };
+        *sent += 1;
+        match (frame, &self.file) {
+            (Frame::InMemory(body), _) => Ok(Some(body.clone())),
+            (&Frame::InFile { at, len }, Some(file)) => {
+                let file = file.clone();
+                let read = spawn_blocking(move || {
+                    let mut body = vec![0; len];
+                    file.read_exact_at(&mut body, at).map(|()| body.into())
+                });
+                joined(read.await).map(Some)
+            }
+            (Frame::InFile { .. }, None) => Ok(None),
+        }
+    }
+
+    /// Nobody else gets this message.
+    pub fn forget(&mut self, message: MessageId) {
+        let frames = self.messages.remove(&message).map(|held| held.frames);
+        for frame in frames.into_iter().flatten() {
+            if let Frame::InMemory(body) = frame {
+                self.in_memory -= body.len();
+            }
+        }
+    }
+}
+
+/// A file in a folder that nobody else sees, and that goes with the process.
+fn nameless(folder: PathBuf) -> io::Result<File> {
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join(format!(".flitcast-held-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_memory_has_no_room_for_comes_back_from_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut held = HeldMessages::default();
+        let frame = |n: usize| vec![n as u8; HELD_IN_MEMORY / 4];
+        let [one, other] = [MessageId(1), MessageId(2)];
+        for n in 0..8 {
+            let message = if n % 2 == 0 { one } else { other };
+            held.hold(message, &frame(n), folder.path()).await.unwrap();
+        }
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 0, "the file has no name");
+        for to in [PeId(3), PeId(4)] {
+            for n in [0, 2, 4, 6] {
+                let next = held.next(one, to).await.unwrap();
+                assert!(next.as_deref() == Some(&frame(n)[..]));
+            }
+            assert!(held.next(one, to).await.unwrap().is_none());
+        }
+        held.forget(one);
+        assert!(held.next(one, PeId(5)).await.unwrap().is_none());
+        held.hold(one, &frame(9), folder.path()).await.unwrap();
+        assert_eq!(
+            held.in_memory,
+            3 * HELD_IN_MEMORY / 4,
+            "there is room again"
+        );
+    }
+}

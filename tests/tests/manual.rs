@@ -3,7 +3,7 @@
 use flitcast_tests::files::names;
 use flitcast_tests::{run, scratch};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "bench",
     "broadcast",
     "ca",
@@ -12,7 +12,9 @@ const COMMANDS: [&str; 20] = [
     "compare",
     "completions",
     "down",
+    "exchange",
     "gather",
+    "gossip",
     "health",
     "man",
     "map",

@@ -1,6 +1,7 @@
 //! Messages of others that a PE holds until it has sent them on, frame by frame: in memory up to a
 //! limit, and beyond it in a file that has no name, so that nothing of it is left whatever happens.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,6 +21,8 @@ pub struct HeldMessages {
     messages: BTreeMap<MessageId, Held>,
     /// Bytes of frames in memory.
     in_memory: usize,
+    /// Memory that was a frame's: to get new from the system takes longer than to fill it.
+    spare: Vec<Vec<u8>>,
     file: Option<Arc<File>>,
     file_bytes: u64,
 }
@@ -35,7 +38,7 @@ struct Held {
 /// The body of a frame.
 #[derive(Debug)]
 enum Frame {
-    InMemory(Arc<[u8]>),
+    InMemory(Vec<u8>),
     InFile { at: u64, len: usize },
 }
 
@@ -49,7 +52,9 @@ impl HeldMessages {
     pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {
         let frame = if self.in_memory + body.len() <= HELD_IN_MEMORY {
             self.in_memory += body.len();
-            Frame::InMemory(body.into())
+            let mut frame = self.spare.pop().unwrap_or_default();
+            frame.extend_from_slice(body);
+            Frame::InMemory(frame)
         } else {
             let file = match &self.file {
                 Some(file) => file.clone(),
@@ -73,7 +78,11 @@ impl HeldMessages {
     /// # Errors
     ///
     /// What is wrong with the file.
-    pub async fn next(&mut self, message: MessageId, to: PeId) -> io::Result<Option<Arc<[u8]>>> {
+    pub async fn next(
+        &mut self,
+        message: MessageId,
+        to: PeId,
+    ) -> io::Result<Option<Cow<'_, [u8]>>> {
         let Some(held) = self.messages.get_mut(&message) else {
             return Ok(None);
         };
@@ -83,14 +92,14 @@ impl HeldMessages {
         };
         *sent += 1;
         match (frame, &self.file) {
-            (Frame::InMemory(body), _) => Ok(Some(body.clone())),
+            (Frame::InMemory(body), _) => Ok(Some(body.into())),
             (&Frame::InFile { at, len }, Some(file)) => {
                 let file = file.clone();
                 let read = spawn_blocking(move || {
                     let mut body = vec![0; len];
-                    file.read_exact_at(&mut body, at).map(|()| body.into())
+                    file.read_exact_at(&mut body, at).map(|()| body)
                 });
-                joined(read.await).map(Some)
+                joined(read.await).map(|body| Some(body.into()))
             }
             (Frame::InFile { .. }, None) => Ok(None),
         }
@@ -100,10 +109,20 @@ impl HeldMessages {
     pub fn forget(&mut self, message: MessageId) {
         let frames = self.messages.remove(&message).map(|held| held.frames);
         for frame in frames.into_iter().flatten() {
-            if let Frame::InMemory(body) = frame {
+            if let Frame::InMemory(mut body) = frame {
                 self.in_memory -= body.len();
+                body.clear();
+                self.spare.push(body);
             }
         }
+    }
+
+    /// Nobody gets any of them: a round is over.
+    pub fn forget_all(&mut self) {
+        while let Some((message, _)) = self.messages.first_key_value() {
+            self.forget(*message);
+        }
+        (self.file, self.file_bytes) = (None, 0);
     }
 }
 

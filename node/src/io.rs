@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -85,8 +86,11 @@ impl<'a> RoundsIo for NodeIo<'a> {
         let mut outbox = Outbox::new(self.store, sends, self.brief.flit_bytes);
         // A disk that takes longer holds the round up when it has begun.
         let _ = timeout(OPENING, outbox.opened()).await;
+        let mut held = std::mem::take(&mut self.state.held);
+        held.forget_all();
         self.state = State {
             outbox: Some(outbox),
+            held,
             ..State::default()
         };
     }
@@ -209,8 +213,9 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         is_last: bool,
     ) -> Result<Sent, RoundError> {
+        let folder = || self.store.holds_in();
         let next = self.state.held.next(message.id, to).await;
-        let next = next.map_err(|source| self.not_held(source))?;
+        let next = next.map_err(|source| not_held(folder(), source))?;
         let Some(body) = next else {
             return Ok(Sent::Whole);
         };
@@ -264,7 +269,7 @@ impl RoundIo for NodeIo<'_> {
         let body = self.neighbours.get(from).body();
         let folder = self.store.holds_in();
         let held = self.state.held.hold(message.id, body, &folder).await;
-        held.map_err(|source| self.not_held(source))
+        held.map_err(|source| not_held(folder, source))
     }
 
     fn drop_frame(&mut self, from: PeId) {
@@ -364,11 +369,8 @@ fn committed(
     Ok(message)
 }
 
-impl NodeIo<'_> {
-    fn not_held(&self, source: io::Error) -> RoundError {
-        let folder = self.store.holds_in();
-        RoundError::Held { folder, source }
-    }
+fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
+    RoundError::Held { folder, source }
 }
 
 impl State<'_> {

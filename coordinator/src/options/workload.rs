@@ -128,8 +128,8 @@ const FORMS: &str = "write a list like 64KiB,0,3MiB, or equal:MEAN, ramp:MEAN, o
 pub enum DealError {
     /// A list with too few or too many entries.
     #[error(
-        "{given} length(s) given, but {needed} needed: one for each PE from P1 to P{needed} \
-         (for the same length everywhere, write equal:LENGTH)"
+        "{given} length(s) given, but {needed} needed: one for each PE that has a message of its \
+         own (for the same length everywhere, write equal:LENGTH)"
     )]
     WrongCount {
         /// How many the list has.

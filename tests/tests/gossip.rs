@@ -12,7 +12,7 @@ const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB";
 /// One of a PE's message is long.
 fn with_long(pes: u32, long: u32) -> Pairs {
     Pairs::filled("gossip", pes, |(from, _)| match from == long {
-        true => 4 << 20,
+        true => 3 << 20,
         false => 20_000 + 1000 * from as usize,
     })
 }

@@ -25,6 +25,7 @@ pub mod joining;
 pub mod kept;
 pub mod lab;
 pub mod net;
+pub mod pairs;
 pub mod privileges;
 pub mod processes;
 pub mod random;

@@ -42,6 +42,15 @@ impl Finished {
         self
     }
 
+    /// That the user was told all of this on stderr.
+    #[track_caller]
+    pub fn says(&self, parts: &[&str]) {
+        for part in parts {
+            let stderr = &self.stderr;
+            assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
+        }
+    }
+
     /// What `--format json` printed.
     #[track_caller]
     pub fn report(&self) -> Report {

@@ -71,10 +71,9 @@ fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
         pe.pe.to_string(),
         parent.map_or("-".to_owned(), |parent| parent.to_string()),
         request.site.tree.depth(pe.pe).to_string(),
-        if parent.is_some() || request.way.operation.is_of_pairs() {
-            Bytes(pe.bytes).to_string()
-        } else {
-            "-".to_owned()
+        match parent.is_some() || request.way.operation.is_of_pairs() {
+            true => Bytes(pe.bytes).to_string(),
+            false => "-".to_owned(),
         },
         nanos(pe.predicted_ns),
         spread(|s| s.median),

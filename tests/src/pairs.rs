@@ -1,0 +1,191 @@
+//! Files of a gossip or a total exchange: who has what for whom, and what has arrived where.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::files::{fill, names, snapshot};
+use crate::processes::eventually;
+use crate::{Finished, Running, run, scratch, start};
+
+/// A message: the PE that it is of, and the one that it is for.
+pub type Pair = (u32, u32);
+
+/// The directories of a run.
+pub struct Pairs {
+    dir: TempDir,
+    operation: &'static str,
+    pes: u32,
+}
+
+impl Pairs {
+    /// Of `gossip` or `exchange`, or an alias of these, with nothing in them.
+    #[track_caller]
+    pub fn new(operation: &'static str, pes: u32) -> Pairs {
+        let dir = scratch();
+        let pairs = Pairs {
+            dir,
+            operation,
+            pes,
+        };
+        fs::create_dir(pairs.input()).expect("a scratch directory can be written to");
+        pairs
+    }
+
+    /// The same where everybody has a file or a folder, of so many bytes, for all others.
+    #[track_caller]
+    pub fn filled(operation: &'static str, pes: u32, bytes: impl Fn(Pair) -> usize) -> Pairs {
+        let pairs = Pairs::new(operation, pes);
+        for (from, to) in pairs.all() {
+            let entry = pairs.entry((from, to));
+            if !entry.exists() {
+                let is_file = (from + to) % 2 == 0;
+                let file = match is_file {
+                    true => entry,
+                    false => entry.join("below/some"),
+                };
+                fill(&file, bytes((from, to)));
+            }
+        }
+        pairs
+    }
+
+    /// The directory that all is in.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Where the messages lie.
+    pub fn input(&self) -> PathBuf {
+        self.dir().join("in")
+    }
+
+    /// Where they arrive.
+    pub fn output(&self) -> PathBuf {
+        self.dir().join("out")
+    }
+
+    /// A message in the input; in a gossip it is the same for all.
+    pub fn entry(&self, (from, to): Pair) -> PathBuf {
+        let row = self.input().join(format!("p{from}"));
+        match self.operation {
+            "gossip" | "allgather" => row,
+            _ => row.join(format!("p{to}")),
+        }
+    }
+
+    /// All messages between two of the PEs.
+    pub fn all(&self) -> Vec<Pair> {
+        self.among(|_| true)
+    }
+
+    /// Those between two that are meant.
+    pub fn among(&self, is_meant: impl Fn(u32) -> bool) -> Vec<Pair> {
+        let pes = || (0..self.pes).filter(|pe| is_meant(*pe));
+        let row = |from| {
+            pes()
+                .filter(move |to| *to != from)
+                .map(move |to| (from, to))
+        };
+        pes().flat_map(row).collect()
+    }
+
+    fn line(&self, more: &str) -> Vec<String> {
+        let paths = [self.input(), self.output()].map(|path| path.display().to_string());
+        let fixed = [self.operation, "--input", &paths[0], "--output", &paths[1]];
+        let words = fixed.into_iter().chain(more.split_whitespace());
+        words.map(str::to_owned).collect()
+    }
+
+    /// Runs the operation on them to its end.
+    #[track_caller]
+    pub fn run(&self, more: &str) -> Finished {
+        run(self.line(more))
+    }
+
+    /// Starts the operation, waits until a message has arrived and another one arrives, and
+    /// kills a PE.
+    #[track_caller]
+    pub fn kill(&self, pe: u32, more: &str) -> Running {
+        let running = start(self.line(more));
+        eventually("a message is there, and another one arrives", || {
+            let names = (0..self.pes).flat_map(|pe| self.names(pe));
+            let (arrives, there): (Vec<String>, Vec<String>) =
+                names.partition(|name| name.starts_with('.'));
+            (!arrives.is_empty() && !there.is_empty()).then_some(())
+        });
+        running.pe(pe).signal(Signal::KILL);
+        running
+    }
+
+    fn names(&self, pe: u32) -> Vec<String> {
+        let folder = self.output().join(format!("p{pe}"));
+        folder.is_dir().then(|| names(&folder)).unwrap_or_default()
+    }
+
+    /// What has arrived, each with what tells it from a message that was written anew.
+    ///
+    /// # Panics
+    ///
+    /// If a message is not as it was sent, or if there is anything else.
+    #[track_caller]
+    pub fn there(&self) -> BTreeMap<Pair, (u64, i64)> {
+        let mut there = BTreeMap::new();
+        for to in 0..self.pes {
+            for name in self.names(to) {
+                let from = name.strip_prefix('p').and_then(|from| from.parse().ok());
+                let from: u32 = from.unwrap_or_else(|| panic!("p{to}/{name} is no message"));
+                assert_ne!(from, to, "nobody's own");
+                let (sent, came) = (
+                    self.entry((from, to)),
+                    self.output().join(format!("p{to}/{name}")),
+                );
+                match sent.is_dir() {
+                    true => assert_eq!(snapshot(&sent), snapshot(&came)),
+                    false => assert!(fs::read(&sent).ok() == fs::read(&came).ok(), "{came:?}"),
+                }
+                let found = fs::metadata(&came).expect("it is there");
+                there.insert((from, to), (found.ino(), found.ctime_nsec()));
+            }
+        }
+        there
+    }
+
+    /// That these have arrived, whole, and nothing else.
+    #[track_caller]
+    pub fn assert_there(&self, mut expected: Vec<Pair>) {
+        expected.sort();
+        let there = self.there();
+        assert_eq!(there.into_keys().collect::<Vec<_>>(), expected);
+    }
+
+    /// That a round failed, and whatever had arrived until then and what a retry could send has
+    /// arrived: all `expected`. What is missing can be had later, and nothing else is sent again.
+    #[track_caller]
+    pub fn assert_resumed(&self, finished: &Finished, expected: &[Pair]) {
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let before = self.there();
+        for pair in expected {
+            assert!(before.contains_key(pair), "{pair:?}: {}", finished.stderr);
+        }
+        assert!(before.len() < self.all().len(), "the round failed");
+        let record = names(&self.output());
+        let record = record
+            .iter()
+            .find(|name| name.starts_with(".flitcast-round-"));
+        let record = self.output().join(record.expect("a record is there"));
+        run(["resume", record.to_str().expect("it is UTF-8"), "--revive"]).ok();
+        self.assert_there(self.all());
+        let after = self.there();
+        for (pair, written) in &before {
+            assert_eq!(after.get(pair), Some(written), "{pair:?} was sent again");
+        }
+        let mut left = names(&self.output());
+        left.retain(|name| name.starts_with('.'));
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! Total exchange: each PE has a file or folder of its own for each other one.
+
+use std::fs;
+
+use flitcast_tests::files::fill;
+use flitcast_tests::pairs::Pairs;
+use flitcast_tests::report::Report;
+use flitcast_tests::{parsed, printed, refused, run, scratch};
+use serde_json::Value;
+
+/// So that there is time to kill somebody in mid-round.
+const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB";
+
+/// All that a PE has for others is long.
+fn with_long(pes: u32, long: u32) -> Pairs {
+    Pairs::filled("exchange", pes, |(from, to)| match from == long {
+        true => 768 << 10,
+        false => 20_000 + 1000 * to as usize,
+    })
+}
+
+/// That everybody got its column of these, as predicted and as measured.
+#[track_caller]
+fn assert_all_have(report: &Report, rows: &[&[u64]]) {
+    assert_eq!(report.value("/operation"), "exchange");
+    let all = || rows.iter().flat_map(|row| row.iter());
+    assert_eq!(report.number("/round/bytes"), all().sum::<u64>());
+    let messages = all().filter(|bytes| **bytes > 0).count() as u64;
+    assert_eq!(report.number("/round/messages"), messages);
+    assert_eq!(report.list("/pes").len(), rows.len());
+    for pe in 0..rows.len() {
+        let of = |what: &str| format!("/pes/{pe}/{what}");
+        let bytes: u64 = rows.iter().map(|row| row[pe]).sum();
+        assert_eq!(report.number(&of("bytes")), bytes, "P{pe}");
+        if bytes == 0 {
+            assert_eq!(report.value(&of("measured_us")), &Value::Null, "P{pe}");
+            continue;
+        }
+        assert!(report.float(&of("predicted_us")) > 0.0, "P{pe}");
+        assert!(report.float(&of("measured_us/median")) > 0.0, "P{pe}");
+        let all = report.float("/round/measured_us/max");
+        assert!(report.float(&of("measured_us/max")) <= all, "P{pe}");
+    }
+}
+
+#[test]
+fn everybody_gets_what_each_has_for_it() {
+    for (way, algorithm) in [
+        ("--tree kary:2:6", "tree"),
+        ("--tree path:6 --algorithm tree", "tree"),
+        ("--network ring:6", "tree"),
+        ("--network complete:6", "rounds"),
+        ("--network complete:6 --algorithm shifts", "shifts"),
+        ("--network complete:6 --algorithm tree", "tree"),
+    ] {
+        let files = Pairs::filled("exchange", 6, |(from, to)| {
+            1 + 10_000 * (from * to) as usize
+        });
+        let line = format!("{way} --flit-size 4KiB --format json");
+        let report = files.run(&line).ok().report();
+        files.assert_there(files.all());
+        assert_eq!(report.value("/algorithm"), algorithm, "{way}");
+        assert_eq!(report.number("/round/messages"), 30, "{way}");
+    }
+}
+
+/// Whatever is chosen, all arrives.
+#[test]
+fn auto_takes_what_is_predicted_to_be_the_quickest() {
+    for (site, is_any) in [
+        ("--tree star:5", &["tree"][..]),
+        ("--network complete:5", &["tree", "rounds", "shifts"]),
+    ] {
+        let files = Pairs::filled("alltoall", 5, |_| 40_000);
+        let report = files.run(&format!("{site} --algorithm auto --format json"));
+        let report = report.ok().report();
+        files.assert_there(files.all());
+        let chosen = report.value("/choice/chosen/algorithm");
+        assert_eq!(report.value("/algorithm"), chosen);
+        assert!(is_any.iter().any(|name| chosen == name), "{chosen}");
+    }
+}
+
+/// Who has no entry for another has nothing for it; who has none at all, for nobody.
+#[test]
+fn a_missing_entry_is_an_empty_message() {
+    for way in ["--tree path:4", "--network complete:4"] {
+        let files = Pairs::new("exchange", 4);
+        for pair in [(0, 3), (3, 1), (3, 0)] {
+            fill(&files.entry(pair).join("some"), 9000);
+        }
+        fill(&files.entry((1, 2)), 0);
+        fs::create_dir(files.input().join("p2")).expect("the scratch folder is ours");
+        files.run(way).ok();
+        files.assert_there(vec![(0, 3), (1, 2), (3, 0), (3, 1)]);
+    }
+}
+
+#[test]
+fn messages_that_are_no_files_arrive_in_every_round() {
+    for line in [
+        "exchange --tree kary:3:4",
+        "alltoall --network complete:4",
+        "exchange --network complete:4 --algorithm shifts --flit-size 4KiB",
+        "exchange --network complete:4 --algorithm tree",
+    ] {
+        let line = format!("{line} --size 100KiB --rounds 3 --format json");
+        let report = run(line.split(' ')).ok().report();
+        let m = 100 << 10;
+        assert_all_have(
+            &report,
+            &[&[0, m, m, m], &[m, 0, m, m], &[m, m, 0, m], &[m, m, m, 0]],
+        );
+        assert_eq!(report.number("/rounds"), 3);
+    }
+    let shown = printed("exchange --tree path:3 --size 1MiB");
+    assert_eq!(
+        shown.matches("  2 MiB  ").count(),
+        3,
+        "P0 as all others:\n{shown}"
+    );
+}
+
+#[test]
+fn a_matrix_says_what_each_has_for_each() {
+    let rows: [&[u64]; 4] = [
+        &[0, 0, 300_000, 5],
+        &[0, 0, 0, 0],
+        &[7, 0, 0, 70_000],
+        &[0, 0, 1, 0],
+    ];
+    let dir = scratch();
+    let matrix = dir.path().join("matrix.csv");
+    let lines = rows.map(|row| row.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
+    fs::write(&matrix, lines.join("\n")).expect("the scratch folder is ours");
+    for way in [
+        "--tree path:4",
+        "--network complete:4",
+        "--network complete:4 --algorithm shifts",
+    ] {
+        let matrix = matrix.display();
+        let line = format!("exchange {way} --lengths {matrix} --flit-size 4KiB --format json");
+        assert_all_have(&run(line.split(' ')).ok().report(), &rows);
+    }
+    for nothing in ["--tree path:3 --size 0", "--network complete:1 --size 5"] {
+        let report = parsed(&format!("exchange {nothing} --format json"));
+        assert_eq!(report["round"]["messages"], 0);
+    }
+}
+
+/// What goes through the busiest port takes its time, whichever way it goes.
+#[test]
+fn links_are_as_slow_as_they_are_to_be() {
+    let (bytes, ns_per_byte) = (64 << 10, 40_u32);
+    for (way, crossings) in [
+        // Two behind the middle edge, for two before it.
+        ("--tree path:4", 4),
+        ("--network complete:4 --algorithm rounds", 3),
+        ("--network complete:4 --algorithm shifts", 3),
+    ] {
+        let link = "--link rate=200mbit,latency=1ms";
+        let line = format!("exchange {way} --lengths equal:64KiB {link} --format json");
+        let report = run(line.split(' ')).ok().report();
+        assert_eq!(report.number("/round/bytes"), 12 * bytes);
+        for edge in report.list("/edges") {
+            assert_eq!(
+                edge["shaped"]["down"]["ns_per_byte"],
+                f64::from(ns_per_byte)
+            );
+        }
+        let least_us = (crossings * bytes * u64::from(ns_per_byte)) as f64 / 1000.0;
+        assert!(report.float("/round/predicted_us") > least_us, "{way}");
+    }
+}
+
+#[test]
+fn messages_arrive_over_tls() {
+    for way in ["--tree kary:2:4", "--network complete:4"] {
+        let files = Pairs::filled("exchange", 4, |_| 100_000);
+        let keys = files.dir().join("ca").display().to_string();
+        run(["ca", "init", &keys, "--pes", "4"]).ok();
+        let finished = files.run(&format!("{way} --credentials {keys}")).ok();
+        assert!(finished.stdout.contains("TLS 1.3 both ways"));
+        files.assert_there(files.all());
+    }
+}
+
+#[test]
+fn an_input_that_is_none_is_told_before_anything_begins() {
+    let files = Pairs::filled("exchange", 4, |_| 10);
+    for entry in ["p4/p1", "p1/p9", "p2/p2", "p3/notes"] {
+        fill(&files.input().join(entry), 1);
+    }
+    for way in ["--tree path:4", "--network complete:4"] {
+        let finished = files.run(way);
+        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        for told in [
+            "`p4` names no PE; this tree has p0..p3",
+            "`p1/p9` names no PE; this tree has p0..p3",
+            "`p2/p2`: a PE has no message for itself",
+            "`p3/notes` names no PE",
+        ] {
+            assert!(finished.stderr.contains(told), "{}", finished.stderr);
+        }
+        assert!(!files.output().exists());
+    }
+    let files = Pairs::new("exchange", 3);
+    fill(&files.input().join("p1"), 1);
+    let finished = files.run("--tree path:3");
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert!(finished.stderr.contains("in/p1"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_matrix_that_is_none_is_told_before_anything_begins() {
+    let dir = scratch();
+    let matrix = dir.path().join("matrix.csv");
+    let shown = matrix.display().to_string();
+    let line = format!("exchange --tree path:3 --lengths {shown}");
+    for (text, told) in [
+        (
+            "0,1,2\n3,0,4\n",
+            "row 1 has 3 columns, but the matrix has 2 rows",
+        ),
+        ("0,1,2\n3,0\n5,6,0\n", "matrix.csv:2: row 2 has 2 columns"),
+        (
+            "0,1,2\n3,4,5\n6,7,0\n",
+            "row 2, column 2 (P1 to P1): 4 bytes of a PE for itself; the diagonal is 0",
+        ),
+        ("0,1\n1,0\n", "2 rows and columns, but there are 3 PEs"),
+        (
+            "0,x,0\n0,0,0\n0,0,0\n",
+            "(P0 to P1): `x` is no number of bytes",
+        ),
+    ] {
+        fs::write(&matrix, text).expect("the scratch folder is ours");
+        refused(&line, &["--lengths: ", told]);
+    }
+    refused(
+        "exchange --tree path:3 --lengths 1,2,3",
+        &["name a file with a row for each sender, or write equal:MEAN"],
+    );
+    refused(
+        "exchange --tree path:3 --lengths /no/matrix",
+        &["/no/matrix"],
+    );
+    refused(&format!("{line} --size 5"), &["choose one"]);
+}
+
+#[test]
+fn algorithms_that_do_not_fit_are_told() {
+    for algorithm in ["rounds", "shifts"] {
+        refused(
+            &format!("exchange --tree path:4 --algorithm {algorithm} --size 5"),
+            &[
+                &format!("--algorithm {algorithm} is for PEs that can all reach each other"),
+                "path:4 does not promise: use --network complete:N",
+            ],
+        );
+    }
+    refused(
+        "exchange --network complete:4 --algorithm bruck --size 5",
+        &["'bruck' for '--algorithm", "rounds, shifts, tree, auto"],
+    );
+    refused("exchange --tree path:4", &["say what to send"]);
+}
+
+/// The survivors have all of each other's.
+#[test]
+fn a_leaf_that_dies_is_left_out() {
+    let files = with_long(5, 2);
+    let way = "--network complete:5 --algorithm shifts";
+    let finished = files.kill(4, &format!("{way} {SLOW} --retry 1")).finish();
+    finished.says(&["P4 is dead (killed by signal 9", "going on without it"]);
+    files.assert_resumed(&finished, &files.among(|pe| pe != 4));
+}
+
+/// Those below it move up, where all are relays as where only P1 and P2 are.
+#[test]
+fn a_relay_that_dies_is_gone_around() {
+    for way in ["--tree path:4", "--network complete:4"] {
+        let files = with_long(4, 3);
+        let finished = files.kill(1, &format!("{way} {SLOW} --retry 1")).finish();
+        finished.says(&["P1 is dead (killed by signal 9", "going on without it"]);
+        files.assert_resumed(&finished, &files.among(|pe| pe != 1));
+    }
+}
+
+/// The round is over, and nothing half written is left; what is missing can be had later.
+#[test]
+fn without_p0_nothing_can_be_repaired_but_resumed() {
+    let files = with_long(4, 1);
+    let running = files.kill(0, &format!("--tree kary:2:4 {SLOW} --retry 1"));
+    let finished = running.finish();
+    finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
+    files.assert_resumed(&finished, &[]);
+}

@@ -99,7 +99,6 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
     hosts.are_quiet();
 }
 
-/// Another build stands beside, and one that is no program any more is none.
 /// From a host that is not the first, over TLS.
 #[test]
 #[ignore = "needs root, and openssh-server"]
@@ -120,6 +119,47 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     hosts.are_quiet();
 }
 
+/// Hosts of a cluster file reach each other: everybody has a connection with everybody.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn everybody_sends_to_everybody() {
+    let hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    let pairs = || (0..4).flat_map(|from| (0..4).map(move |to| (from, to)));
+    let pairs = || pairs().filter(|(from, to)| from != to);
+    for (from, to) in pairs() {
+        let home = hosts.home(from);
+        fill(
+            &home.join(format!("pieces/p{from}/p{to}")),
+            40_000 * (from + 1) as u64 + to as u64,
+        );
+        fill(&home.join(format!("shards/p{from}")), 50_000 * (from + 1));
+    }
+    for (operation, input, algorithm) in [
+        ("gossip", "shards", "circulate"),
+        ("exchange", "pieces", "rounds"),
+    ] {
+        let line =
+            format!("{operation} --input /root/{input} --output /root/{operation} --format json");
+        let report = run(arguments(&cluster, &line)).ok().report();
+        assert_eq!(report.value("/algorithm"), algorithm);
+        for (from, to) in pairs() {
+            let sent = match operation {
+                "gossip" => format!("shards/p{from}"),
+                _ => format!("pieces/p{from}/p{to}"),
+            };
+            let arrived = hosts.home(to).join(format!("{operation}/p{to}/p{from}"));
+            let sent = fs::read(hosts.home(from).join(sent)).expect("it was filled");
+            assert!(
+                fs::read(&arrived).is_ok_and(|bytes| bytes == sent),
+                "{arrived:?}"
+            );
+        }
+    }
+    hosts.are_quiet();
+}
+
+/// Another build stands beside, and one that is no program any more is none.
 #[test]
 #[ignore = "needs root, and openssh-server"]
 fn another_program_is_put_beside() {

@@ -185,7 +185,7 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
         assert!(finished.stderr.contains(told), "{}", finished.stderr);
     }
     assert!(!files.output().exists());
-    let lengths = "4 needed: one for each PE that has a message";
+    let lengths = "4 needed: one for each PE from P0 to P3";
     refused(
         "gossip --tree path:4 --lengths 1,2,3",
         &["3 length(s) given", lengths],

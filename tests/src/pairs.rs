@@ -124,7 +124,10 @@ impl Pairs {
 
     fn names(&self, pe: u32) -> Vec<String> {
         let folder = self.output().join(format!("p{pe}"));
-        folder.is_dir().then(|| names(&folder)).unwrap_or_default()
+        match folder.is_dir() {
+            true => names(&folder),
+            false => Vec::new(),
+        }
     }
 
     /// What has arrived, each with what tells it from a message that was written anew.

@@ -18,19 +18,7 @@ pub enum FlitsError {
     /// Bytes where flits are counted.
     #[error("--lengths {0}: a plan counts flits: write plain numbers, without a unit")]
     Unit(String),
-    /// A list with too few or too many entries, where P0 has one as well.
-    #[error(
-        "--lengths: {given} length(s) given, but {pes} needed: one for each PE from P0 to P{} \
-         (for the same length everywhere, write equal:LENGTH)",
-        pes - 1
-    )]
-    Count {
-        /// How many the list has.
-        given: usize,
-        /// How many PEs there are.
-        pes: usize,
-    },
-    /// A length in such a list that is none.
+    /// A length in a list that is none, where P0 has one as well.
     #[error("--lengths: the length of P{pe}: {error}")]
     Length {
         /// Whose.
@@ -49,10 +37,7 @@ pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, FlitsError
 
 /// L_i by PE index, where P0 has a message as well.
 pub fn deal_flits_to_all(lengths: &Lengths, pes: usize) -> Result<Vec<u64>, FlitsError> {
-    lengths.deal(pes).map_err(|fault| match fault {
-        DealError::WrongCount { given, .. } => FlitsError::Count { given, pes },
-        other => other.into(),
-    })
+    Ok(lengths.deal_to_all(pes)?)
 }
 
 /// As [`lengths_in_flits`], where the first length of a list is P0's.

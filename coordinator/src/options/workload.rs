@@ -128,16 +128,26 @@ const FORMS: &str = "write a list like 64KiB,0,3MiB, or equal:MEAN, ramp:MEAN, o
 pub enum DealError {
     /// A list with too few or too many entries.
     #[error(
-        "{given} length(s) given, but {needed} needed: one for each PE from P{first} to P{} \
-         (for the same length everywhere, write equal:LENGTH)", first + needed - 1
+        "{given} length(s) given, but {needed} needed: one for each PE from P1 to P{needed} \
+         (for the same length everywhere, write equal:LENGTH)"
     )]
     WrongCount {
         /// How many the list has.
         given: usize,
         /// How many there must be.
         needed: usize,
-        /// The PE whose length is the first.
-        first: usize,
+    },
+    /// The same where P0 has a message as well.
+    #[error(
+        "{given} length(s) given, but {pes} needed: one for each PE from P0 to P{} \
+         (for the same length everywhere, write equal:LENGTH)",
+        pes - 1
+    )]
+    WrongCountOfAll {
+        /// How many the list has.
+        given: usize,
+        /// How many PEs there are.
+        pes: usize,
     },
     /// All together do not fit.
     #[error("the messages have {total} bytes together, more than the {MAX_TOTAL_BYTES} allowed")]
@@ -163,7 +173,6 @@ impl Lengths {
                 return Err(DealError::WrongCount {
                     given: list.len(),
                     needed: n,
-                    first: 1,
                 });
             }
             Lengths::List(list) => list.clone(),
@@ -184,6 +193,14 @@ impl Lengths {
             return Err(DealError::TotalTooLarge { total });
         }
         Ok(lengths)
+    }
+
+    /// The bytes of M_0..M_n, where P0 has a message as well.
+    pub fn deal_to_all(&self, pes: usize) -> Result<Vec<u64>, DealError> {
+        self.deal(pes).map_err(|fault| match fault {
+            DealError::WrongCount { given, .. } => DealError::WrongCountOfAll { given, pes },
+            other => other,
+        })
     }
 }
 

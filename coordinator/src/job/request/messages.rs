@@ -222,10 +222,8 @@ fn deal(
     layout: Layout,
 ) -> Result<Vec<u64>, RequestError> {
     let pes = tree.len();
-    let dealt = |lengths: &Lengths, count| {
-        let dealt = lengths.deal(count);
-        dealt.map_err(|source| RequestError::Lengths { option, source })
-    };
+    let fault = |source| RequestError::Lengths { option, source };
+    let dealt = |lengths: &Lengths, count| lengths.deal(count).map_err(fault);
     match (layout, lengths) {
         (Layout::Pieces, _) => {
             // Row by row, and nothing of a PE for itself.
@@ -243,17 +241,7 @@ fn deal(
             };
             Ok((0..pes * pes).map(cell).collect())
         }
-        // P0 has one, too.
-        (Layout::Shards, Lengths::List(list)) if list.len() != pes => {
-            let (given, needed, first) = (list.len(), pes, 0);
-            let source = DealError::WrongCount {
-                given,
-                needed,
-                first,
-            };
-            Err(RequestError::Lengths { option, source })
-        }
-        (Layout::Shards, _) => dealt(lengths, pes),
+        (Layout::Shards, _) => lengths.deal_to_all(pes).map_err(fault),
         _ => {
             let lengths = dealt(lengths, pes - 1)?;
             match layout == Layout::Whole && !are_alike(&lengths) {

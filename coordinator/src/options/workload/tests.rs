@@ -23,7 +23,6 @@ fn a_list_is_taken_as_it_stands() {
             DealError::WrongCount {
                 given: 3,
                 needed: n,
-                first: 1,
             }
         );
     }

@@ -131,7 +131,7 @@ fn everybody_sends_to_everybody() {
         let home = hosts.home(from);
         fill(
             &home.join(format!("pieces/p{from}/p{to}")),
-            40_000 * (from + 1) as u64 + to as u64,
+            40_000 * (from + 1) + to,
         );
         fill(&home.join(format!("shards/p{from}")), 50_000 * (from + 1));
     }

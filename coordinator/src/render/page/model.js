@@ -24,7 +24,9 @@ const pes = run.pes.map((pe) => ({
 
 /// Of a broadcast: each PE has a copy of the one message, which is named after P0.
 const isForAll = run.operation === "broadcast";
-const arrivalName = (pe) => (isForAll ? `P${pe}` : `M${pe}`);
+/// Of a gossip or an exchange: each PE has several messages, and arrives with the last of them.
+const isOfPairs = ["gossip", "exchange"].includes(run.operation);
+const arrivalName = (pe) => (isForAll || isOfPairs ? `P${pe}` : `M${pe}`);
 const messageOf = (pe) => (isForAll ? 0 : pe);
 
 /// By index: of a tree that was repaired, some are not there.

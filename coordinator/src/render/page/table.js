@@ -38,18 +38,21 @@ function drawSummary() {
   fact("Flits", `of ${bytes(run.flit_bytes)}`);
   fact("Rounds", run.rounds.toLocaleString("en"));
   if (run.edges.length) fact("Links", linksInWords());
-  fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);
+  if (!isOfPairs) fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);
   if (run.phases) {
     const beside = ({ predicted_us, measured_us }) => `predicted ${time(nanos(predicted_us))}, measured ${time(nanos(measured_us.median))}`;
     fact("Disk", `${beside(run.phases.disk)}, the longest that a PE waited for its files`);
     fact("Commit", `${beside(run.phases.commit)}, from the last byte until everything was durable and visible`);
   }
-  fact("Buffered", `at most ${counted(round.peak_buffered_flits, "flit")} of a passing message in a PE`);
+  const kept = counted(round.peak_buffered_flits, "flit");
+  if (isOfPairs) fact("Held", `at most ${kept} of others' messages in a PE`);
+  else fact("Buffered", `at most ${kept} of a passing message in a PE`);
   fact("Launch", `${counted(run.pes.length, "process", "processes")} up in ${time(nanos(run.launch_us))}, edges measured in ${time(nanos(run.probe_us))}`);
   byId("foot").textContent = `Made by flitcast ${data.flitcast}. This file is all there is: nothing is loaded from elsewhere.`;
 }
 
 function lengthsInWords() {
+  if (isOfPairs) return `${counted(run.round.messages, "message")}, ${bytes(run.round.bytes)}`;
   const lengths = run.pes.slice(1).map((pe) => pe.bytes).filter((n) => n > 0);
   if (!lengths.length) return "none";
   if (isForAll) return `${counted(run.round.messages, "message")}, ${bytes(run.round.bytes)}, for ${counted(lengths.length, "PE")}`;

@@ -10,7 +10,7 @@
 //! use flitcast_proto::schedule::pace::Timing;
 //! use flitcast_proto::tree::TreeSpec;
 //! use flitcast_proto::wire::control::{FromPe, ToPe};
-//! use flitcast_proto::{PeId, RoundId, Time};
+//! use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
 //!
 //! let tree = "path:3".parse::<TreeSpec>().unwrap().build().unwrap();
 //! let tree = Arc::new(tree);
@@ -50,12 +50,12 @@
 //! assert_eq!(gave_up.trouble.to_string(), "P1 was killed");
 //!
 //! // The next run leaves it out, and P2 moves to P0.
-//! let mut progress = Progress::new(tree, bytes);
+//! let mut progress = Progress::new(tree, Operation::Scatter, bytes);
 //! for pe in gave_up.trouble.culprits() {
 //!     progress.learn_dead(pe, gave_up.trouble.to_string());
 //! }
 //! let next = progress.next(Operation::Scatter, |_, _| true);
-//! assert_eq!(next.sendable, [PeId(2)]);
+//! assert_eq!(next.sendable, [DeliveryId(2)]);
 //! assert_eq!(next.repair.tree.parent(PeId(2)), Some(PeId::ROOT));
 //! ```
 

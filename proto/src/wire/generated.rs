@@ -539,13 +539,13 @@ pub struct SyntheticPayload {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FilePayload {
-    /// A path. Read by P0 in a scatter, by every other PE in a gather.
+    /// A path. Read by who has messages to send: in a scatter, the root.
     #[prost(bytes = "bytes", tag = "1")]
     pub input: ::prost::bytes::Bytes,
     /// Scatter only: deal all files below `input`, instead of the entries p1..pn.
     #[prost(bool, tag = "2")]
     pub spread: bool,
-    /// A path. Written by every other PE in a scatter, by P0 in a gather.
+    /// A path. Written by who gets messages: in a gather, the root.
     #[prost(bytes = "bytes", tag = "3")]
     pub output: ::prost::bytes::Bytes,
     /// An entry that stands at the destination already is replaced.
@@ -554,8 +554,8 @@ pub struct FilePayload {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
-    /// Bytes of the messages that this PE is the source of, by id: M_1..M_n from P0 in a
-    /// scatter, its own from another PE in a gather.
+    /// Bytes of the messages that this PE is the source of, by id: in a scatter, those of the root
+    /// for all others.
     #[prost(uint64, repeated, tag = "1")]
     pub message_bytes: ::prost::alloc::vec::Vec<u64>,
     /// Of the messages that this PE is the destination of, those that are there, each with a
@@ -1117,10 +1117,15 @@ pub enum Operation {
     ScatterListed = 9,
     /// P0 has one message for all others.
     BroadcastRounds = 10,
-    /// Each PE has one message for all others.
-    GossipListed = 11,
-    /// Each PE has a message for each other PE.
+    /// Each PE has one message for all others: over the tree, or between all.
+    GossipFlood = 15,
+    GossipCirculate = 11,
+    GossipDissemination = 16,
+    GossipDirect = 17,
+    /// Each PE has a message for each other PE: between all, or over the tree.
     ExchangeRounds = 12,
+    ExchangeShifts = 13,
+    ExchangeTree = 14,
 }
 impl Operation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1144,8 +1149,13 @@ impl Operation {
             Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
             Self::ScatterListed => "OPERATION_SCATTER_LISTED",
             Self::BroadcastRounds => "OPERATION_BROADCAST_ROUNDS",
-            Self::GossipListed => "OPERATION_GOSSIP_LISTED",
+            Self::GossipFlood => "OPERATION_GOSSIP_FLOOD",
+            Self::GossipCirculate => "OPERATION_GOSSIP_CIRCULATE",
+            Self::GossipDissemination => "OPERATION_GOSSIP_DISSEMINATION",
+            Self::GossipDirect => "OPERATION_GOSSIP_DIRECT",
             Self::ExchangeRounds => "OPERATION_EXCHANGE_ROUNDS",
+            Self::ExchangeShifts => "OPERATION_EXCHANGE_SHIFTS",
+            Self::ExchangeTree => "OPERATION_EXCHANGE_TREE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1168,8 +1178,13 @@ impl Operation {
             "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
             "OPERATION_SCATTER_LISTED" => Some(Self::ScatterListed),
             "OPERATION_BROADCAST_ROUNDS" => Some(Self::BroadcastRounds),
-            "OPERATION_GOSSIP_LISTED" => Some(Self::GossipListed),
+            "OPERATION_GOSSIP_FLOOD" => Some(Self::GossipFlood),
+            "OPERATION_GOSSIP_CIRCULATE" => Some(Self::GossipCirculate),
+            "OPERATION_GOSSIP_DISSEMINATION" => Some(Self::GossipDissemination),
+            "OPERATION_GOSSIP_DIRECT" => Some(Self::GossipDirect),
             "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
+            "OPERATION_EXCHANGE_SHIFTS" => Some(Self::ExchangeShifts),
+            "OPERATION_EXCHANGE_TREE" => Some(Self::ExchangeTree),
             _ => None,
         }
     }

@@ -178,6 +178,14 @@ async fn work(
             "to one whom its tree lacks",
         ));
     }
+    // Lists may name any of them, and nobody else.
+    let peers = assignment.operation.peers(&assignment.tree, config.pe);
+    if !assignment.peers.iter().map(|peer| peer.pe).eq(peers) {
+        return Err(unexpected(
+            &ToPe::Assignment(assignment),
+            "with other peers than its operation has",
+        ));
+    }
     // At the same time: neighbours are not kept waiting for a large input to be read.
     let pulse = channel.pulse().clone();
     let opening = async {

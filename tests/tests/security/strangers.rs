@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::{Exchange, Operation};
 use flitcast_proto::wire::MAX_VERSION;
 use flitcast_proto::wire::control::{Assignment, End, FromPe, Payload, Run, ToPe};
 use flitcast_proto::{PeId, Tree};
@@ -159,4 +159,38 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
         assert!(refused.stderr.contains(told), "{}", refused.stderr);
     }
     assert!(!cluster.path("out").exists());
+}
+
+/// Lists name whom the operation connects: to play one without them would end the process.
+#[test]
+fn peers_are_those_that_the_operation_has() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
+    let at = listener.local_addr().expect("it listens");
+    let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
+    let mut stranger = Stranger::welcome(&listener);
+    let tree = vec![None, Some(PeId(0)), Some(PeId(0))];
+    stranger.say(&ToPe::Assignment(Assignment {
+        version: MAX_VERSION,
+        tree: Arc::new(Tree::from_parents(tree).expect("it is one")),
+        parent_listen: Some(at.to_string()),
+        peers: Vec::new(),
+        operation: Operation::Exchange(Exchange::Rounds),
+        flit_bytes: 1 << 16,
+        payload: Payload::Synthetic {
+            lengths: vec![0; 9],
+        },
+        links: Vec::new(),
+        record_spans: false,
+        left_out: Vec::new(),
+        undertaking: 0,
+        recorded: false,
+        later_output: None,
+    }));
+    let FromPe::Fault { reason, .. } = stranger.hear() else {
+        panic!("it plays");
+    };
+    let told = "with other peers than its operation has";
+    assert!(reason.contains(told), "{reason}");
+    stranger.say(&ToPe::Stop { over: true });
+    dismiss(vec![node]);
 }

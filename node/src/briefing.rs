@@ -34,7 +34,6 @@ pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
         is_own && (connected.contains(&leg.from) || connected.contains(&leg.to))
     };
     brief.operation == operation
-        && brief.flit_bytes == assignment.flit_bytes
         && brief.child_messages.len() == children
         && brief.pace.below.len() == children
         && brief.sends.iter().all(is_sent)

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::MessageId;
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
@@ -18,21 +18,13 @@ use crate::limits::HELD_IN_MEMORY;
 /// All messages that a PE holds.
 #[derive(Debug, Default)]
 pub struct HeldMessages {
-    messages: BTreeMap<MessageId, Held>,
+    messages: BTreeMap<MessageId, Vec<Frame>>,
     /// Bytes of frames in memory.
     in_memory: usize,
     /// Memory that was a frame's: to get new from the system takes longer than to fill it.
     spare: Vec<Vec<u8>>,
     file: Option<Arc<File>>,
     file_bytes: u64,
-}
-
-/// One of them.
-#[derive(Debug, Default)]
-struct Held {
-    frames: Vec<Frame>,
-    /// How many of them each neighbour has got.
-    sent: BTreeMap<PeId, usize>,
 }
 
 /// The body of a frame.
@@ -69,28 +61,20 @@ impl HeldMessages {
             self.file_bytes += len as u64;
             Frame::InFile { at, len }
         };
-        self.messages.entry(message).or_default().frames.push(frame);
+        self.messages.entry(message).or_default().push(frame);
         Ok(())
     }
 
-    /// The next frame of a message for a neighbour; `None` if there is none.
+    /// A frame of a message by its place; `None` if there is none.
     ///
     /// # Errors
     ///
     /// What is wrong with the file.
-    pub async fn next(
-        &mut self,
-        message: MessageId,
-        to: PeId,
-    ) -> io::Result<Option<Cow<'_, [u8]>>> {
-        let Some(held) = self.messages.get_mut(&message) else {
+    pub async fn frame(&self, message: MessageId, place: u64) -> io::Result<Option<Cow<'_, [u8]>>> {
+        let held = self.messages.get(&message);
+        let Some(frame) = held.and_then(|frames| frames.get(place as usize)) else {
             return Ok(None);
         };
-        let sent = held.sent.entry(to).or_default();
-        let Some(frame) = held.frames.get(*sent) else {
-            return Ok(None);
-        };
-        *sent += 1;
         match (frame, &self.file) {
             (Frame::InMemory(body), _) => Ok(Some(body.into())),
             (&Frame::InFile { at, len }, Some(file)) => {
@@ -107,7 +91,7 @@ impl HeldMessages {
 
     /// Nobody else gets this message.
     pub fn forget(&mut self, message: MessageId) {
-        let frames = self.messages.remove(&message).map(|held| held.frames);
+        let frames = self.messages.remove(&message);
         for frame in frames.into_iter().flatten() {
             if let Frame::InMemory(mut body) = frame {
                 self.in_memory -= body.len();
@@ -153,15 +137,13 @@ mod tests {
         }
         let left = std::fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(left, 0, "the file has no name");
-        for to in [PeId(3), PeId(4)] {
-            for n in [0, 2, 4, 6] {
-                let next = held.next(one, to).await.unwrap();
-                assert!(next.as_deref() == Some(&frame(n)[..]));
-            }
-            assert!(held.next(one, to).await.unwrap().is_none());
+        for place in [2, 0, 1, 3] {
+            let found = held.frame(one, place).await.unwrap();
+            assert!(found.as_deref() == Some(&frame(2 * place as usize)[..]));
         }
+        assert!(held.frame(one, 4).await.unwrap().is_none());
         held.forget(one);
-        assert!(held.next(one, PeId(5)).await.unwrap().is_none());
+        assert!(held.frame(one, 0).await.unwrap().is_none());
         held.hold(one, &frame(9), folder.path()).await.unwrap();
         assert_eq!(
             held.in_memory,

@@ -34,7 +34,10 @@ impl Inbox {
     /// Of this PE; nothing is looked at.
     pub fn of(pe: PeId, assignment: &Assignment) -> Inbox {
         let Payload::Files {
-            output, replace, ..
+            output,
+            replace,
+            apart,
+            ..
         } = &assignment.payload
         else {
             return Inbox::default();
@@ -43,7 +46,7 @@ impl Inbox {
         let receipt = |output: &Path, message: MessageId, at| {
             let delivery = operation.delivery(tree, message, at);
             let name = operation.delivery_name(tree, delivery);
-            let destination = delivered_at(output, name);
+            let destination = delivered_at(output, name, *apart);
             let receipt = Receipt::of(&destination, assignment.undertaking);
             (delivery, receipt)
         };

@@ -56,15 +56,21 @@ pub struct NodeIo<'a> {
     pub state: State<'a>,
 }
 
+/// The bytes of a message that this PE sends, from a place on.
+struct Reader {
+    at: u64,
+    source: Source,
+}
+
 /// What belongs to one round.
 #[derive(Default)]
 pub struct State<'a> {
     outbox: Option<Outbox<'a>>,
     /// The message that goes out, to whom first, and its bytes; and the one that comes in.
-    source: Option<(Message, PeId, Source)>,
+    source: Option<(Message, PeId, Reader)>,
     sink: Option<(Message, Sink)>,
     /// Those of which the next part is yet to go, or to come.
-    sources: BTreeMap<(MessageId, PeId), Source>,
+    sources: BTreeMap<(MessageId, PeId), Reader>,
     sinks: BTreeMap<MessageId, Sink>,
     prefix: Vec<u8>,
     held: HeldMessages,
@@ -155,7 +161,12 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
-        Ok(self.neighbours.get(to).send_control(frame).await?)
+        let link = self.neighbours.get(to);
+        match self.brief.operation.is_duplex() {
+            true => link.begin_control(frame)?,
+            false => link.send_control(frame).await?,
+        }
+        Ok(())
     }
 
     async fn send_flit(
@@ -163,7 +174,7 @@ impl RoundIo for NodeIo<'_> {
         round: &mut Round<impl Observer>,
         to: PeId,
         message: Message,
-        bytes: u64,
+        payload: Range<u64>,
     ) -> Result<Sent, RoundError> {
         let State {
             outbox,
@@ -173,18 +184,20 @@ impl RoundIo for NodeIo<'_> {
             files_ns,
             ..
         } = &mut self.state;
-        let (_, _, source) = match source {
+        let (_, _, reader) = match source {
             Some((of, ..)) if *of == message => source.as_mut().expect("just looked at"),
             _ => {
-                let begun = sources.remove(&(message.id, to));
+                let begun = begun_at(sources, message.id, to, payload.start);
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
-                    outbox.take(message)
+                    let source = outbox.take(message);
+                    Reader { at: 0, source }
                 });
                 source.insert((message, to, begun))
             }
         };
-        let payload = source.next(bytes as usize, files_ns).await;
+        let flit_bytes = self.brief.flit_bytes;
+        let payload = reader.read(payload, flit_bytes, files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
@@ -199,9 +212,9 @@ impl RoundIo for NodeIo<'_> {
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
         let State { source, prefix, .. } = &mut self.state;
-        if let Some((_, _, source)) = source {
+        if let Some((_, _, reader)) = source {
             let link = self.neighbours.get(to);
-            link.send_flit(prefix, source.last()).await?;
+            link.send_flit(prefix, reader.source.last()).await?;
         }
         Ok(())
     }
@@ -211,10 +224,13 @@ impl RoundIo for NodeIo<'_> {
         round: &Round<impl Observer>,
         to: PeId,
         message: Message,
+        offset: u64,
         is_last: bool,
     ) -> Result<Sent, RoundError> {
         let folder = || self.store.holds_in();
-        let next = self.state.held.next(message.id, to).await;
+        // All flits but the last are full.
+        let place = offset / u64::from(self.brief.flit_bytes);
+        let next = self.state.held.frame(message.id, place).await;
         let next = next.map_err(|source| not_held(folder(), source))?;
         let Some(body) = next else {
             return Ok(Sent::Whole);
@@ -329,10 +345,16 @@ impl RoundIo for NodeIo<'_> {
 
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
         if last.is_none()
-            && let Some((message, to, source)) = self.state.source.take()
-            && round.goes_on_with(&message, to)
+            && let Some((message, to, reader)) = self.state.source.take()
         {
-            self.state.sources.insert((message.id, to), source);
+            let sources = &mut self.state.sources;
+            match round.goes_on_with(&message) {
+                true if reader.at < message.bytes => {
+                    sources.insert((message.id, to), reader);
+                }
+                true => {}
+                false => sources.retain(|(id, _), _| *id != message.id),
+            }
         }
         // Streams meet where there are several sources: P0 alone begins on the trigger.
         if self.brief.operation.begins_on() == Word::Trigger || round.is_duplex() {
@@ -346,6 +368,13 @@ impl RoundIo for NodeIo<'_> {
                 self.pulse.counters().collided(waiting);
             }
         }
+    }
+
+    async fn flush(&mut self) -> Result<(), RoundError> {
+        for link in self.neighbours.all_mut() {
+            std::future::poll_fn(|cx| link.poll_sent(cx)).await?;
+        }
+        Ok(())
     }
 
     /// While one connection is busy, another one may be lost.
@@ -373,6 +402,40 @@ fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
     RoundError::Held { folder, source }
 }
 
+impl Reader {
+    /// These bytes, which are not behind it: a flit.
+    async fn read(
+        &mut self,
+        range: Range<u64>,
+        flit_bytes: u32,
+        waited_ns: &mut u64,
+    ) -> Result<&[u8], PayloadError> {
+        while self.at < range.start {
+            let skipped = (range.start - self.at).min(flit_bytes.into());
+            self.source.next(skipped as usize, waited_ns).await?;
+            self.at += skipped;
+        }
+        let len = range.end - range.start;
+        self.at += len;
+        self.source.next(len as usize, waited_ns).await
+    }
+}
+
+/// Of what has been read of a message: what went to this neighbour, or else to somebody else, up
+/// to this place or, for want of that, to one ahead of it.
+fn begun_at(
+    sources: &mut BTreeMap<(MessageId, PeId), Reader>,
+    message: MessageId,
+    to: PeId,
+    at: u64,
+) -> Option<Reader> {
+    let all = sources.range((message, PeId(0))..=(message, PeId(u32::MAX)));
+    let fitting = all.filter(|(_, reader)| reader.at <= at);
+    let nearest = fitting.max_by_key(|((_, last), reader)| (reader.at, *last == to));
+    let key = nearest.map(|(key, _)| *key)?;
+    sources.remove(&key)
+}
+
 impl State<'_> {
     /// Something was begun.
     fn begun(&mut self, to: PeId, is_sent: bool) -> Sent {
@@ -390,28 +453,33 @@ async fn moved(
     neighbours: &mut Neighbours,
     sending: &mut Option<PeId>,
 ) -> Result<Heard, LinkError> {
-    let only = round.awaits_rest_from();
-    if let (Some(from), None) = (only, &sending) {
+    let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
+    if let Some(from) = only {
         neighbours.get(from).next_frame().await?;
         return Ok(Heard::Frame(from));
     }
+    let awaited = round.awaits_bytes();
     std::future::poll_fn(|cx| {
-        if let Some(to) = *sending
-            && let Poll::Ready(sent) = neighbours.get(to).poll_sent(cx)
-        {
-            *sending = None;
-            return Poll::Ready(sent.map(|()| Heard::Through));
-        }
+        let mut partial = 0;
         for link in neighbours.all_mut() {
-            let from = link.peer();
-            if only.is_none_or(|only| only == from)
-                && round.listens_to(from)
-                && let Poll::Ready(result) = link.poll_frame(cx)
-            {
-                return Poll::Ready(result.map(|()| Heard::Frame(from)));
+            let peer = link.peer();
+            if let Poll::Ready(sent) = link.poll_sent(cx) {
+                sent?;
+                if sending.take_if(|to| *to == peer).is_some() {
+                    return Poll::Ready(Ok(Heard::Through));
+                }
+            }
+            if round.listens_to(peer) {
+                if let Poll::Ready(result) = link.poll_frame(cx) {
+                    return Poll::Ready(result.map(|()| Heard::Frame(peer)));
+                }
+                partial += link.partial_bytes();
             }
         }
-        Poll::Pending
+        match awaited.is_some_and(|awaited| partial >= awaited) {
+            true => Poll::Ready(Ok(Heard::Arriving(partial))),
+            false => Poll::Pending,
+        }
     })
     .await
 }

@@ -59,6 +59,7 @@ pub mod limits;
 mod link;
 pub mod lively;
 mod neighbours;
+mod pacer;
 pub mod payload;
 mod probe;
 pub mod pulse;

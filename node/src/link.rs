@@ -26,6 +26,7 @@ use flitcast_proto::{PeId, Time};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
 use crate::counters::{Counters, EdgeCounter};
+use crate::pacer::Pacer;
 use crate::pulse::Pulse;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
@@ -49,6 +50,7 @@ pub struct Link {
     rest: Rest,
     /// Boxed: few links have one, and all are moved about.
     shape: Option<Box<Shape>>,
+    pacer: Option<Pacer>,
     pulse: Arc<Pulse>,
     counter: Arc<EdgeCounter>,
 }
@@ -61,6 +63,8 @@ struct Rest {
     /// Bytes, and how many of them have gone.
     bytes: Vec<u8>,
     gone: usize,
+    /// Where it was encrypted, the end of it may still be there.
+    is_flushed: bool,
 }
 
 impl Link {
@@ -77,6 +81,7 @@ impl Link {
             scratch: Vec::new(),
             rest: Rest::default(),
             shape: None,
+            pacer: None,
             pulse: Arc::default(),
             counter: Arc::default(),
         })
@@ -101,6 +106,12 @@ impl Link {
         self.shape = Some(Box::new(shape));
     }
 
+    /// From now on flits go as this lets them, or at once. Those over a shaped link have times of
+    /// their own.
+    pub fn pace(&mut self, pacer: Option<Pacer>) {
+        self.pacer = pacer.filter(|_| self.shape.is_none());
+    }
+
     /// Who is at the other end.
     pub fn peer(&self) -> PeId {
         self.peer
@@ -123,8 +134,13 @@ impl Link {
     pub fn is_known_to_be(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
         self.stream.shown().is_of(Name::Pe(peer))?;
         self.peer = peer;
-        self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
+        self.take_flits_of(flit_bytes);
         Ok(())
+    }
+
+    /// From now on, a frame may have a payload of `flit_bytes`.
+    pub fn take_flits_of(&mut self, flit_bytes: u32) {
+        self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 
     /// Names this link in what the operating system says of it.
@@ -287,6 +303,14 @@ impl Link {
         shape.landed(waiting + held, held)
     }
 
+    /// Bytes that are here of a frame that is not whole. Over a shaped link a frame comes whole.
+    pub fn partial_bytes(&self) -> u64 {
+        match self.shape {
+            Some(_) => 0,
+            None => self.reader.held_bytes() as u64,
+        }
+    }
+
     /// Sends a frame that is no flit.
     pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -352,28 +376,60 @@ impl Link {
             self.rest.waits = Some([prefix.to_vec(), payload.to_vec()]);
             return Ok(false);
         };
+        self.put(&mut cx, departs, true, [prefix, payload])
+    }
+
+    /// Hands a frame to the connection, behind what that has not taken yet.
+    fn put(
+        &mut self,
+        cx: &mut Context<'_>,
+        departs: Option<Time>,
+        is_flit: bool,
+        [prefix, payload]: [&[u8]; 2],
+    ) -> io::Result<bool> {
         let (stamp, head) = self.sealed(departs, prefix, payload);
         let parts: [&[u8]; 4] = [&stamp, &head, prefix, payload];
-        let slices = parts.map(IoSlice::new);
-        let written = Pin::new(&mut self.stream).poll_write_vectored(&mut cx, &slices);
-        let mut written = match written? {
-            Poll::Ready(written) => written,
-            Poll::Pending => 0,
-        };
-        if written > 0 {
-            self.pulse.moved();
+        let mut written = 0;
+        if self.rest.bytes.is_empty() && !(is_flit && self.pacer.is_some()) {
+            let slices = parts.map(IoSlice::new);
+            let sent = Pin::new(&mut self.stream).poll_write_vectored(cx, &slices);
+            if let Poll::Ready(sent) = sent? {
+                written = sent;
+                self.pulse.moved();
+            }
         }
+        self.rest.is_flushed = false;
         for part in parts {
             let left = &part[written.min(part.len())..];
             self.rest.bytes.extend_from_slice(left);
             written -= part.len() - left.len();
         }
-        Ok(self.poll_rest(&mut cx)?.is_ready())
+        Ok(self.poll_rest(cx)?.is_ready())
+    }
+
+    /// The same of a frame that is no flit. It may go while another one is under way, between
+    /// two of its bytes it does not.
+    pub fn begin_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        frame.put(&mut scratch);
+        let stamp = self.shape.as_mut().map(|shape| {
+            // A few bytes wait for no port.
+            shape.slip_in(scratch.len() + SEAL_BYTES)
+        });
+        let mut cx = Context::from_waker(Waker::noop());
+        // A few bytes wait for no pacer.
+        let begun = self.put(&mut cx, stamp, false, [&scratch[LENGTH_BYTES..], &[]]);
+        self.scratch = scratch;
+        begun.map(|_| ()).map_err(|e| self.failed(e))
     }
 
     /// Waits until what was begun is sent.
     pub fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
-        self.poll_rest(cx).map_err(|e| self.failed(e))
+        match self.rest.waits.is_none() && self.rest.bytes.is_empty() && self.rest.is_flushed {
+            true => Poll::Ready(Ok(())),
+            false => self.poll_rest(cx).map_err(|e| self.failed(e)),
+        }
     }
 
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -384,21 +440,33 @@ impl Link {
                 return Poll::Pending;
             };
             let (stamp, head) = self.sealed(departs, &prefix, &payload);
-            self.rest.bytes = [&stamp, head.as_slice(), &prefix, &payload].concat();
+            for part in [&stamp, head.as_slice(), &prefix, &payload] {
+                self.rest.bytes.extend_from_slice(part);
+            }
         }
         let Rest { bytes, gone, .. } = &mut self.rest;
         while *gone < bytes.len() {
-            let sent = Pin::new(&mut self.stream).poll_write(cx, &bytes[*gone..]);
+            let mut next = &bytes[*gone..];
+            if let Some(pacer) = &self.pacer {
+                next = &next[..ready!(pacer.poll_take(cx, next.len()))?];
+            }
+            let sent = Pin::new(&mut self.stream).poll_write(cx, next);
             match ready!(sent)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                sent => *gone += sent,
+                sent => {
+                    *gone += sent;
+                    if let Some(pacer) = &self.pacer {
+                        pacer.took(sent);
+                    }
+                }
             }
             self.pulse.moved();
         }
         bytes.clear();
         *gone = 0;
-        // Where it was encrypted, the end of it may still be here.
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.rest.is_flushed = true;
+        Poll::Ready(Ok(()))
     }
 
     /// What goes ahead of a message in two pieces: its seal; on a shaped link, its stamp ahead

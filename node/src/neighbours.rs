@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flitcast_proto::cost::Edge;
+use flitcast_proto::ops::Brief;
 use flitcast_proto::wire::control::Peer;
 use flitcast_proto::{PeId, Time};
 
 use crate::counters::Counters;
 use crate::link::{Link, LinkError};
+use crate::pacer::Pacer;
 use crate::pulse::Pulse;
 use crate::shape::{Ports, Shape};
 
@@ -90,6 +92,18 @@ impl Neighbours {
         Ok(())
     }
 
+    /// In turns, from now on all connections together take what the PE's link takes away.
+    pub fn pace(&mut self, brief: &Brief) -> io::Result<()> {
+        let pacer = match brief.is_in_turns() {
+            true => Some(Pacer::new(brief.pace.port_ticks_per_byte)?),
+            false => None,
+        };
+        for link in self.all_mut() {
+            link.pace(pacer.clone());
+        }
+        Ok(())
+    }
+
     /// From now on, `pulse` tells what the connections do.
     pub fn watch(&mut self, pulse: &Arc<Pulse>) {
         for link in self.all_mut() {
@@ -101,6 +115,13 @@ impl Neighbours {
     pub fn count(&mut self, counters: &Counters) {
         for link in self.all_mut() {
             link.count(counters);
+        }
+    }
+
+    /// From now on, flits may be so long: their size is chosen when the edges are known.
+    pub fn take_flits_of(&mut self, flit_bytes: u32) {
+        for link in self.all_mut() {
+            link.take_flits_of(flit_bytes);
         }
     }
 

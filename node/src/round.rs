@@ -22,30 +22,33 @@ pub trait RoundIo {
     /// The time.
     fn now(&self) -> Time;
 
-    /// Sends a frame that is no flit.
+    /// Sends a frame that is no flit. Where the round sends and receives at once, it goes as soon
+    /// as it can, and nobody waits for that: something may be under way.
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Self::Error>;
 
-    /// Sends the next `bytes` bytes of a message that starts here, behind the prefix that the
-    /// round makes of them. Where the round sends and receives at once, it may be under way
+    /// Sends the bytes `payload` of a message that starts here, behind the prefix that the round
+    /// makes of them. Where the round sends and receives at once, it may be under way
     /// only, and [`RoundIo::listen`] tells when it has gone.
     async fn send_flit(
         &mut self,
         round: &mut Round<impl Observer>,
         to: PeId,
         message: Message,
-        bytes: u64,
+        payload: Range<u64>,
     ) -> Result<Sent, Self::Error>;
 
     /// Sends the flit that was sent last to one more neighbour.
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
 
-    /// Sends the next frame of a message that is held to a neighbour, as
-    /// [`RoundIo::send_flit`] does; `is_last` says that nothing of it is needed behind that.
+    /// Sends the frame of a message that is held, whose payload begins at `offset` there, to a
+    /// neighbour, as [`RoundIo::send_flit`] does; `is_last` says that nothing of it is needed
+    /// behind that.
     async fn send_held(
         &mut self,
         round: &Round<impl Observer>,
         to: PeId,
         message: Message,
+        offset: u64,
         is_last: bool,
     ) -> Result<Sent, Self::Error>;
 
@@ -86,6 +89,10 @@ pub trait RoundIo {
     /// A port has turned from this neighbour's stream, or an own one, to what comes next.
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>);
 
+    /// Everything that was to be sent has gone. Where the round sends and receives at once, it
+    /// may not have yet.
+    async fn flush(&mut self) -> Result<(), Self::Error>;
+
     /// Whether something has failed beside what the round is busy with; asked when bytes have
     /// moved.
     fn look(&mut self, now: Time) -> Result<(), Self::Error>;
@@ -112,6 +119,8 @@ pub enum Heard {
     Committed(Message),
     /// What was under way has gone.
     Through,
+    /// So many bytes of flits that are not whole are here, which the round waits for.
+    Arriving(u64),
     /// It is as late as it was to be.
     Due,
 }
@@ -134,9 +143,13 @@ pub async fn play<I: RoundIo>(
                 now = io.now();
             }
             Action::SendFlit {
-                to, message, bytes, ..
+                to,
+                message,
+                offset,
+                bytes,
             } => {
-                let sent = io.send_flit(round, to, message, bytes).await?;
+                let payload = offset..offset + bytes;
+                let sent = io.send_flit(round, to, message, payload).await?;
                 now = moved(io)?;
                 if sent == Sent::Begun {
                     round.handle_under_way();
@@ -150,10 +163,11 @@ pub async fn play<I: RoundIo>(
             Action::SendHeld {
                 to,
                 message,
+                offset,
                 is_last,
                 ..
             } => {
-                let sent = io.send_held(round, to, message, is_last).await?;
+                let sent = io.send_held(round, to, message, offset, is_last).await?;
                 now = io.now();
                 if sent == Sent::Begun {
                     round.handle_under_way();
@@ -202,11 +216,12 @@ pub async fn play<I: RoundIo>(
                         let done = round.handle_through(now);
                         done.map_err(|fault| io.refused(fault))?;
                     }
+                    Heard::Arriving(bytes) => round.handle_arriving(bytes),
                     Heard::Due => {}
                 }
                 continue;
             }
-            Action::Finished => return Ok(()),
+            Action::Finished => return io.flush().await,
         }
         let done = round.handle_done(now);
         done.map_err(|fault| io.refused(fault))?;

@@ -1,9 +1,11 @@
 //! A PE's life: register, connect, measure, play rounds, leave.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
+use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -231,10 +233,12 @@ async fn work(
 }
 
 fn alarm() -> Result<Alarm, NodeError> {
-    Alarm::new().map_err(|source| NodeError::Io {
-        what: "an alarm",
-        source,
-    })
+    Alarm::new().map_err(no_alarm)
+}
+
+fn no_alarm(source: io::Error) -> NodeError {
+    let what = "an alarm";
+    NodeError::Io { what, source }
 }
 
 async fn play_rounds(
@@ -251,6 +255,8 @@ async fn play_rounds(
     let pulse = channel.pulse().clone();
     // Not before: what measures the edges is no round's.
     neighbours.count(pulse.counters());
+    neighbours.take_flits_of(prepare.brief.flit_bytes);
+    neighbours.pace(&prepare.brief).map_err(no_alarm)?;
     let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
     let mut io = NodeIo {
         pe,
@@ -389,13 +395,24 @@ async fn prepare(
 /// The file system that matters to a PE: that of the first path. What files cost there is
 /// measured at the second: nothing is written to somebody's input.
 fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
-    let Payload::Files { input, output, .. } = &assignment.payload else {
+    let Payload::Files {
+        input,
+        output,
+        apart,
+        ..
+    } = &assignment.payload
+    else {
         return None;
     };
-    let takes = assignment.operation.taken_by(&assignment.tree, pe);
-    match takes.is_empty() {
+    let operation = assignment.operation;
+    // Of one message the output is no folder, but stands in one.
+    let folder = match *apart && operation.layout() == Layout::Whole {
+        true => output.parent().unwrap_or(output),
+        false => output,
+    };
+    match operation.taken_by(&assignment.tree, pe).is_empty() {
         true => Some((input, std::env::temp_dir())),
-        false => Some((output, output.clone())),
+        false => Some((folder, folder.to_owned())),
     }
 }
 

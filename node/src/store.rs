@@ -40,6 +40,8 @@ pub struct Store {
     tree: Arc<Tree>,
     /// Where messages for this PE become visible.
     output: PathBuf,
+    /// Whether that is its own, and needs no name of it.
+    apart: bool,
     /// Whether what stands there already is replaced.
     replace: bool,
     /// Names this run's staging.
@@ -72,7 +74,7 @@ impl Store {
     fn destination(&self, message: MessageId) -> PathBuf {
         let delivery = self.operation.delivery(&self.tree, message, self.pe);
         let name = self.operation.delivery_name(&self.tree, delivery);
-        delivered_at(&self.output, name)
+        delivered_at(&self.output, name, self.apart)
     }
 
     /// The folder in which there is room for what this PE holds for others.
@@ -113,20 +115,26 @@ impl Store {
             operation,
             tree: tree.clone(),
             output: PathBuf::new(),
+            apart: false,
             replace: false,
             nonce: config.cluster,
             undertaking: assignment.undertaking,
             pulse: pulse.clone(),
         };
-        let (input, spread) = match assignment.payload.clone() {
+        let (input, own, spread) = match assignment.payload.clone() {
             Payload::Files {
                 input,
                 spread,
                 output,
                 replace,
+                apart,
             } => {
-                (store.output, store.replace) = (output, replace);
-                (input, spread)
+                (store.output, store.replace, store.apart) = (output, replace, apart);
+                let own = match apart {
+                    true => input.clone(),
+                    false => payload::destination(&input, pe),
+                };
+                (input, own, spread)
             }
             Payload::Synthetic { lengths } => {
                 Synthetic::warm_up();
@@ -155,10 +163,10 @@ impl Store {
                     contents
                 }
                 Layout::BySource | Layout::Shards => {
-                    vec![payload::gather_input(&input, pe).map_err(one)?]
+                    vec![payload::own_input(own).map_err(one)?]
                 }
                 Layout::Pieces => {
-                    let mut contents = payload::pieces_of(&input, pe, others.pes)?;
+                    let mut contents = payload::pieces_of(&own, pe, others.pes)?;
                     contents.remove(pe.index());
                     contents
                 }

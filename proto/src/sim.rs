@@ -418,14 +418,14 @@ impl Simulation {
             player.here.insert(message.id, index);
         }
         if route.until == Some(index) {
-            player.pe.handle_received();
+            player.pe.handle_received(from);
             player
                 .paused
                 .insert(message.id, (message, index + 1, route));
         } else if index < message.bytes {
             player.incoming = Some((message, index + 1, route));
         } else {
-            player.pe.handle_received();
+            player.pe.handle_received(from);
             if route.deliver {
                 player.pe.handle_delivered();
                 if let Some(operation) = self.operation {

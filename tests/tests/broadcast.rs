@@ -107,12 +107,18 @@ fn every_pe_gets_a_copy_of_a_folder_but_its_source() {
 
 #[test]
 fn so_it_does_of_a_file_over_any_tree() {
-    for tree in ["path:4", "star:5", "kary:3:9", "path:1"] {
+    for (tree, algorithm) in [
+        ("path:4", "rounds"),
+        ("star:5", "rounds"),
+        ("kary:3:9", "rounds"),
+        ("path:1", "rounds"),
+        ("kary:2:6", "urgent"),
+        ("kary:2:6", "child-by-child"),
+    ] {
         let files = Files::new();
         fill(&files.weights(), 70_001);
-        files
-            .broadcast(&["--tree", tree, "--flit-size", "4KiB"])
-            .ok();
+        let line = format!("--tree {tree} --algorithm {algorithm} --flit-size 4KiB");
+        files.broadcast(&line.split(' ').collect::<Vec<_>>()).ok();
         let pes: u32 = tree
             .rsplit(':')
             .next()

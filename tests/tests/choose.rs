@@ -113,3 +113,33 @@ fn there_must_be_something_to_choose_from() {
         &["--profile: it was measured on links as they are, not on links of "],
     );
 }
+
+/// A message that would be one flit of the usual size, over several slow links.
+#[test]
+fn flits_are_as_large_as_is_best_and_the_report_says_why() {
+    let line = "broadcast --tree path:5 --size 64KiB --link rate=50mbit";
+    let report = chosen(line);
+    let why = &report["flit_choice"];
+    let time = |key: &str| why[key].as_f64().expect("a time");
+    assert!(report["flit_bytes"].as_u64() < Some(32 << 10), "{why:#}");
+    assert!(time("predicted_us") <= 0.8 * time("usual_us"), "{why:#}");
+    assert_eq!(why["predicted_us"], report["round"]["predicted_us"]);
+    let text = printed(line);
+    let told = |line: &&str| line.starts_with("  flits        of ");
+    let told = text.lines().find(told).expect("a line");
+    assert!(told.contains(" instead of "), "{told}");
+    assert!(told.ends_with(" at 64 KiB"), "{told}");
+}
+
+#[test]
+fn a_flit_size_that_is_asked_for_is_taken() {
+    let report = chosen(
+        "broadcast --tree path:5 --size 64KiB --link rate=50mbit --flit-size 64KiB --rounds 1",
+    );
+    assert_eq!(report["flit_bytes"], 65_536);
+    assert!(report["flit_choice"].is_null());
+    // Where nothing but software takes time, the usual size stays.
+    let report = chosen("broadcast --tree path:5 --size 64KiB");
+    assert_eq!(report["flit_bytes"], 65_536);
+    assert!(report["flit_choice"].is_null());
+}

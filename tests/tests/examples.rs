@@ -153,6 +153,6 @@ macro_rules! pages {
 }
 
 pages! {
-    algorithms broadcast clusters covers exchange faults files gossip launching map measuring packets planning
-    security shell trees watching
+    algorithms broadcast clusters covers exchange faults files flits gossip launching map measuring packets
+    planning security shell trees watching
 }

@@ -49,6 +49,13 @@ fn everybody_gets_a_copy_of_what_all_others_have() {
         ),
         ("--network complete:6 --algorithm direct", "direct"),
         ("--network complete:6 --algorithm flood", "flood"),
+        ("--network ring:6 --algorithm halves", "halves"),
+        ("--network mesh:2x3 --algorithm approach1", "approach1"),
+        (
+            "--network ring:6 --algorithm circgos:2,3,2",
+            "circgos:2,3,2",
+        ),
+        ("--network complete:6 --algorithm neighbour", "neighbour"),
     ] {
         let files = Pairs::filled("gossip", 6, |(from, _)| 1 + 30_000 * from as usize);
         let line = format!("{way} --flit-size 4KiB --format json");
@@ -66,7 +73,7 @@ fn auto_takes_what_is_predicted_to_be_the_quickest() {
         ("--tree star:5", &["flood"][..]),
         (
             "--network complete:5",
-            &["flood", "circulate", "dissemination", "direct"],
+            &["flood", "circulate", "dissemination", "direct", "approach1"],
         ),
     ] {
         let files = Pairs::filled("allgather", 5, |_| 40_000);
@@ -206,9 +213,17 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     refused(
         "gossip --tree path:4 --algorithm bruck --size 5",
         &[
-            "'bruck' for '--algorithm",
-            "flood, circulate, dissemination, direct, auto",
+            "--algorithm bruck: `bruck` is no way",
+            "flood, over any tree",
         ],
+    );
+    refused(
+        "gossip --tree path:4 --algorithm halves --size 5",
+        &["--algorithm halves: it is for networks: use --network ring:N"],
+    );
+    refused(
+        "gossip --network ring:5 --algorithm circgos:9,1,0 --lengths 5",
+        &["A is 9, and has to be 1 to 5", "a is 1, and", "1 length(s)"],
     );
     refused("gossip --tree path:4", &["say what to send"]);
     refused("gossip --tree path:4 --size 5 --from P2", &["'--from'"]);
@@ -230,6 +245,7 @@ fn a_relay_that_dies_is_gone_around() {
     for way in [
         "--tree path:4",
         "--network complete:4 --algorithm dissemination",
+        "--network complete:4 --algorithm neighbour",
     ] {
         let files = with_long(4, 3);
         let finished = files.kill(1, &format!("{way} {SLOW} --retry 1")).finish();

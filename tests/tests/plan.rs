@@ -161,7 +161,7 @@ fn a_drawing_has_a_band_for_each_message() {
 #[test]
 fn what_is_wrong_with_a_plan_is_told() {
     let tree = "plan scatter --tree path:3 --lengths";
-    refused(&format!("{tree} 1,x"), &["M2", "`x`"]);
+    refused(&format!("{tree} 1,x"), &["length 2", "`x`"]);
     refused(&format!("{tree} 1,2,3"), &["3", "2 needed"]);
     refused(&format!("{tree} 1KiB,2"), &["plain numbers"]);
     refused(

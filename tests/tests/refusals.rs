@@ -29,7 +29,7 @@ fn a_relay_takes_a_message_once() {
     let mut relay = on_a_path(Operation::Scatter, PeId(1));
     let (from, to, message) = (PeId(0), PeId(2), scattered(3));
     assert_eq!(relay.handle_head(from, message), Ok(Route::relay(to)));
-    relay.handle_received();
+    relay.handle_received(from);
     relay.handle_sent();
     let again = Err(Violation::Repeated { from, message });
     assert_eq!(relay.handle_head(from, message), again);
@@ -48,7 +48,7 @@ fn the_destination_takes_a_message_once() {
         }
         let (from, message) = (PeId(1), gathered(2));
         assert_eq!(root.handle_head(from, message), Ok(Route::deliver()));
-        root.handle_received();
+        root.handle_received(from);
         root.handle_delivered();
         let again = Err(Violation::Repeated { from, message });
         assert_eq!(root.handle_head(from, message), again);

@@ -234,7 +234,7 @@ impl Calibration {
                 operation,
                 baseline: None,
                 pacing: operation.gives_orders().then_some(pacing),
-                flit_bytes: self.flit_bytes,
+                flit_bytes: Some(self.flit_bytes),
             },
             choice: None,
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),
@@ -386,7 +386,7 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
     let (tree, operation, flit_bytes) = (
         &request.site.tree,
         request.way.operation,
-        request.way.flit_bytes,
+        profile.flit_bytes,
     );
     let bytes = operation.by_delivery(tree, lengths);
     let foreseen = foresee(

@@ -2,6 +2,7 @@
 //! started, and what it is predicted to take.
 
 pub mod fit;
+pub mod flit_size;
 pub mod host_costs;
 pub mod model;
 pub mod request;

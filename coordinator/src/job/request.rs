@@ -4,6 +4,7 @@
 
 mod choose;
 mod fault;
+mod gossip_ways;
 mod links;
 mod messages;
 mod roots;
@@ -23,8 +24,8 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::options::args::{
-    BroadcastArgs, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs, PacingArg, RoundArgs,
-    ScatterAlgorithm, ScatterArgs, SyncArg,
+    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
+    RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
@@ -40,9 +41,9 @@ use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::text::units::parse_bytes;
 use crate::ways::baseline::Baseline;
-use crate::ways::candidates;
+use crate::ways::candidates::{self, Candidate};
 use crate::ways::way::{Way, operation_by};
-use messages::AskedMessages;
+use messages::{AskedMessages, FilesAt};
 use roots::{laid, seen_from};
 use ways::{Ways, choosing, ours};
 
@@ -54,8 +55,6 @@ pub use site::Site;
 
 use links::links_name;
 
-/// Long enough that software costs little, short enough to fill a pipe soon.
-const DEFAULT_FLIT_SIZE: &str = "64KiB";
 /// The gather that works on any tree.
 const GATHER: Operation = Operation::Certification(Sync::Pipelined);
 
@@ -102,7 +101,6 @@ impl Request {
         let ways = choosing.then(|| Ways {
             candidates: ours(candidates::all(name)),
             any_pacing: false,
-            any_flit: args.algorithm == ScatterAlgorithm::Auto,
         });
         let asked = Asked {
             round,
@@ -126,11 +124,7 @@ impl Request {
             pacing,
             to,
         } = args;
-        let pacing = pacing.map(|pacing| match pacing {
-            PacingArg::Scheduled => Pacing::Scheduled,
-            PacingArg::Turns => Pacing::Turns,
-            PacingArg::Eager => Pacing::Eager,
-        });
+        let pacing = pacing.map(Pacing::from);
         let baseline = algorithm.and_then(|one| Baseline::named(&typed(&one)));
         // A baseline asks who can reach whom; only a star says that of a network.
         let spanning = match baseline {
@@ -141,7 +135,6 @@ impl Request {
         let ways = choosing(&round, auto).then(|| Ways {
             candidates: ours(candidates::all(GATHER.name())),
             any_pacing: pacing.is_some(),
-            any_flit: auto,
         });
         let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
         let chosen = ways.is_some();
@@ -168,10 +161,14 @@ impl Request {
     /// Understands `flitcast broadcast`.
     pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
         let auto = args.algorithm == BroadcastAlgorithm::Auto;
-        let ways = choosing(&args.round, auto).then(|| Ways {
-            candidates: ours(candidates::all(Operation::Broadcast.name())),
-            any_pacing: false,
-            any_flit: auto,
+        let operation = args.algorithm.operation();
+        let ways = choosing(&args.round, auto).then(|| {
+            let mut candidates = ours(candidates::all(operation.name()));
+            candidates.retain(|candidate| auto || candidate.operation == operation);
+            Ways {
+                candidates,
+                any_pacing: false,
+            }
         });
         let asked = Asked {
             round: args.round,
@@ -181,17 +178,27 @@ impl Request {
             lays: Some(args.algorithm),
             baseline: None,
             ways,
-            like: Operation::Broadcast,
+            like: operation,
         };
-        Request::new(asked, |_| Ok(Operation::Broadcast))
+        Request::new(asked, |_| Ok(operation))
     }
 
     /// Understands `flitcast gossip`.
     pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
-        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        let algorithm = args.algorithm;
+        let auto = algorithm.as_deref() == Some("auto");
+        let mut ours = ours(candidates::all("gossip"));
+        ours.extend(gossip_ways::candidates_on(
+            args.round.transfer.tree.network.as_deref(),
+        ));
         Request::across(
             args.round,
-            algorithm.as_deref(),
+            auto.then_some(ours),
+            |topology| match algorithm.as_deref() {
+                None | Some("auto") => Ok(None),
+                Some(name) => gossip_ways::named(name, topology).map(Some),
+            },
+            args.pacing.map(Pacing::from),
             [Gossip::Circulate, Gossip::Flood].map(Operation::Gossip),
         )
     }
@@ -199,27 +206,32 @@ impl Request {
     /// Understands `flitcast exchange`.
     pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
+        let named = algorithm.and_then(|algorithm| operation_by("exchange", &algorithm));
         Request::across(
             args.round,
-            algorithm.as_deref(),
+            auto.then(|| ours(candidates::all("exchange"))),
+            |_| Ok(named),
+            args.pacing.map(Pacing::from),
             [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
         )
     }
 
-    /// Messages between any two PEs. Where nothing else is asked for, it is done in the first of
-    /// `usual` ways where all reach each other, else in the second, over the tree.
+    /// Messages between any two PEs, in the best of the ways that are to be chosen from, or as it
+    /// is asked for by name. Else it is done in the first of `usual` ways where all reach each
+    /// other, and in the second, over the tree, where they do not.
     fn across(
         round: RoundArgs,
-        algorithm: Option<&str>,
+        any_of: Option<Vec<Candidate>>,
+        named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
+        pacing: Option<Pacing>,
         usual: [Operation; 2],
     ) -> Result<Request, Vec<RequestError>> {
         let [among_all, over_tree] = usual;
-        let name = over_tree.name();
-        let auto = algorithm == Some("auto");
+        let auto = any_of.is_some();
         let ways = choosing(&round, auto).then(|| Ways {
-            candidates: ours(candidates::all(name)),
+            candidates: any_of.unwrap_or_else(|| ours(candidates::all(over_tree.name()))),
             any_pacing: false,
-            any_flit: auto,
         });
         let asked = Asked {
             round,
@@ -231,18 +243,22 @@ impl Request {
             ways,
             like: over_tree,
         };
-        let named = algorithm.and_then(|algorithm| operation_by(name, algorithm));
-        Request::new(asked, |topology| {
+        let mut request = Request::new(asked, |topology| {
+            if pacing == Some(Pacing::Scheduled) {
+                return Err(RequestError::NoClock(over_tree.name()));
+            }
             let usual = match topology.reaches_all() {
                 true => among_all,
                 false => over_tree,
             };
-            let operation = named.unwrap_or(usual);
+            let operation = named(topology)?.unwrap_or(usual);
             let algorithm = operation.algorithm();
             let works = candidates::check_reach(operation, topology);
             works.map_err(|why| RequestError::Unfit { algorithm, why })?;
             Ok(operation)
-        })
+        })?;
+        request.way.pacing = pacing;
+        Ok(request)
     }
 
     fn new(
@@ -285,9 +301,8 @@ impl Request {
             faults.extend(unfit.map(|why| RequestError::Unfit { algorithm, why }));
         }
         let asked_flit = args.transfer.flit_size.as_deref();
-        let flit_bytes = flit_size(asked_flit.unwrap_or(DEFAULT_FLIT_SIZE))
-            .map_err(|fault| faults.push(fault))
-            .ok();
+        let flit_bytes = asked_flit.map(flit_size).transpose();
+        let flit_bytes = flit_bytes.map_err(|fault| faults.push(fault)).ok();
         let link = args
             .transfer
             .link
@@ -343,7 +358,14 @@ impl Request {
                 // Who is kept works in another folder.
                 let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
                 let asked = if is_kept { asked.absolute() } else { asked };
-                let payload = asked.for_tree(tree, of, spread, args.force, elsewhere);
+                let apart = placement.as_ref().is_some_and(Placement::is_apart);
+                let files = FilesAt {
+                    spread,
+                    replace: args.force,
+                    elsewhere,
+                    apart: apart && of.layout().can_be_apart(),
+                };
+                let payload = asked.for_tree(tree, of, files);
                 payload.map_err(|all| faults.extend(all)).ok()
             }
             _ => None,
@@ -467,15 +489,11 @@ impl Request {
                 let (Some(ways), Some(topologies)) = (ways, offered) else {
                     return Ok(request);
                 };
-                let flit = [flit_bytes];
                 let offer = Offer {
                     topologies,
                     candidates: ways.candidates,
                     any_pacing: ways.any_pacing,
-                    flits: match ways.any_flit && asked_flit.is_none() {
-                        true => &FLITS,
-                        false => &flit,
-                    },
+                    flits: flit_bytes.map_or(FLITS.to_vec(), |asked| vec![asked]),
                     link,
                     bytes: &bytes,
                 };
@@ -508,12 +526,18 @@ fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError
 }
 
 impl Request {
-    /// How orders are obeyed where nobody has measured: in turns over a network, which
-    /// may have a switch that drops what comes too fast.
-    pub fn usual_pacing(&self) -> Pacing {
-        match self.site.placement.is_spread() {
+    /// How orders are obeyed: as it was asked for, else as the profile found best, else in turns
+    /// over a network, which may have a switch that drops what comes too fast.
+    pub fn pacing(&self) -> Pacing {
+        let measured_best = self.profile.as_ref().map(|profile| profile.pacing);
+        let usual = match self.site.placement.is_spread() {
             true => Pacing::Turns,
             false => Pacing::Scheduled,
+        };
+        match self.way.pacing.or(measured_best).unwrap_or(usual) {
+            // A list has no clock.
+            Pacing::Scheduled if self.way.operation.is_duplex() => Pacing::Eager,
+            pacing => pacing,
         }
     }
 }

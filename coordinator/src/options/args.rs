@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use flitcast_proto::PeId;
+use flitcast_proto::schedule::pace::Pacing;
 
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
@@ -66,9 +67,10 @@ pub struct BroadcastArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to broadcast: rounds (flit after flit, over the given tree); path or kary:K, over a
-    /// tree of its own where all PEs reach each other; or auto, what is predicted to take the
-    /// least time, flit size included.
+    /// How to broadcast: over the given tree by rounds (flit after flit), urgent (in each step to
+    /// the child that is most behind) or, to measure against, child-by-child; path or kary:K,
+    /// over a tree of its own where all PEs reach each other; or auto, what is predicted to take
+    /// the least time, flit size included.
     #[arg(long, default_value = "rounds")]
     pub algorithm: BroadcastAlgorithm,
     /// The PE that has the message, 3 or P3 [default: P0].
@@ -87,9 +89,19 @@ pub struct GossipArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to gossip [default: circulate where all PEs reach each other, else flood].
+    /// How to gossip: flood (over the edges of the tree, by the better of two orders). Where all
+    /// PEs reach each other circulate (in a ring of all), dissemination[:K] (in as few steps as
+    /// there can be: Bruck et al., 1997), direct (each sends its own to all others), neighbour
+    /// (pairs swap what came from the pair before). On a --network of lines or rings approach1,
+    /// approach2[:A], circgos:A,a,b, torgos:A;b0,..;x0,.., cubgos, phases:A,a,b/.. or halves, as
+    /// `flitcast plan gossip` plans them. Or auto, what is predicted to take the least time, flit
+    /// size included [default: circulate where all PEs reach each other, else flood].
+    #[arg(long, value_name = "ALGORITHM")]
+    pub algorithm: Option<String>,
+    /// Whether a PE sends when its receiver calls (turns) or as soon as it can (eager)
+    /// [default: the profile's, else turns with --cluster and eager on this machine].
     #[arg(long, value_enum)]
-    pub algorithm: Option<GossipAlgorithm>,
+    pub pacing: Option<PacingArg>,
 }
 
 /// Arguments of `flitcast exchange`.
@@ -106,22 +118,10 @@ pub struct ExchangeArgs {
     /// How to exchange [default: rounds where all PEs reach each other, else tree].
     #[arg(long, value_enum)]
     pub algorithm: Option<ExchangeAlgorithm>,
-}
-
-/// How to gossip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GossipAlgorithm {
-    /// Over the edges of the tree, by the better of two orders.
-    Flood,
-    /// Where all PEs reach each other, in a ring: each passes on to the next what came from
-    /// the one before.
-    Circulate,
-    /// Where all PEs reach each other, in as few steps as there can be (Bruck et al., 1997).
-    Dissemination,
-    /// Where all PEs reach each other: each sends its own to all others.
-    Direct,
-    /// What is predicted to take the least time, flit size included.
-    Auto,
+    /// Whether a PE sends when its receiver calls (turns) or as soon as it can (eager)
+    /// [default: the profile's, else turns with --cluster and eager on this machine].
+    #[arg(long, value_enum)]
+    pub pacing: Option<PacingArg>,
 }
 
 /// How to exchange.
@@ -190,6 +190,16 @@ pub enum PacingArg {
     Eager,
 }
 
+impl From<PacingArg> for Pacing {
+    fn from(pacing: PacingArg) -> Pacing {
+        match pacing {
+            PacingArg::Scheduled => Pacing::Scheduled,
+            PacingArg::Turns => Pacing::Turns,
+            PacingArg::Eager => Pacing::Eager,
+        }
+    }
+}
+
 /// How certification synchronises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SyncArg {
@@ -212,7 +222,8 @@ pub struct TransferArgs {
     /// ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<String>,
-    /// Payload of a flit, the unit that a relay holds [default: 64KiB].
+    /// Payload of a flit, the unit that a relay holds [default: 64KiB, or what is predicted to
+    /// be quicker by a fifth or more].
     #[arg(long, value_name = "SIZE")]
     pub flit_size: Option<String>,
     /// What the links are to be like: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use flitcast_proto::ops::{Broadcast, Operation};
+
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadcastAlgorithm {
@@ -62,6 +64,15 @@ impl BroadcastAlgorithm {
     pub fn is_for_trees(self) -> bool {
         use BroadcastAlgorithm::{ChildByChild, Rounds, Urgent};
         matches!(self, Rounds | Urgent | ChildByChild)
+    }
+
+    /// What PEs do, where it is run: over the given tree, or one that it lays.
+    pub fn operation(self) -> Operation {
+        Operation::Broadcast(match self {
+            BroadcastAlgorithm::Urgent => Broadcast::Urgent,
+            BroadcastAlgorithm::ChildByChild => Broadcast::ChildByChild,
+            _ => Broadcast::Rounds,
+        })
     }
 
     /// The tree that it lays over so many PEs that all reach each other, if it lays one.

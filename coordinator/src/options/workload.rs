@@ -113,7 +113,7 @@ pub enum LengthsError {
     /// A size that is none, and where it stands.
     #[error("{place}: {error}")]
     Size {
-        /// Like `the length of M3`.
+        /// Like `the mean length`.
         place: String,
         /// What is wrong with it.
         error: UnitError,
@@ -245,7 +245,8 @@ impl FromStr for Lengths {
                 Err(unknown(text))
             }
             None => {
-                let entry = |(i, given)| size(given, &format!("the length of M{i}"));
+                // Whose it is, an operation says, and where its root is.
+                let entry = |(i, given)| size(given, &format!("length {i} of the list"));
                 let list: Result<_, _> = (1..).zip(text.split(',')).map(entry).collect();
                 list.map(Lengths::List)
             }

@@ -59,7 +59,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
         counted(request.site.tree.count() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
-        Bytes(request.way.flit_bytes.into()),
+        Bytes(outcome.rounds.flit_bytes.into()),
     )
 }
 
@@ -169,6 +169,9 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             nanos: measured.median
         },
     ));
+    if let Some(flit_size) = outcome.rounds.flit_size {
+        out.push_str(&format!("  flits        {flit_size}\n"));
+    }
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
     out.push_str(&match request.way.operation.is_duplex() {
         // Who takes one stream after the other lets the next one wait.
@@ -318,7 +321,8 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "parents": parents,
         "nodes": request.site.nodes,
         "choice": request.choice,
-        "flit_bytes": request.way.flit_bytes,
+        "flit_bytes": outcome.rounds.flit_bytes,
+        "flit_choice": outcome.rounds.flit_size,
         "security": request.site.guard.name(),
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),

@@ -111,6 +111,7 @@ pub fn request(
         spread: record.spread,
         output: record.output.clone(),
         replace: record.replace || args.force,
+        apart: record.apart,
     };
     Ok(Request {
         site,

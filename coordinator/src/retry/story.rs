@@ -1,6 +1,7 @@
 //! What the user is told of retries: who was left out, who moved where, what was sent
 //! again, what is left and where it lies.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,7 @@ pub struct Undelivered {
 }
 
 /// Why a message has not been delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// One of its ends is dead.
     Dead,
@@ -179,6 +180,34 @@ impl Story {
         });
     }
 
+    /// What was not delivered and why, in a line each; of pairs, in a line for each PE that lacks
+    /// some.
+    fn left(&self) -> Vec<(Fate, String)> {
+        let mut lines = Vec::new();
+        let mut by_pe: BTreeMap<(Fate, PeId), Vec<&Undelivered>> = BTreeMap::new();
+        for left in &self.undelivered {
+            match left.delivery.source {
+                None => lines.push((left.fate, left.to_string())),
+                Some(_) => by_pe
+                    .entry((left.fate, left.delivery.row))
+                    .or_default()
+                    .push(left),
+            }
+        }
+        lines.extend(by_pe.into_iter().map(|((fate, pe), left)| {
+            let line = match left[..] {
+                [one] => one.to_string(),
+                _ => {
+                    let count = counted(left.len() as u64, "message", "messages");
+                    let bytes = Bytes(left.iter().map(|left| left.bytes).sum());
+                    format!("{count} for {pe} were not delivered ({bytes})")
+                }
+            };
+            (fate, line)
+        }));
+        lines
+    }
+
     /// Lines under the table of a run that ended well.
     pub fn lines(&self) -> String {
         let mut out = String::new();
@@ -207,7 +236,7 @@ impl Story {
             }
             out.push_str(&format!("  {label:<12} {without}: {}\n", what.join(", ")));
         }
-        for left in &self.undelivered {
+        for (_, left) in self.left() {
             out.push_str(&format!("  {:<12} {left}\n", "left out"));
         }
         out
@@ -218,8 +247,8 @@ impl Story {
         let mut out = Vec::new();
         out.extend(self.note.as_ref().map(|note| format!("  retry: {note}")));
         if !self.retries.is_empty() {
-            let left = self.undelivered.iter();
-            out.extend(left.map(|left| format!("  {}: {left}", left.fate.name())));
+            let left = self.left().into_iter();
+            out.extend(left.map(|(fate, left)| format!("  {}: {left}", fate.name())));
         }
         let record = self.record.as_deref();
         out.extend(record.map(|path| format!("to go on: {}", resume_command(path))));

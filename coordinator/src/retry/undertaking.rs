@@ -194,7 +194,7 @@ impl Undertaking {
                 });
             }
             if !replaces && undertaking.standing(it) == Some(Standing::Another) {
-                let path = delivered_at(&record.output, delivery);
+                let path = delivered_at(&record.output, delivery, record.apart);
                 faults.push(ResumeError::Stands { delivery, path });
             }
         }
@@ -239,7 +239,8 @@ impl Undertaking {
 
     /// The receipt of a delivery, where it can be seen from here.
     fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
-        let destination = delivered_at(self.output()?, self.name(delivery));
+        let apart = self.whole.messages.payload.is_apart();
+        let destination = delivered_at(self.output()?, self.name(delivery), apart);
         Some(Receipt::of(&destination, self.whole.messages.undertaking))
     }
 
@@ -444,17 +445,25 @@ impl Undertaking {
         let (row, source) = (name.row, name.source.unwrap_or(name.row));
         let (kept, kept_at) = match &self.whole.messages.payload {
             Payload::Synthetic { .. } => (None, None),
-            Payload::Files { input, spread, .. } => match self.whole.way.operation.layout() {
-                _ if *spread => (Some(input.clone()), None),
-                Layout::Whole => (Some(input.clone()), None),
-                Layout::ByDestination => (Some(destination(input, row)), None),
-                Layout::BySource => (Some(destination(input, row)), Some(row)),
-                Layout::Shards => (Some(destination(input, source)), Some(source)),
-                Layout::Pieces => {
-                    let folder = destination(input, source);
-                    (Some(destination(&folder, row)), Some(source))
+            Payload::Files {
+                input,
+                spread,
+                apart,
+                ..
+            } => {
+                let own = match apart {
+                    true => input.clone(),
+                    false => destination(input, source),
+                };
+                match self.whole.way.operation.layout() {
+                    _ if *spread => (Some(input.clone()), None),
+                    Layout::Whole => (Some(input.clone()), None),
+                    Layout::ByDestination => (Some(destination(input, row)), None),
+                    Layout::BySource => (Some(destination(input, row)), Some(row)),
+                    Layout::Shards => (Some(own), Some(source)),
+                    Layout::Pieces => (Some(destination(&own, row)), Some(source)),
                 }
-            },
+            }
         };
         let dead = self.progress.dead();
         let is_any = |is: &dyn Fn(&PeId) -> bool| is(&row) || is(&source);
@@ -478,7 +487,14 @@ impl Undertaking {
             (Some(path), _) => path.clone(),
             (None, Some(output)) => {
                 let id = self.whole.messages.undertaking;
-                output.join(format!(".flitcast-round-{id:016x}.toml"))
+                // Where an output is the message itself, it may be one on this host as well.
+                let is_message = self.whole.messages.payload.is_apart()
+                    && self.whole.way.operation.layout() == Layout::Whole;
+                let folder = match is_message {
+                    true => output.parent().unwrap_or(output),
+                    false => output,
+                };
+                folder.join(format!(".flitcast-round-{id:016x}.toml"))
             }
             (None, None) => return Err("there is nothing to record".to_owned()),
         };

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::job::flit_size::{Foreseen, foresee_best};
 use crate::job::host_costs::{self, CostSource, HostCosts};
-use crate::job::model::{Measurement, foresee, measured_model};
+use crate::job::model::{Measurement, measured_model};
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
@@ -100,14 +101,17 @@ impl Driver<'_> {
         let Way {
             operation,
             flit_bytes,
-            pacing,
             ..
         } = request.way;
-        let measured_best = request.profile.as_ref().map(|profile| profile.pacing);
-        let pacing = pacing.or(measured_best).unwrap_or(request.usual_pacing());
+        let pacing = request.pacing();
         let bytes = &found.bytes;
-        let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, &model);
-        let (briefs, prediction) = foreseen.map_err(Trouble::from)?;
+        let foreseen = foresee_best(tree, operation, pacing, bytes, flit_bytes, &model);
+        let Foreseen {
+            flit_bytes,
+            chosen,
+            briefs,
+            prediction,
+        } = foreseen.map_err(Trouble::from)?;
         let pacing = operation.gives_orders().then_some(pacing);
         tell(Event::Foreseen {
             bytes,
@@ -145,6 +149,8 @@ impl Driver<'_> {
             measured,
             costs,
             files,
+            flit_bytes,
+            flit_size: chosen,
             pacing,
             briefs,
             prediction,

@@ -9,6 +9,7 @@ use flitcast_proto::spans::Span;
 use flitcast_proto::wire::control::Report;
 use flitcast_proto::{DeliveryId, RoundId};
 
+use crate::job::flit_size::FlitSize;
 use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
 use crate::job::model::Measurement;
@@ -26,6 +27,10 @@ pub struct Rounds {
     pub costs: HostCosts,
     /// What was known of files; `None` where there are none.
     pub files: Option<KnownFiles>,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// Why, if that was chosen and is not the usual size.
+    pub flit_size: Option<FlitSize>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What each PE was told beforehand, by PE index.

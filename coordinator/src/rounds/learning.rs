@@ -110,7 +110,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
 
 /// Over all messages: their flits, times the edges that they cross.
 fn flits_on_edges(request: &Request, outcome: &Outcome) -> u64 {
-    let flit_bytes = u64::from(request.way.flit_bytes);
+    let flit_bytes = u64::from(outcome.rounds.flit_bytes);
     let flits = outcome.pes.iter().map(|pe| {
         let edges = request.site.tree.depth(pe.pe);
         pe.bytes.div_ceil(flit_bytes) * u64::from(edges)

@@ -1,6 +1,7 @@
 //! Where the processes of a cluster run, how each is started there, and at which
 //! address it is reached. Starting them is `launch/cluster`'s business.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -146,6 +147,19 @@ impl Placement {
             Some(kept) => kept.elsewhere,
             None => self.is_joined() || matches!(self.launch, Launch::Ssh(_)),
         }
+    }
+
+    /// Whether each PE has files of its own: it runs on a host that no other one runs on, by their
+    /// addresses. Nodes of Slurm mostly share their file systems, and where PEs join from is not
+    /// known before they do.
+    pub fn is_apart(&self) -> bool {
+        let is_slurm = matches!(self.starter(), Some(Starter::Slurm(_)));
+        let addresses = self.places.iter().map(|place| place.address);
+        let is_a_host = |address: &IpAddr| !address.is_loopback() && !address.is_unspecified();
+        let hosts: BTreeSet<IpAddr> = addresses.filter(is_a_host).collect();
+        let reached: BTreeSet<String> = self.places.iter().map(Place::destination).collect();
+        let all = self.places.len();
+        self.is_elsewhere() && !is_slurm && hosts.len() == all && reached.len() == all
     }
 
     /// Whether PEs have hosts of their own, as far as anybody here can tell.

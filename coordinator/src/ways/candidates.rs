@@ -2,11 +2,12 @@
 //! among them, and on which trees each of them works. How they are timed, or chosen, is
 //! not said here.
 
-use flitcast_proto::ops::{Fits, Operation};
+use flitcast_proto::ops::{Fits, Gossip, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
+use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
 use crate::ways::way::Way;
@@ -84,7 +85,15 @@ pub fn check_fits(
 
 /// That an operation works on a tree and on what connects its PEs beside it.
 pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfit> {
-    if operation.fits() == Fits::Complete && !topology.reaches_all() {
+    let reaches_all = match operation {
+        // Packets go directly from end to end, whatever lines the network has between.
+        Operation::Gossip(Gossip::OnNetwork(_)) => {
+            let placement = topology.placement.as_ref();
+            placement.is_none_or(Placement::has_any_edge)
+        }
+        _ => topology.reaches_all(),
+    };
+    if operation.fits() == Fits::Complete && !reaches_all {
         let spec = topology.name.to_string();
         return Err(Unfit::NotComplete { spec });
     }
@@ -116,8 +125,8 @@ pub fn all(name: &str) -> Vec<Candidate> {
 }
 
 impl Candidate {
-    /// The way that it is, in flits of this size.
-    pub fn way(&self, flit_bytes: u32) -> Way {
+    /// The way that it is, in flits of this size or of the best one.
+    pub fn way(&self, flit_bytes: Option<u32>) -> Way {
         Way {
             operation: self.operation,
             baseline: self.baseline,

@@ -14,8 +14,8 @@ pub struct Way {
     pub baseline: Option<Baseline>,
     /// How orders are obeyed; `None`: whatever is best.
     pub pacing: Option<Pacing>,
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
+    /// Payload bytes of a full flit; `None`: whatever is best.
+    pub flit_bytes: Option<u32>,
 }
 
 impl Way {

@@ -64,6 +64,14 @@ pub enum PayloadError {
         /// Its name in the input directory.
         name: PathBuf,
     },
+    /// What a PE has for each other one is no folder.
+    #[error("{} is no folder: it should be one with an entry p1, p2, .. for each PE that {pe} has something for", shown(.folder))]
+    NoFolder {
+        /// What should be one.
+        folder: PathBuf,
+        /// Whose.
+        pe: PeId,
+    },
     /// The input directory cannot belong to this tree.
     #[error("{} has {entries} entries for {} PEs; {others}", shown(.dir), .others.count())]
     TooManyEntries {

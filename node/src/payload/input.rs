@@ -28,10 +28,8 @@ pub fn scatter_input(
     }
 }
 
-/// What `pe` sends in a gather: the entry of `input` that is named after it, or
-/// nothing if there is none.
-pub fn gather_input(input: &Path, pe: PeId) -> Result<Option<Content>, PayloadError> {
-    let own = input.join(format!("p{}", pe.0));
+/// What a PE sends that has one message: `own`, or nothing if that is not there.
+pub fn own_input(own: PathBuf) -> Result<Option<Content>, PayloadError> {
     match fs::symlink_metadata(&own) {
         Ok(_) => Ok(Some(Content::Entry(own))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -115,7 +113,7 @@ pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<
         .unwrap_or_default();
     let mut contents = Vec::new();
     for source in (0..pes as u32).map(PeId) {
-        match pieces_of(dir, source, pes) {
+        match pieces_of(&dir.join(format!("p{}", source.0)), source, pes) {
             Ok(row) => contents.extend(row),
             Err(all) => faults.extend(all),
         }
@@ -126,27 +124,34 @@ pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<
     }
 }
 
-/// What one of so many PEs has for each, by index; nothing where it has no folder.
+/// What one of so many PEs has for each, by index: the entries of its folder, or nothing where
+/// that is not there.
 ///
 /// On failure returns all faults of the folder.
 pub fn pieces_of(
-    dir: &Path,
+    folder: &Path,
     source: PeId,
     pes: usize,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    let folder = PathBuf::from(format!("p{}", source.0));
     let mut contents = vec![None; pes];
-    let names = match list(&dir.join(&folder)) {
+    let names = match list(folder) {
         Err(PayloadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(contents);
+        }
+        Err(PayloadError::Io { source: why, .. }) if why.kind() == io::ErrorKind::NotADirectory => {
+            let folder = folder.to_owned();
+            return Err(vec![PayloadError::NoFolder { folder, pe: source }]);
         }
         names => names.map_err(|fault| vec![fault])?,
     };
     let mut faults = Vec::new();
-    for name in names.iter().map(|name| folder.join(name)) {
-        match name.file_name().and_then(|name| pe_of(Path::new(name))) {
+    let shown = Path::new(folder.file_name().unwrap_or_default());
+    for name in names {
+        let path = folder.join(&name);
+        let (found, name) = (pe_of(&name), shown.join(&name));
+        match found {
             Some(pe) if pe == source.index() => faults.push(PayloadError::NamesItself { name }),
-            Some(pe) if pe < pes => match examine(dir.join(name), PathBuf::new()) {
+            Some(pe) if pe < pes => match examine(path, PathBuf::new()) {
                 Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
                 Err(fault) => faults.push(fault),
             },
@@ -351,7 +356,7 @@ mod tests {
         assert_eq!(given, [1, 6, 7]);
         let entry = Content::Entry(dir.path().join("p2/p0"));
         assert_eq!(contents[6], Some(entry));
-        let row = pieces_of(dir.path(), PeId(2), 3).expect("all names are PEs");
+        let row = pieces_of(&dir.path().join("p2"), PeId(2), 3).expect("all names are PEs");
         assert_eq!(row, contents[6..]);
         Ok(())
     }
@@ -373,7 +378,8 @@ mod tests {
                 format!("`p9` names no PE; {there}"),
                 format!("`y` names no PE; {there}"),
                 format!(
-                    "cannot read the directory `{}/p0`: Not a directory (os error 20)",
+                    "`{}/p0` is no folder: it should be one with an entry p1, p2, .. for each PE \
+                     that P0 has something for",
                     dir.path().display()
                 ),
                 "`p1/p1`: a PE has no message for itself".to_owned(),

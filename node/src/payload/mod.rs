@@ -36,7 +36,7 @@ pub use error::PayloadError;
 pub use folders::{WORK_PREFIX, create_durable};
 pub use gauge::{file_system, measure_files};
 pub use input::{
-    deal, gather_input, measure_all, pieces_input, pieces_of, read_input_dir, scatter_input,
+    deal, measure_all, own_input, pieces_input, pieces_of, read_input_dir, scatter_input,
     whole_input,
 };
 pub use others::Others;

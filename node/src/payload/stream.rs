@@ -205,9 +205,13 @@ pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// A file sink's destination for a delivery: `p3` in the output, or `p5/p2` for P2's at P5.
-pub fn delivered_at(output: &Path, delivery: DeliveryName) -> PathBuf {
-    let entry = destination(output, delivery.row);
+/// A file sink's destination for a delivery: `p3` in the output, or `p5/p2` for P2's at P5. Where
+/// PEs are `apart`, what would be `p5` is P5's output itself.
+pub fn delivered_at(output: &Path, delivery: DeliveryName, apart: bool) -> PathBuf {
+    let entry = match apart {
+        true => output.to_owned(),
+        false => destination(output, delivery.row),
+    };
     match delivery.source {
         None => entry,
         Some(source) => destination(&entry, source),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
-use crate::schedule::pace::{Pace, Timing};
+use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{PeId, Tree};
 
 /// What a PE is told of a round beforehand.
@@ -31,6 +31,12 @@ pub struct Brief {
 }
 
 impl Brief {
+    /// Whether it is a list that is played in turns: nobody sends uncalled.
+    pub fn is_in_turns(&self) -> bool {
+        let has_turns = self.operation.is_duplex() && self.operation.gives_orders();
+        has_turns && self.pace.pacing == Pacing::Turns && !self.pace.lock_step
+    }
+
     /// The briefs of all PEs of a round, by PE index, `bytes` being the lengths by delivery: 0
     /// where a PE is absent, or a message is left out there. Who is absent is told of nothing.
     pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
@@ -65,7 +71,7 @@ impl Brief {
             Direction::Up => sends[pe.index()].len() as u64,
         });
         let mut legs = vec![Vec::new(); tree.len()];
-        for leg in (operation.entry().legs)(tree, bytes, timing) {
+        for leg in operation.legs(tree, bytes, timing) {
             legs[leg.from.index()].push(leg);
             legs[leg.to.index()].push(leg);
         }

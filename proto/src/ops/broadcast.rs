@@ -1,14 +1,28 @@
-//! A PE in a broadcast: P0 has one message for all others. Each flit goes to one child after the
-//! other, as the token does, and a PE takes what it passes on. Receipts follow upwards.
+//! Broadcasts: P0 has one message for all others, and a PE takes what it passes on. Receipts follow
+//! upwards. By rounds, each flit goes to one child after the other, as the token does; the other
+//! ways are lists.
 
 use super::brief::Brief;
-use super::broadcast_plan::least_steps;
+use super::broadcast_plan::{self, least_steps};
+use super::listed::Listed;
 use super::messages::TO_OTHERS;
 use super::role::{Place, Role};
 use super::table::{Direction, Entry, Fits, Layout, Word, no_legs, no_peers};
-use crate::items::{Message, Route, Transmit, Violation};
+use crate::items::{Leg, Message, Route, Transmit, Violation};
+use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
+
+/// How to broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Broadcast {
+    /// Flit after flit as the token goes.
+    Rounds,
+    /// In each step to the child that is most behind.
+    Urgent,
+    /// The whole message to one child after the other, as relays do that know no better.
+    ChildByChild,
+}
 
 /// Flit after flit, each to the children that have the most below them first.
 pub(super) const ROUNDS: Entry = Entry {
@@ -32,6 +46,69 @@ pub(super) const ROUNDS: Entry = Entry {
     bound: |tree, flits| least_steps(tree, flits.iter().copied().max().unwrap_or(0)),
     role: |place, brief| Box::new(Rounds::new(place, brief)),
 };
+
+/// The most urgent child first.
+pub(super) const URGENT: Entry = Entry {
+    algorithm: "urgent",
+    ways: &[("urgent", None)],
+    code: 18,
+    is_duplex: true,
+    legs: |tree, bytes, timing| legs(tree, bytes, timing, broadcast_plan::urgent),
+    role: |place, brief| Box::new(Listed::new(place, brief)),
+    ..ROUNDS
+};
+
+/// One child after the other: to measure against.
+pub(super) const CHILD_BY_CHILD: Entry = Entry {
+    algorithm: "child-by-child",
+    ways: &[],
+    code: 19,
+    legs: |tree, bytes, timing| legs(tree, bytes, timing, broadcast_plan::child_by_child),
+    ..URGENT
+};
+
+/// Blocks that a message is cut into for its list, at most: so many fit in what a PE is told, for
+/// each of its neighbours, and one is a small part of what the message takes.
+const MOST_BLOCKS: u64 = 1024;
+
+/// What crosses where somebody lacks the message, as a planner has it for flits, or, of a long
+/// message, for blocks of flits that are alike. What does not follow flit by flit goes by itself.
+fn legs(
+    tree: &Tree,
+    bytes: &[u64],
+    timing: &Timing,
+    planned: fn(&Tree, u64) -> broadcast_plan::Broadcast,
+) -> Vec<Leg> {
+    let longest = bytes.iter().copied().max().unwrap_or(0);
+    let flits = flits_of(longest, timing.flit_bytes());
+    let block = flits.div_ceil(MOST_BLOCKS).max(1);
+    let owed = tree.subtree_sums(|pe| u64::from(bytes[pe.index()] > 0));
+    let parent = |pe: PeId| tree.parent(pe).filter(|_| owed[pe.index()] > 0);
+    let parents = tree.ids().map(parent).collect();
+    let Ok(served) = Tree::with_absent(tree.root(), parents) else {
+        unreachable!("a tree without whole branches is a tree")
+    };
+    let plan = planned(&served, flits.div_ceil(block));
+    let parts = plan.legs.into_iter().flat_map(|leg| {
+        let (parts, blocks) = match leg.every {
+            1 => (1, leg.flits),
+            _ => (leg.flits, 1),
+        };
+        (0..parts).map(move |part| {
+            let offset = (leg.offset + part) * block;
+            Leg {
+                offset,
+                flits: (blocks * block).min(flits - offset),
+                first_step: (leg.first_step + part * leg.every - 1) * block + 1,
+                every: 1,
+                ..leg
+            }
+        })
+    });
+    let mut legs: Vec<Leg> = parts.collect();
+    legs.sort_by_key(|leg| leg.first_step);
+    legs
+}
 
 /// The one message, unless it is null.
 fn order(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
@@ -105,5 +182,101 @@ impl Role for Rounds {
 
     fn is_over(&self, place: &Place) -> bool {
         (self.triggered || !place.is_root()) && self.to_send.is_none() && !self.is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use super::super::Operation;
+    use super::*;
+    use crate::seeded::SplitMix64;
+    use crate::sim;
+    use crate::trace::Item;
+    use crate::tree::TreeSpec;
+
+    type Planned = fn(&Tree, u64) -> broadcast_plan::Broadcast;
+
+    const LISTED: [(Broadcast, Planned); 2] = [
+        (Broadcast::Urgent, broadcast_plan::urgent),
+        (Broadcast::ChildByChild, broadcast_plan::child_by_child),
+    ];
+
+    fn tree(spec: &str) -> Tree {
+        spec.parse::<TreeSpec>().unwrap().build().unwrap()
+    }
+
+    /// Every flit crosses every edge in its step, from any root.
+    #[test]
+    fn lists_are_played_as_they_are_planned() {
+        for seed in 0..60u64 {
+            let mut random = SplitMix64::new(seed);
+            let pes = 1 + random.below(12);
+            let tree = tree(&format!("random:{pes}:{seed}"));
+            let root = PeId(random.below(pes) as u32);
+            let tree = Arc::new(tree.rerooted(root));
+            let flits = random.below(9);
+            for (broadcast, planned) in LISTED {
+                let plan = planned(&tree, flits);
+                let expected = plan.legs.iter().flat_map(|leg| {
+                    let flit = |flit| {
+                        let step = leg.first_step + flit * leg.every;
+                        (step, leg.from, leg.to, leg.offset + flit + 1)
+                    };
+                    (0..leg.flits).map(flit)
+                });
+                let bytes = tree.ids().map(|pe| flits * u64::from(pe != root));
+                let bytes: Vec<u64> = bytes.collect();
+                let run = sim::run(&tree, Operation::Broadcast(broadcast), &bytes).unwrap();
+                let crossed = run.crossings.iter().filter_map(|it| match it.item {
+                    Item::Flit { index, .. } => Some((it.step, it.from, it.to, index)),
+                    Item::Control(_) => None,
+                });
+                let expected: BTreeSet<_> = expected.collect();
+                assert_eq!(crossed.collect::<BTreeSet<_>>(), expected, "seed {seed}");
+                let last = run.arrival_steps.iter().max().copied();
+                assert_eq!(last, Some(plan.time_steps), "seed {seed}: {broadcast:?}");
+            }
+        }
+    }
+
+    /// P1 is absent, P2 has a copy and passes it on, P3 and all below it have one.
+    #[test]
+    fn who_has_a_copy_gets_none_but_what_others_lack() {
+        let parents = [None, None, Some(0), Some(0), Some(2), Some(3)];
+        let parents = parents.map(|parent| parent.map(PeId));
+        let tree = Arc::new(Tree::with_absent(PeId(0), parents.to_vec()).unwrap());
+        for (broadcast, _) in LISTED {
+            let operation = Operation::Broadcast(broadcast);
+            let run = sim::run(&tree, operation, &[0, 0, 0, 0, 5, 0]).unwrap();
+            let ends: BTreeSet<_> = run
+                .crossings
+                .iter()
+                .map(|it| (it.from.0, it.to.0))
+                .collect();
+            assert_eq!(ends, BTreeSet::from([(0, 2), (2, 4)]));
+            assert_eq!(run.arrival_steps, [0, 0, 0, 0, 6, 0]);
+        }
+    }
+
+    /// However long the message is, and all of it.
+    #[test]
+    fn a_list_is_no_longer_than_a_pe_can_be_told() {
+        let tree = tree("kary:3:7");
+        let flits = 3 * MOST_BLOCKS + 1;
+        let bytes = [0, flits, flits, flits, flits, flits, flits];
+        let all = legs(&tree, &bytes, &Timing::LOCK_STEP, broadcast_plan::urgent);
+        for to in tree.pes().skip(1) {
+            let parts = all.iter().filter(|leg| leg.to == to);
+            let mut next = 0;
+            for part in parts.clone() {
+                assert_eq!(part.offset, next);
+                next += part.flits;
+            }
+            assert_eq!(next, flits);
+            assert!(parts.count() as u64 <= MOST_BLOCKS);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(super) const ROUNDS: Entry = Entry {
     ways: &[("rounds", None)],
     code: 12,
     fits: Fits::Complete,
-    gives_orders: false,
+    gives_orders: true,
     begins_on: Word::Token,
     has_control_ports: false,
     is_duplex: true,

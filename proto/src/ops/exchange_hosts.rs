@@ -157,11 +157,9 @@ impl Matching {
         let mut next = 0;
         while let Some(&from) = senders.get(next) {
             next += 1;
-            for (to, _) in left[from]
-                .iter()
-                .enumerate()
-                .filter(|(_, flits)| **flits > 0)
-            {
+            // From the next one on, and idle at last: where all are alike, rounds are shifts.
+            let others = (1..=left.len()).map(|further| (from + further) % left.len());
+            for to in others.filter(|to| left[from][*to] > 0) {
                 if given[to].is_some() {
                     continue;
                 }

@@ -1,5 +1,6 @@
 //! Gossip: each PE has one message for all others, and all play a list.
 
+use super::gossip_on_network::OnNetwork;
 use super::gossip_plan::{self, Order};
 use super::listed::Listed;
 use super::messages::EACH_TO_OTHERS;
@@ -22,6 +23,8 @@ pub enum Gossip {
     Dissemination,
     /// Everybody sends its own to all others, one after the other.
     Direct,
+    /// As an algorithm for a network has it. A PE is told neither.
+    OnNetwork(Option<OnNetwork>),
 }
 
 /// Over the edges of the tree, by the better of two orders.
@@ -32,7 +35,7 @@ pub(super) const FLOOD: Entry = Entry {
     ways: &[("flood", None)],
     code: 15,
     fits: Fits::Trees,
-    gives_orders: false,
+    gives_orders: true,
     begins_on: Word::Token,
     has_control_ports: false,
     is_duplex: true,
@@ -53,6 +56,8 @@ pub(super) const CIRCULATE: Entry = Entry {
     fits: Fits::Complete,
     ways: &[("circulate", None)],
     code: 11,
+    // Each PE has one sender.
+    gives_orders: false,
     peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),
     legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| circulate(flits)),
     bound: |_, flits| least_steps(flits),
@@ -71,6 +76,7 @@ pub(super) const DISSEMINATION: Entry = Entry {
         })
     },
     legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| disseminate(flits)),
+    gives_orders: true,
     ..CIRCULATE
 };
 
@@ -81,6 +87,7 @@ pub(super) const DIRECT: Entry = Entry {
     code: 17,
     peers: everybody,
     legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| direct(flits)),
+    gives_orders: true,
     ..CIRCULATE
 };
 
@@ -93,7 +100,7 @@ fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
 
 /// What crosses, as a planner has it for those who are there, by numbers of their own. A message
 /// goes to all of them, whoever may have it already.
-fn legs(
+pub(super) fn legs(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,

@@ -4,15 +4,19 @@
 //! Nobody waits for ever: of all crossings that are not over, the one with the first step waits for
 //! none of the others.
 //!
+//! In turns, a crossing begins when its receiver has called for it (`calls.rs`), and several that
+//! were called may come at once. Nobody waits for ever there either: calls go between flits, and
+//! who has called takes what comes, so the first of all crossings is called for, and begins.
+//!
 //! Where all have something to send, they begin when the token comes down the tree, or a message
 //! from somebody to whom it came earlier.
 //!
 //! A scatter is played by a list as well, to hold the role against the one that is not.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::brief::Brief;
+use super::calls::{Calls, take_one};
 use super::messages::FROM_ROOT;
 use super::plan::MessagePlan;
 use super::role::{Place, Role};
@@ -107,10 +111,20 @@ pub(super) struct Listed {
     /// What it is yet to send, in order, and how many crossings of each message that is.
     sends: VecDeque<Leg>,
     sends_of: BTreeMap<MessageId, u64>,
-    /// What it is yet to take, in order, and how many crossings come from each neighbour. The
-    /// first may be under way.
-    takes: VecDeque<Leg>,
+    /// What it is yet to take, in order, and how many crossings come from each neighbour.
+    takes: VecDeque<Take>,
     takes_from: BTreeMap<PeId, u64>,
+    /// How many of the first ones may come now: those that were called; else one.
+    open: usize,
+    /// Of lists in turns.
+    calls: Option<Calls>,
+}
+
+/// A crossing that is to come, and how many bytes of it are yet to.
+#[derive(Debug)]
+struct Take {
+    leg: Leg,
+    left_bytes: u64,
 }
 
 impl Listed {
@@ -118,8 +132,17 @@ impl Listed {
         let lock_step = brief.pace.lock_step;
         let by_token = brief.operation.begins_on() == Word::Token && !lock_step;
         let untold = place.tree.token_broadcast().order(place.id).iter().copied();
+        let in_turns = brief.is_in_turns();
         let (sends, takes): (VecDeque<Leg>, VecDeque<Leg>) =
             brief.legs.into_iter().partition(|leg| leg.from == place.id);
+        let receivers = sends.iter().map(|leg| leg.to);
+        let calls = Calls::new(brief.pace.ahead_bytes, receivers);
+        let lengths = brief
+            .takes
+            .iter()
+            .map(|message| (message.id, message.bytes));
+        let lengths: BTreeMap<MessageId, u64> = lengths.collect();
+        let flit_bytes = u64::from(brief.flit_bytes);
         let (mut sends_of, mut takes_from) = (BTreeMap::new(), BTreeMap::new());
         for leg in &sends {
             *sends_of.entry(leg.message).or_default() += 1;
@@ -127,26 +150,67 @@ impl Listed {
         for leg in &takes {
             *takes_from.entry(leg.from).or_default() += 1;
         }
+        let takes = takes.into_iter().map(|leg| {
+            // Of a message that only passes, how long it is, is not known yet.
+            let most = lengths.get(&leg.message).copied().unwrap_or(u64::MAX);
+            let [first, end] = bytes_of(&leg, flit_bytes, most);
+            Take {
+                leg,
+                left_bytes: end - first,
+            }
+        });
         let own = brief.sends.into_iter();
         Listed {
             begun: !place.is_root() && !by_token,
             awaits_token: !place.is_root() && by_token,
             lock_step,
-            flit_bytes: brief.flit_bytes.into(),
+            flit_bytes,
             untold: untold.filter(|_| by_token).collect(),
             at_hand: own.map(|message| (message.id, message)).collect(),
             owed: brief.takes.iter().map(|message| message.id).collect(),
             sends,
             sends_of,
-            takes,
+            takes: takes.collect(),
             takes_from,
+            open: if in_turns { 0 } else { 1 },
+            calls: Some(calls).filter(|_| in_turns),
         }
     }
 
     /// What goes next, once some of it is at hand.
     fn ready(&self) -> Option<(Leg, Message)> {
         let leg = self.sends.front().filter(|_| self.begun)?;
-        Some((*leg, *self.at_hand.get(&leg.message)?))
+        let is_called = |calls: &Calls| calls.has_heard(leg.to);
+        let message = *self.at_hand.get(&leg.message)?;
+        let goes = self.calls.as_ref().is_none_or(is_called);
+        goes.then_some((*leg, message))
+    }
+
+    /// Where what comes next from a neighbour stands among what it is yet to take.
+    fn open_from(&self, from: PeId) -> Option<usize> {
+        let mut open = self.takes.iter().take(self.open);
+        open.position(|take| take.leg.from == from)
+    }
+
+    /// Whether the next sender is to be called now, all else being there for it.
+    fn calls_next(&self) -> Option<&Calls> {
+        let calls = self.calls.as_ref()?;
+        let next = &self.takes.get(self.open)?.leg;
+        // Parts of a message come one after the other.
+        let is_behind = |open: &Leg| open.message == next.message && open.from != next.from;
+        let mut open = self.takes.iter().take(self.open);
+        let may_call = self.begun && self.untold.is_empty() && !open.any(|it| is_behind(&it.leg));
+        may_call.then_some(calls)
+    }
+
+    /// Calls the next sender.
+    fn call(&mut self) -> Option<(PeId, Control)> {
+        let take = self.takes.get(self.open)?;
+        self.open += 1;
+        if let Some(calls) = &mut self.calls {
+            calls.call(take.left_bytes);
+        }
+        Some((take.leg.from, Control::Wakeup { after: 1 }))
     }
 
     /// When a crossing may begin.
@@ -159,9 +223,14 @@ impl Listed {
 
     /// Where in a message a crossing begins and ends, in bytes.
     fn bytes(&self, leg: &Leg, message: &Message) -> [u64; 2] {
-        let flits = [leg.offset, leg.offset.saturating_add(leg.flits)];
-        flits.map(|flits| flits.saturating_mul(self.flit_bytes).min(message.bytes))
+        bytes_of(leg, self.flit_bytes, message.bytes)
     }
+}
+
+/// The same of a message of so many bytes.
+fn bytes_of(leg: &Leg, flit_bytes: u64, message_bytes: u64) -> [u64; 2] {
+    let flits = [leg.offset, leg.offset.saturating_add(leg.flits)];
+    flits.map(|flits| flits.saturating_mul(flit_bytes).min(message_bytes))
 }
 
 impl Role for Listed {
@@ -180,24 +249,33 @@ impl Role for Listed {
         from: PeId,
         item: Control,
     ) -> Result<(), Violation> {
-        if item != Control::Token || !self.awaits_token || place.parent() != Some(from) {
+        let is_due = match item {
+            Control::Token => {
+                let is_due = self.awaits_token && place.parent() == Some(from);
+                self.awaits_token &= !is_due;
+                is_due
+            }
+            Control::Wakeup { .. } => self.calls.as_mut().is_some_and(|it| it.hear(from)),
+            _ => false,
+        };
+        if !is_due {
             let phase = self.phase();
             return Err(Violation::UnexpectedControl { from, item, phase });
         }
-        self.awaits_token = false;
         self.begun = true;
         Ok(())
     }
 
     fn route(&mut self, _place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
-        let Some(take) = self.takes.front() else {
+        if self.takes.is_empty() {
             return Err(Violation::Overrun { from, message });
-        };
-        if take.from != from || take.message != message.id || take.offset > 0 {
-            return Err(Violation::OutOfTurn { from, message });
         }
-        let [_, until] = self.bytes(take, &message);
+        let open = self.open_from(from).map(|place| self.takes[place].leg);
+        let Some(take) = open.filter(|it| it.message == message.id && it.offset == 0) else {
+            return Err(Violation::OutOfTurn { from, message });
+        };
+        let [_, until] = self.bytes(&take, &message);
         self.at_hand.insert(message.id, message);
         // Somebody has begun.
         self.begun |= self.awaits_token;
@@ -210,11 +288,23 @@ impl Role for Listed {
     }
 
     fn next_part(&mut self, from: PeId) -> Option<(Message, u64)> {
-        let take = self.takes.front()?;
-        let take = Some(take).filter(|take| take.from == from && take.offset > 0)?;
-        let message = *self.at_hand.get(&take.message)?;
-        let [_, until] = self.bytes(take, &message);
+        let take = self.takes[self.open_from(from)?].leg;
+        let message = *self
+            .at_hand
+            .get(&take.message)
+            .filter(|_| take.offset > 0)?;
+        let [_, until] = self.bytes(&take, &message);
         Some((message, until))
+    }
+
+    fn taken(&mut self, from: PeId, bytes: u64) {
+        let open = self.open_from(from);
+        if let (Some(calls), Some(place)) = (&mut self.calls, open) {
+            let left = &mut self.takes[place].left_bytes;
+            let bytes = bytes.min(*left);
+            *left -= bytes;
+            calls.settle(bytes);
+        }
     }
 
     fn has_more_from(&self, from: PeId) -> bool {
@@ -222,12 +312,27 @@ impl Role for Listed {
     }
 
     fn received(&mut self, from: PeId, _message: &Message) {
-        self.takes.pop_front();
-        if let Entry::Occupied(mut left) = self.takes_from.entry(from) {
-            *left.get_mut() -= 1;
-            if *left.get() == 0 {
-                left.remove();
-            }
+        let open = self.open_from(from);
+        let through = open.and_then(|place| self.takes.remove(place));
+        if let (Some(calls), Some(take)) = (&mut self.calls, through) {
+            self.open -= 1;
+            calls.settle(take.left_bytes);
+        }
+        take_one(&mut self.takes_from, from);
+    }
+
+    fn interjection(&mut self, _now: Time) -> Option<(PeId, Control)> {
+        self.calls_next().filter(|calls| calls.is_time())?;
+        self.call()
+    }
+
+    fn awaits_bytes(&self) -> Option<u64> {
+        self.calls_next().map(Calls::awaits_bytes)
+    }
+
+    fn arriving(&mut self, bytes: u64) {
+        if let Some(calls) = &mut self.calls {
+            calls.arriving(bytes);
         }
     }
 
@@ -242,15 +347,18 @@ impl Role for Listed {
         if self.due(&leg) > now {
             return None;
         }
-        self.sends.pop_front();
-        let mut is_last = false;
-        if let Entry::Occupied(mut left) = self.sends_of.entry(leg.message) {
-            *left.get_mut() -= 1;
-            is_last = *left.get() == 0;
-            if is_last {
-                left.remove();
-            }
+        // Behind what goes to somebody, a call would wait.
+        let is_next = |take: &Take| take.leg.from == leg.to;
+        if self.calls_next().is_some() && self.takes.get(self.open).is_some_and(is_next) {
+            let (to, item) = self.call()?;
+            return Some(Transmit::Control { to, item });
         }
+        self.sends.pop_front();
+        if let Some(calls) = &mut self.calls {
+            calls.follow(leg.to);
+        }
+        take_one(&mut self.sends_of, leg.message);
+        let is_last = !self.sends_of.contains_key(&leg.message);
         let bytes = self.bytes(&leg, &message);
         Some(Transmit::Part {
             to: leg.to,
@@ -265,8 +373,10 @@ impl Role for Listed {
     }
 
     fn listens_to(&self, place: &Place, from: PeId) -> bool {
-        let is_next = self.takes.front().is_some_and(|take| take.from == from);
-        is_next || self.awaits_token && place.parent() == Some(from)
+        let calls = self.calls.as_ref();
+        self.open_from(from).is_some()
+            || calls.is_some_and(|calls| calls.awaits(from))
+            || self.awaits_token && place.parent() == Some(from)
     }
 
     fn is_over(&self, _place: &Place) -> bool {

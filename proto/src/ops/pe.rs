@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::brief::Brief;
 use super::receipts::Receipts;
 use super::role::{Place, Role};
@@ -18,8 +20,9 @@ pub struct Pe {
     operation: Operation,
     role: Box<dyn Role>,
     receipts: Receipts,
-    /// A message that is coming in, and whether it goes on at once.
-    incoming: Option<(PeId, Message, bool)>,
+    /// What is coming in, one message of a neighbour, and whether it goes on at once. They are
+    /// several only where a list says so.
+    incoming: SmallVec<[(PeId, Message, bool); 1]>,
     /// The messages that have come in, or begun to: each comes once.
     seen: BTreeSet<MessageId>,
     /// The send port is taken by what `poll_transmit` returned.
@@ -40,7 +43,7 @@ impl Pe {
             operation,
             role,
             receipts,
-            incoming: None,
+            incoming: SmallVec::new(),
             seen: BTreeSet::new(),
             sending: None,
             relaying: false,
@@ -72,7 +75,8 @@ impl Pe {
 
     /// The head of a message came in from a neighbour: one decision for all of it.
     pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
-        if self.incoming.is_some() {
+        let is_between = !self.operation.is_duplex() && !self.incoming.is_empty();
+        if is_between || self.incoming.iter().any(|(of, ..)| *of == from) {
             return Err(Violation::Interrupted { from, message });
         }
         if !self.listens_to(from) {
@@ -99,7 +103,7 @@ impl Pe {
         self.seen.insert(message.id);
         let relays = route.relays();
         self.relaying |= relays;
-        self.incoming = Some((from, message, relays));
+        self.incoming.push((from, message, relays));
         Ok(route)
     }
 
@@ -107,15 +111,33 @@ impl Pe {
     /// comes now, in bytes from its start. `None` if it is no such neighbour's turn.
     pub fn handle_next_part(&mut self, from: PeId) -> Option<(MessageId, u64)> {
         let (message, until) = self.role.next_part(from)?;
-        self.incoming = Some((from, message, false));
+        self.incoming.push((from, message, false));
         Some((message.id, until))
     }
 
-    /// The last flit of the incoming message, or of a part of it, has left the receive port.
-    pub fn handle_received(&mut self) {
-        if let Some((from, message, _)) = self.incoming.take() {
+    /// The last flit of what comes in from a neighbour, a message or a part of it, has left the
+    /// receive port.
+    pub fn handle_received(&mut self, from: PeId) {
+        let place = self.incoming.iter().position(|(of, ..)| *of == from);
+        if let Some((_, message, _)) = place.map(|place| self.incoming.remove(place)) {
             self.role.received(from, &message);
         }
+    }
+
+    /// So many bytes of what a neighbour sends have come, where PEs send and receive at once.
+    pub fn handle_taken(&mut self, from: PeId, bytes: u64) {
+        self.role.taken(from, bytes);
+    }
+
+    /// How many bytes of flits that are not whole have to be here until the PE wants to know of
+    /// it ([`Pe::handle_arriving`]); `None`, if it does not.
+    pub fn awaits_bytes(&self) -> Option<u64> {
+        self.role.awaits_bytes()
+    }
+
+    /// So many bytes of flits that are not whole are here.
+    pub fn handle_arriving(&mut self, bytes: u64) {
+        self.role.arriving(bytes);
     }
 
     /// The message for this PE is verified and visible.
@@ -135,7 +157,7 @@ impl Pe {
             // The next message may be coming in while the last flit of this one
             // goes out; the port then stays a relay's.
             None => {
-                self.relaying = self.incoming.is_some_and(|(_, _, relays)| relays);
+                self.relaying = self.incoming.iter().any(|(_, _, relays)| *relays);
             }
         }
     }
@@ -191,15 +213,17 @@ impl Pe {
     /// Whether the receive port would take a control item or a head from this
     /// neighbour now. A frame of another one waits in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
+        let is_free = self.incoming.is_empty();
         let is_receipt_due = || self.receipts.is_due_from(from) && !self.role.has_more_from(from);
-        self.incoming.is_none() && (is_receipt_due() || self.role.listens_to(&self.place, from))
+        is_free && is_receipt_due()
+            || (is_free || self.operation.is_duplex()) && self.role.listens_to(&self.place, from)
     }
 
     /// Whether this PE's part of the round is over.
     pub fn is_finished(&self) -> bool {
         self.sending.is_none()
             && !self.relaying
-            && self.incoming.is_none()
+            && self.incoming.is_empty()
             && self.role.is_over(&self.place)
             && self.receipts.is_settled()
     }

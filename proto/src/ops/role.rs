@@ -63,6 +63,18 @@ pub(super) trait Role: Debug + Send + Sync {
     /// Whether nothing is left to do but receipts.
     fn is_over(&self, place: &Place) -> bool;
 
+    /// So many bytes of what a neighbour sends have come, where PEs send and receive at once.
+    fn taken(&mut self, _from: PeId, _bytes: u64) {}
+
+    /// How many bytes of flits that are not whole have to be here until it wants to know of it;
+    /// `None`, if it does not.
+    fn awaits_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// So many are.
+    fn arriving(&mut self, _bytes: u64) {}
+
     /// So many more bytes of the message under way have passed.
     fn progress(&mut self, _now: Time, _bytes: u64) {}
 

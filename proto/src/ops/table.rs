@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::brief::Brief;
+use super::broadcast::Broadcast;
 use super::exchange::Exchange;
 use super::gossip::Gossip;
 use super::messages::Messages;
 use super::plan::Plan;
 use super::role::{Place, Role};
 use super::{
-    broadcast, certification, combining, exchange, gossip, linear, listed, scatter, shoulder_tap,
+    broadcast, certification, combining, exchange, gossip, gossip_on_network, linear, listed,
+    scatter, shoulder_tap,
 };
 use crate::items::{Address, Leg};
 use crate::schedule::certification::Sync;
@@ -39,8 +41,8 @@ pub enum Operation {
     CombiningScatter,
     /// Scatter, farthest destination first, by a list of what each PE sends and takes.
     ListedScatter,
-    /// Broadcast, flit after flit, as the token goes.
-    Broadcast,
+    /// Broadcast: the root has a message for all others.
+    Broadcast(Broadcast),
     /// Gossip by a list: each PE has a message for all others.
     Gossip(Gossip),
     /// Total exchange by a list: each PE has a message for each other one.
@@ -97,6 +99,17 @@ pub enum Layout {
     Pieces,
 }
 
+impl Layout {
+    /// Whether a PE that has files of its own has them without its name: where the root has those
+    /// of all others, they need theirs.
+    pub fn can_be_apart(self) -> bool {
+        match self {
+            Layout::ByDestination | Layout::BySource => false,
+            Layout::Whole | Layout::Shards | Layout::Pieces => true,
+        }
+    }
+}
+
 /// Works a schedule out in lock step, the messages being so many flits long.
 type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
 
@@ -149,7 +162,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 17] = [
+    pub const ALL: [Operation; 20] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -159,11 +172,14 @@ impl Operation {
         Operation::CombiningGather,
         Operation::CombiningScatter,
         Operation::ListedScatter,
-        Operation::Broadcast,
+        Operation::Broadcast(Broadcast::Rounds),
+        Operation::Broadcast(Broadcast::Urgent),
+        Operation::Broadcast(Broadcast::ChildByChild),
         Operation::Gossip(Gossip::Flood),
         Operation::Gossip(Gossip::Circulate),
         Operation::Gossip(Gossip::Dissemination),
         Operation::Gossip(Gossip::Direct),
+        Operation::Gossip(Gossip::OnNetwork(None)),
         Operation::Exchange(Exchange::Rounds),
         Operation::Exchange(Exchange::Shifts),
         Operation::Exchange(Exchange::Tree),
@@ -180,11 +196,14 @@ impl Operation {
             Operation::CombiningGather => &combining::GATHER,
             Operation::CombiningScatter => &combining::SCATTER,
             Operation::ListedScatter => &listed::SCATTER,
-            Operation::Broadcast => &broadcast::ROUNDS,
+            Operation::Broadcast(Broadcast::Rounds) => &broadcast::ROUNDS,
+            Operation::Broadcast(Broadcast::Urgent) => &broadcast::URGENT,
+            Operation::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
             Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
             Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
             Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
             Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,
+            Operation::Gossip(Gossip::OnNetwork(_)) => &gossip_on_network::ON_NETWORK,
             Operation::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
             Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
             Operation::Exchange(Exchange::Tree) => &exchange::TREE,
@@ -198,7 +217,10 @@ impl Operation {
 
     /// The algorithm, as users type and read it.
     pub fn algorithm(self) -> &'static str {
-        self.entry().algorithm
+        match self {
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) => one.algorithm(),
+            _ => self.entry().algorithm,
+        }
     }
 
     /// How it synchronises, where its algorithm has several ways.
@@ -304,11 +326,35 @@ impl Operation {
 
     /// Itself on a tree that it works on; on any other, what does the same on all trees.
     pub fn on(self, tree: &Tree) -> Operation {
+        if let Operation::Gossip(Gossip::OnNetwork(Some(one))) = self
+            && !one.holds(tree)
+        {
+            return self.on_any_network();
+        }
         match self.direction() {
             _ if self.fits().holds(tree) => self,
             Direction::Down => Operation::Scatter,
             Direction::Up => Operation::Certification(Sync::Pipelined),
             Direction::Across => self,
+        }
+    }
+
+    /// Itself, unless it is made for one network: then what does the same wherever all PEs reach
+    /// each other, for rounds that lack PEs, or are gone on with later.
+    pub fn on_any_network(self) -> Operation {
+        match self {
+            Operation::Gossip(Gossip::OnNetwork(_)) => Operation::Gossip(Gossip::Circulate),
+            other => other,
+        }
+    }
+
+    /// Everything that crosses an edge, as its entry has it.
+    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+        match self {
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+                one.legs(tree, bytes, timing)
+            }
+            _ => (self.entry().legs)(tree, bytes, timing),
         }
     }
 

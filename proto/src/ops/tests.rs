@@ -3,9 +3,10 @@ use std::sync::Arc;
 
 use super::listed::legs_in_order;
 use super::plan::{plan, plan_scatter};
-use super::{Brief, Direction, Exchange, Gossip, Operation, Pe};
+use super::{Brief, Broadcast, Direction, Exchange, Gossip, OnNetwork, Operation, Pe};
 use crate::cost::Model;
-use crate::items::{Leg, Message, Route, Transmit, Violation};
+use crate::gossip::Arena;
+use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
 use crate::predict::predict;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::seeded::SplitMix64;
@@ -123,7 +124,7 @@ fn a_list_may_have_a_message_held() {
     let mut pe = listed(vec![leg(2, 0, 1, 1), leg(1, 0, 1, 2), leg(2, 1, 2, 4)]);
     let (own, passing) = (message_for(1), message_for(2));
     assert_eq!(pe.handle_head(PeId::ROOT, passing), Ok(Route::hold()));
-    pe.handle_received();
+    pe.handle_received(PeId::ROOT);
     assert_eq!(pe.poll_transmit(Time(1)), None, "its step is the fourth");
     assert_eq!(pe.poll_timeout(), Some(Time(3)));
     assert_eq!(pe.handle_head(PeId::ROOT, own), Ok(Route::deliver()));
@@ -175,33 +176,101 @@ fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
     let all = Operation::ALL.into_iter();
     let all = all.filter(|operation| operation.direction() == Direction::Across);
     let all: Vec<Operation> = all.collect();
-    (0..60).map(move |seed| {
-        let mut random = SplitMix64::new(seed);
-        let pes = 2 + random.below(9);
-        let mut tree = tree(&format!("random:{pes}:{seed}"));
-        if seed % 3 == 0 {
-            let dead = PeId(1 + random.below(pes - 1) as u32);
-            tree = Arc::new(tree.without(&[dead], |_, _| true).tree);
-        }
-        let operation = all[seed as usize % all.len()];
-        let mut flits = vec![0; operation.deliveries(&tree)];
-        for message in operation.messages(&tree) {
-            let length = random.below(5).saturating_sub(1);
-            for at in message.ends(&tree) {
-                let is_there = tree.contains(message.source) && tree.contains(at);
-                let delivery = operation.delivery(&tree, message.id, at);
-                flits[delivery.index()] = length * u64::from(is_there);
-            }
-        }
-        (seed, tree, operation, flits)
+    let of_any_size = (0..60).map(move |seed| {
+        let pes = 2 + SplitMix64::new(seed).below(9);
+        case(seed, pes, all[seed as usize % all.len()], 5)
+    });
+    of_any_size.chain(on_networks())
+}
+
+/// All algorithms for networks; where somebody is absent, it is a ring of those who are there.
+fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
+    let ways = [
+        ("ring:3", "approach1"),
+        ("ring:8", "approach1"),
+        ("ring:7", "halves"),
+        ("ring:10", "approach2:3"),
+        ("ring:12", "circgos:4,3,2"),
+        ("ring:9", "cubgos"),
+        ("array:7", "approach1"),
+        ("array:10", "circgos:3,4,3"),
+        ("mesh:2x3", "approach1"),
+        ("mesh:3x4", "approach2:2"),
+        ("mesh:2x2x3", "phases:2,2,1/1,2,1/1,3,2"),
+        ("torus:3x4", "approach1"),
+        ("torus:4x4", "torgos:2;2;1"),
+        ("torus:3x3", "cubgos"),
+        ("torus:3x3x3", "cubgos"),
+        ("complete:5", "approach1"),
+        ("complete:6", "neighbour"),
+        ("complete:7", "dissemination:2"),
+        ("complete:5", "circulate"),
+        ("complete:4", "direct"),
+    ];
+    // Each of them with all PEs, and then with one absent.
+    let seeds = (0..ways.len() as u64).flat_map(|way| [(way, 3 * way + 1), (way, 3 * way)]);
+    seeds.map(move |(way, seed)| {
+        let (network, algorithm) = ways[way as usize];
+        let pes = Arena::of(&network.parse().unwrap()).unwrap().pes();
+        case(seed, pes as u64, on_network(network, algorithm), 9)
     })
+}
+
+fn on_network(network: &str, algorithm: &str) -> Operation {
+    let arena = Arena::of(&network.parse().unwrap()).unwrap();
+    let one = OnNetwork::new(arena, algorithm.parse().unwrap()).unwrap();
+    Operation::Gossip(Gossip::OnNetwork(Some(one)))
+}
+
+/// Lengths below `longest`, some of them 0.
+fn case(
+    seed: u64,
+    pes: u64,
+    operation: Operation,
+    longest: u64,
+) -> (u64, Arc<Tree>, Operation, Vec<u64>) {
+    let mut random = SplitMix64::new(seed);
+    let mut tree = tree(&format!("random:{pes}:{seed}"));
+    if seed.is_multiple_of(3) {
+        let dead = PeId(1 + random.below(pes - 1) as u32);
+        tree = Arc::new(tree.without(&[dead], |_, _| true).tree);
+    }
+    let mut flits = vec![0; operation.deliveries(&tree)];
+    for message in operation.messages(&tree) {
+        let length = random.below(longest).saturating_sub(1);
+        for at in message.ends(&tree) {
+            let is_there = tree.contains(message.source) && tree.contains(at);
+            let delivery = operation.delivery(&tree, message.id, at);
+            flits[delivery.index()] = length * u64::from(is_there);
+        }
+    }
+    (seed, tree, operation, flits)
+}
+
+/// Where packets are whole blocks, nobody's port idles: one port takes a block of each other PE.
+#[test]
+fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
+    for (network, algorithm) in [
+        ("ring:7", "approach1"),
+        ("ring:8", "halves"),
+        ("complete:6", "neighbour"),
+        ("complete:9", "dissemination"),
+    ] {
+        let operation = on_network(network, algorithm);
+        let pes = Arena::of(&network.parse().unwrap()).unwrap().pes();
+        let tree = tree(&format!("star:{pes}"));
+        let flits = operation.by_delivery(&tree, &vec![24; pes]);
+        let run = sim::run(&tree, operation, &flits).unwrap();
+        let last = run.arrival_steps.iter().max().copied();
+        assert_eq!(last, Some(24 * (pes as u64 - 1)), "{network}, {algorithm}");
+    }
 }
 
 /// In lock step the list is played as it is planned, and everything arrives.
 #[test]
 fn gossip_and_exchange_are_played_as_planned() {
     for (seed, tree, operation, flits) in across() {
-        let legs = (operation.entry().legs)(&tree, &flits, &Timing::LOCK_STEP);
+        let legs = operation.legs(&tree, &flits, &Timing::LOCK_STEP);
         let planned = legs.iter().flat_map(|leg| {
             let flits = 0..leg.flits;
             flits.map(|flit| {
@@ -281,7 +350,10 @@ fn a_delivery_is_called_by_its_ends() {
     };
     assert_eq!(name(Operation::Scatter, 3), ("P3".to_owned(), 3));
     assert_eq!(name(Operation::CombiningGather, 3), ("P3".to_owned(), 3));
-    assert_eq!(name(Operation::Broadcast, 3), ("P3".to_owned(), 3));
+    assert_eq!(
+        name(Operation::Broadcast(Broadcast::Urgent), 3),
+        ("P3".to_owned(), 3)
+    );
     let pairs = [
         Operation::Gossip(Gossip::Flood),
         Operation::Exchange(Exchange::Tree),
@@ -323,4 +395,55 @@ fn lengths_are_given_by_message_and_kept_by_delivery() {
     assert_eq!(bytes, [0, 4, 5]);
     assert_eq!(gather.by_message(&tree, &bytes), [4, 5]);
     assert_eq!(gather.moved_by_pe(&tree, &bytes), [9, 4, 5]);
+}
+
+/// In turns, nobody sends uncalled, and the next sender is called when little is left of the
+/// streams that were called; both may then come at once.
+#[test]
+fn in_turns_a_list_is_played_by_calls() {
+    let tree = tree("star:4");
+    let operation = Operation::Exchange(Exchange::Shifts);
+    let model = Model::unit(tree.len());
+    let timing = Timing::of(&model, 10, Pacing::Turns);
+    let mut brief = Brief::all(&tree, operation, &[100; 16], &timing).swap_remove(0);
+    brief.pace.ahead_bytes = 10;
+    let mut pe = Pe::new(tree.clone(), PeId(0), brief);
+    let now = Time(0);
+    let call = Control::Wakeup { after: 1 };
+    pe.handle_trigger(now);
+    assert_eq!(pe.poll_interjection(now), None, "the token goes first");
+    for to in [1, 2, 3].map(PeId) {
+        let item = Control::Token;
+        assert_eq!(pe.poll_transmit(now), Some(Transmit::Control { to, item }));
+        pe.handle_sent();
+    }
+    assert_eq!(pe.poll_interjection(now), Some((PeId(3), call)));
+    assert_eq!(pe.poll_interjection(now), None);
+    assert_eq!(pe.poll_transmit(now), None, "nobody has called");
+    pe.handle_control(now, PeId(1), call).unwrap();
+    let sent = pe.poll_transmit(now);
+    assert!(
+        matches!(sent, Some(Transmit::Part { to: PeId(1), .. })),
+        "{sent:?}"
+    );
+    let again = pe.handle_control(now, PeId(1), call);
+    assert!(matches!(again, Err(Violation::UnexpectedControl { .. })));
+
+    let message = |from| {
+        let id = super::exchange_plan::message(PeId(from), PeId(0), tree.len());
+        Message {
+            id,
+            ..Message::between(PeId(from), PeId(0), 100)
+        }
+    };
+    let uncalled = pe.handle_head(PeId(2), message(2));
+    assert!(matches!(uncalled, Err(Violation::OutOfTurn { .. })));
+    assert_eq!(pe.handle_head(PeId(3), message(3)), Ok(Route::deliver()));
+    pe.handle_taken(PeId(3), 80);
+    assert_eq!(pe.poll_interjection(now), None);
+    assert_eq!(pe.awaits_bytes(), Some(10));
+    pe.handle_arriving(10);
+    assert_eq!(pe.poll_interjection(now), Some((PeId(2), call)));
+    assert_eq!(pe.handle_head(PeId(2), message(2)), Ok(Route::deliver()));
+    assert!(pe.listens_to(PeId(3)));
 }

@@ -297,10 +297,16 @@ impl World<'_> {
                 }
                 Action::Wait { until } => {
                     let is_look = is_duplex && until == Some(Time(now));
+                    let (here, enough) = self.arriving(now, at);
+                    let round = &mut self.stations[at.index()].round;
+                    if round.awaits_bytes().is_some_and(|awaited| here >= awaited) {
+                        round.handle_arriving(here);
+                        continue;
+                    }
                     match self.listen(now, at, until) {
                         Next::Sleep(_) if is_look => continue,
                         Next::Sleep(soonest) => {
-                            let times = [soonest, through.flatten()];
+                            let times = [soonest, through.flatten(), enough];
                             return Ok(Next::Sleep(times.into_iter().flatten().min()));
                         }
                         next => return Ok(next),
@@ -317,11 +323,37 @@ impl World<'_> {
         }
     }
 
+    /// What of flits that are not whole is at a PE, and when it will be as much as the round
+    /// waits for, if that is yet to come.
+    fn arriving(&mut self, now: u64, at: PeId) -> (u64, Option<u64>) {
+        let Some(awaited) = self.stations[at.index()].round.awaits_bytes() else {
+            return (0, None);
+        };
+        let (mut here, mut soonest) = (0, None);
+        for place in 0..self.neighbours[at.index()].len() {
+            let from = self.neighbours[at.index()][place];
+            let Some(arrives) = self.front(from, at) else {
+                continue;
+            };
+            let (wire, link) = self.wire(from, at);
+            let Some(frame) = wire.frames.front() else {
+                continue;
+            };
+            let left = arrives.saturating_sub(now) as f64 / link.ns_per_byte.max(f64::MIN_POSITIVE);
+            here += frame.bytes.saturating_sub(left as u64);
+            let lacks = frame.bytes.saturating_sub(awaited) as f64 * link.ns_per_byte;
+            let enough = arrives.saturating_sub(lacks.round() as u64);
+            soonest = soonest.into_iter().chain([enough]).min();
+        }
+        (here, soonest.filter(|at| *at > now))
+    }
+
     /// Takes the frame of a neighbour that the round listens to, or waits for one.
     fn listen(&mut self, now: u64, at: PeId, until: Option<Time>) -> Next {
         let until = until.map(|Time(due)| due);
         let mut soonest = until.filter(|&due| due > now);
-        let only = self.stations[at.index()].round.awaits_rest_from();
+        let round = &self.stations[at.index()].round;
+        let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
         let mut among = 0..self.neighbours[at.index()].len();
         if only.is_some() {
             among.end = 0;
@@ -524,8 +556,9 @@ impl World<'_> {
                     _ => return Ok(()),
                 };
                 self.push(now, at, to, bytes, content);
+                let is_flit = matches!(content, Sized::Flits { .. });
                 let round = &mut self.stations[at.index()].round;
-                match round.is_under_way() {
+                match is_flit && round.is_under_way() {
                     true => round.handle_through(Time(now))?,
                     false => round.handle_done(Time(now))?,
                 }

@@ -64,7 +64,8 @@ impl<O: Observer> Round<O> {
     /// It breaks the protocol: the round cannot go on.
     pub fn handle_frame(&mut self, now: Time, from: PeId, body: &[u8]) -> Result<(), RoundFault> {
         let wire = |error| RoundFault::Wire { from, error };
-        if self.incoming.is_some() || flit::is_flit(body) {
+        let is_between = self.incoming.is_some() && !self.is_duplex;
+        if is_between || flit::is_flit(body) {
             let flit = flit::parse(body).map_err(wire)?;
             let payload = &body[flit.payload.clone()];
             return self.handle_flit(now, from, &flit, Some(payload));
@@ -106,6 +107,7 @@ impl<O: Observer> Round<O> {
                 Ok(self.pe.handle_control(now, from, item)?)
             }
             Sized::Flits { message, bytes } => {
+                self.turn_to(from);
                 let paused = self.paused.get(&message.id).map(|(incoming, _)| incoming);
                 let incoming = self.incoming.as_ref().or(paused);
                 let left = incoming.map(|incoming| incoming.left);
@@ -133,6 +135,7 @@ impl<O: Observer> Round<O> {
         flit: &Flit,
         payload: Option<&[u8]>,
     ) -> Result<(), RoundFault> {
+        self.turn_to(from);
         if let (Some(_), Some((_, message))) = (&self.incoming, flit.head) {
             return Err(Violation::Interrupted { from, message }.into());
         }
@@ -171,6 +174,22 @@ impl<O: Observer> Round<O> {
             true => {}
         }
         Ok(())
+    }
+
+    /// What this neighbour is in the middle of is what comes in now; others' goes on later.
+    fn turn_to(&mut self, from: PeId) {
+        if self.incoming.as_ref().is_some_and(|it| it.from != from)
+            && let Some(incoming) = self.incoming.take()
+        {
+            let hash = std::mem::take(&mut self.taken_hash);
+            self.aside.insert(incoming.from, (incoming, hash));
+        }
+        if self.incoming.is_none()
+            && let Some((incoming, hash)) = self.aside.remove(&from)
+        {
+            self.incoming = Some(incoming);
+            self.taken_hash = hash;
+        }
     }
 
     fn handle_head(
@@ -231,6 +250,7 @@ impl<O: Observer> Round<O> {
             let what = "a body flit without a head";
             return Err(RoundFault::out_of_place(from, &what, self.id));
         };
+        incoming.from = from;
         incoming.later = incoming.message.bytes - until;
         incoming.since = now;
         self.taken_hash = hash;
@@ -260,6 +280,9 @@ impl<O: Observer> Round<O> {
     pub(super) fn poll_in_hand(&mut self, now: Time) -> Option<Action> {
         let in_hand = self.in_hand.as_ref()?;
         let (from, done) = (in_hand.from, in_hand.done);
+        if in_hand.payload.is_empty() {
+            return Some(Action::Drop { from });
+        }
         let Some(Incoming {
             message,
             route: Some(route),
@@ -311,7 +334,7 @@ impl<O: Observer> Round<O> {
         }
         let (from, message) = (incoming.from, incoming.message);
         if incoming.later > 0 {
-            self.pe.handle_received();
+            self.pe.handle_received(from);
             let hash = std::mem::take(&mut self.taken_hash);
             let paused = self.incoming.take().map(|incoming| (incoming, hash));
             self.paused
@@ -323,7 +346,7 @@ impl<O: Observer> Round<O> {
                 return Some(Action::Commit { message });
             }
             let relays = route.relays();
-            self.pe.handle_received();
+            self.pe.handle_received(from);
             if relays {
                 self.pe.handle_sent();
             }
@@ -361,9 +384,11 @@ impl<O: Observer> Round<O> {
                     self.recorder.keep(Port::Receive, *from, message, span);
                 }
             }
-            Action::Drop { .. } => {
+            Action::Drop { from } => {
                 self.in_hand = None;
-                if self.incoming.as_ref().is_some_and(Incoming::counts) {
+                if self.is_duplex {
+                    self.pe.handle_taken(from, bytes);
+                } else if self.incoming.as_ref().is_some_and(Incoming::counts) {
                     self.pe.handle_progress(now, bytes);
                 }
             }

@@ -15,7 +15,8 @@
 //! Where everybody sends to everybody, two who only send would wait for each other for ever. So
 //! in such an operation a PE sends and receives at once, one message each way: what a connection
 //! does not take is under way ([`Round::handle_under_way`]) while the round goes on with what
-//! comes, and messages may go and come in parts.
+//! comes, and messages may go and come in parts. Where receivers call their senders, several
+//! neighbours' messages come at once, flit by flit.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -85,11 +86,17 @@ pub struct Round<O = ()> {
     unlooked_bytes: u64,
     outgoing: Option<Outgoing>,
     incoming: Option<Incoming>,
+    /// What other neighbours are in the middle of, and the hash of each.
+    aside: BTreeMap<PeId, (Incoming, Hash)>,
     /// Of the payload so far of the message that goes out, and of the one that comes in.
     sent_hash: Hash,
     taken_hash: Hash,
-    /// Messages of which a part has gone to a neighbour, or come, and the hash of that.
-    begun: BTreeMap<(MessageId, PeId), Hash>,
+    /// Payload bytes that `sent_hash` is of, from the start of the message. Whoever gets a part has
+    /// all ahead of it already, so that went first, and is hashed.
+    hashed_bytes: u64,
+    /// Messages of which more is to go, how many bytes are hashed, and the hash.
+    begun: BTreeMap<MessageId, (u64, Hash)>,
+    /// Messages of which a part has come, and the hash of that.
     paused: BTreeMap<MessageId, (Incoming, Hash)>,
     /// The frame that was taken last, while there is something to do with it.
     in_hand: Option<InHand>,
@@ -155,8 +162,10 @@ impl<O: Observer> Round<O> {
             unlooked_bytes: 0,
             outgoing: None,
             incoming: None,
+            aside: BTreeMap::new(),
             sent_hash: Hash::default(),
             taken_hash: Hash::default(),
+            hashed_bytes: 0,
             begun: BTreeMap::new(),
             paused: BTreeMap::new(),
             in_hand: None,
@@ -217,7 +226,8 @@ impl<O: Observer> Round<O> {
         {
             return action.clone();
         }
-        let moves = self.outgoing.is_some() || self.incoming.as_ref().is_some_and(Incoming::counts);
+        let counts = || self.incoming.as_ref().is_some_and(Incoming::counts);
+        let moves = self.is_duplex || self.outgoing.is_some() || counts();
         let interjection = moves.then(|| self.pe.poll_interjection(now)).flatten();
         let action = match interjection {
             Some((to, item)) => Action::SendControl { to, item },
@@ -279,12 +289,12 @@ impl<O: Observer> Round<O> {
 
     fn send(&mut self, now: Time, to: Hops, message: Message, bytes: [u64; 2], is_last: bool) {
         let [offset, end] = bytes;
-        let begun = to
-            .first()
-            .and_then(|to| self.begun.remove(&(message.id, *to)));
-        match begun {
-            Some(hash) => self.sent_hash = hash,
-            None => self.sent_hash.reset(),
+        match self.begun.remove(&message.id) {
+            Some(begun) => (self.hashed_bytes, self.sent_hash) = begun,
+            None => {
+                self.hashed_bytes = 0;
+                self.sent_hash.reset();
+            }
         }
         self.outgoing = Some(Outgoing {
             to,
@@ -350,11 +360,9 @@ impl<O: Observer> Round<O> {
                 self.held.remove(&id);
                 self.buffers(0);
             }
-        } else if let Some(to) = outgoing.to.first()
-            && outgoing.end < outgoing.message.bytes
-        {
+        } else if !outgoing.is_last {
             let hash = std::mem::take(&mut self.sent_hash);
-            self.begun.insert((id, *to), hash);
+            self.begun.insert(id, (self.hashed_bytes, hash));
         }
         self.pe.handle_sent();
     }
@@ -390,9 +398,9 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// Whether a part of a message has gone to a neighbour, and another one is yet to.
-    pub fn goes_on_with(&self, message: &Message, to: PeId) -> bool {
-        self.begun.contains_key(&(message.id, to))
+    /// Whether a part of a message of this PE has gone, and another one is yet to.
+    pub fn goes_on_with(&self, message: &Message) -> bool {
+        self.begun.contains_key(&message.id)
     }
 
     /// Whether a flit is under way.
@@ -451,7 +459,11 @@ impl<O: Observer> Round<O> {
             return;
         };
         let message = outgoing.message;
-        self.sent_hash.update(payload);
+        // What has gone to somebody else is hashed already.
+        if outgoing.offset == self.hashed_bytes {
+            self.sent_hash.update(payload);
+            self.hashed_bytes += payload.len() as u64;
+        }
         let is_first = outgoing.offset == 0;
         let is_last = outgoing.offset + payload.len() as u64 == message.bytes;
         let digest = is_last.then(|| self.sent_hash.digest());
@@ -471,9 +483,22 @@ impl<O: Observer> Round<O> {
         match &self.incoming {
             _ if self.in_hand.is_some() => false,
             _ if self.outgoing.is_some() && !self.is_duplex => false,
-            Some(incoming) => incoming.from == from,
-            None => self.pe.listens_to(from),
+            Some(incoming) if incoming.from == from => true,
+            Some(_) if !self.is_duplex => false,
+            _ if self.aside.contains_key(&from) => true,
+            _ => self.pe.listens_to(from),
         }
+    }
+
+    /// How many bytes of flits that are not whole have to be here until the round wants to know
+    /// of it; `None`, if it does not.
+    pub fn awaits_bytes(&self) -> Option<u64> {
+        self.pe.awaits_bytes()
+    }
+
+    /// So many bytes of flits that are not whole are here.
+    pub fn handle_arriving(&mut self, bytes: u64) {
+        self.pe.handle_arriving(bytes);
     }
 
     /// Who is in the middle of a message to this PE.
@@ -484,7 +509,9 @@ impl<O: Observer> Round<O> {
     /// Bytes that have come of a message for this PE, or of one that it holds.
     pub fn bytes_taken(&self, message: MessageId) -> u64 {
         let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
-        let under_way = self.incoming.as_ref().filter(|it| it.is(message));
+        let aside = self.aside.values().map(|(incoming, _)| incoming);
+        let mut under_way = self.incoming.iter().chain(aside);
+        let under_way = under_way.find(|it| it.is(message));
         under_way.or(paused).map_or(0, Incoming::taken)
     }
 

@@ -13,7 +13,7 @@ pub enum Pacing {
     #[default]
     Scheduled,
     /// In turns: an order goes out when what is left of the present stream is about
-    /// what it takes the next one to come.
+    /// what it takes the next one to come. Where lists are played, receivers call likewise.
     Turns,
     /// At once, all of them: streams wait in the network for their slots.
     Eager,
@@ -91,6 +91,11 @@ pub struct Pace {
     pub up: Passage,
     /// The edges to the children, in index order.
     pub below: Vec<Below>,
+    /// Of lists in turns: for which a byte keeps the PE's port busy.
+    pub port_ticks_per_byte: f64,
+    /// Of lists in turns: payload that the port takes between a call and the first byte that the
+    /// call brings, whoever is called.
+    pub ahead_bytes: u64,
 }
 
 /// The paces of a whole tree.
@@ -156,8 +161,11 @@ impl Timing {
                 control: 1,
                 up: Passage::LOCK_STEP,
                 below: vec![edge; children.len()],
+                port_ticks_per_byte: 1.0,
+                ahead_bytes: 0,
             };
         };
+        let port = port(edges, tree, pe);
         let below = children.iter().map(|child| {
             let EdgeTiming { reach, up, .. } = edges[child.index()];
             let back = up.first_flit(0);
@@ -173,6 +181,8 @@ impl Timing {
                 .unwrap_or(0),
             up: edges[pe.index()].up,
             below: below.collect(),
+            port_ticks_per_byte: port.0,
+            ahead_bytes: port.1,
         }
     }
 
@@ -188,6 +198,29 @@ impl Timing {
     pub fn flit_bytes(&self) -> u32 {
         self.flit_bytes
     }
+}
+
+/// What has come of a stream is seen two segments of TCP at a time, in frames of 1500 bytes.
+const SEEN_BYTES: u64 = 2 * 1448;
+
+/// For which a byte keeps a PE's port busy, and how many it takes for as long as a call goes to
+/// anybody and its first byte comes back. Between two who are no neighbours in the tree lie both
+/// their edges.
+fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
+    let there_and_back = |edge: &EdgeTiming| edge.reach.saturating_add(edge.up.latency);
+    let below = tree.pes().filter(|pe| tree.parent(*pe).is_some());
+    let all = below.map(|pe| &edges[pe.index()]);
+    let Some(farthest) = all.max_by_key(|edge| there_and_back(edge)) else {
+        return (1.0, 0);
+    };
+    let own = match tree.parent(pe) {
+        Some(_) => &edges[pe.index()],
+        None => farthest,
+    };
+    let ticks = there_and_back(own).saturating_add(there_and_back(farthest));
+    let ticks_per_byte = own.up.ticks_per_byte.max(f64::MIN_POSITIVE);
+    let ahead = (ticks as f64 / ticks_per_byte) as u64;
+    (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
 }
 
 /// A link with the software of both its ends. A process that passes a flit on takes

@@ -457,7 +457,7 @@ pub struct Assignment {
     pub peers: ::prost::alloc::vec::Vec<Peer>,
     #[prost(enumeration = "Operation", tag = "4")]
     pub operation: i32,
-    /// Payload bytes of a full flit.
+    /// Payload bytes of a full flit where edges are measured; a round's are in its Brief.
     #[prost(uint32, tag = "5")]
     pub flit_bytes: u32,
     /// Of a linear gather: requests under way at once.
@@ -551,6 +551,10 @@ pub struct FilePayload {
     /// An entry that stands at the destination already is replaced.
     #[prost(bool, tag = "4")]
     pub replace: bool,
+    /// Each PE has files of its own: `input` is what it has itself, and `output` all that it gets,
+    /// where these would else be entries named after it.
+    #[prost(bool, tag = "5")]
+    pub apart: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ready {
@@ -651,11 +655,12 @@ pub struct Prepare {
 /// What a PE is told of the rounds beforehand.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Brief {
-    /// Operation, window and flits as in the Assignment.
+    /// Operation and window as in the Assignment.
     #[prost(enumeration = "Operation", tag = "1")]
     pub operation: i32,
     #[prost(uint32, tag = "2")]
     pub window: u32,
+    /// Payload bytes of a full flit.
     #[prost(uint32, tag = "3")]
     pub flit_bytes: u32,
     #[prost(message, optional, tag = "4")]
@@ -711,6 +716,12 @@ pub struct Pace {
     /// To the children, in index order.
     #[prost(message, repeated, tag = "4")]
     pub below: ::prost::alloc::vec::Vec<Below>,
+    /// Of lists in turns: for which a byte keeps the PE's port busy, and payload that this takes
+    /// between a call and the first byte that the call brings.
+    #[prost(double, tag = "5")]
+    pub port_ns_per_byte: f64,
+    #[prost(uint64, tag = "6")]
+    pub ahead_bytes: u64,
 }
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
 pub struct Passage {
@@ -1117,11 +1128,15 @@ pub enum Operation {
     ScatterListed = 9,
     /// P0 has one message for all others.
     BroadcastRounds = 10,
+    BroadcastUrgent = 18,
+    BroadcastChildByChild = 19,
     /// Each PE has one message for all others: over the tree, or between all.
     GossipFlood = 15,
     GossipCirculate = 11,
     GossipDissemination = 16,
     GossipDirect = 17,
+    /// On a network of lines or rings, or between all, by a list that the coordinator has worked out.
+    GossipOnNetwork = 20,
     /// Each PE has a message for each other PE: between all, or over the tree.
     ExchangeRounds = 12,
     ExchangeShifts = 13,
@@ -1149,10 +1164,13 @@ impl Operation {
             Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
             Self::ScatterListed => "OPERATION_SCATTER_LISTED",
             Self::BroadcastRounds => "OPERATION_BROADCAST_ROUNDS",
+            Self::BroadcastUrgent => "OPERATION_BROADCAST_URGENT",
+            Self::BroadcastChildByChild => "OPERATION_BROADCAST_CHILD_BY_CHILD",
             Self::GossipFlood => "OPERATION_GOSSIP_FLOOD",
             Self::GossipCirculate => "OPERATION_GOSSIP_CIRCULATE",
             Self::GossipDissemination => "OPERATION_GOSSIP_DISSEMINATION",
             Self::GossipDirect => "OPERATION_GOSSIP_DIRECT",
+            Self::GossipOnNetwork => "OPERATION_GOSSIP_ON_NETWORK",
             Self::ExchangeRounds => "OPERATION_EXCHANGE_ROUNDS",
             Self::ExchangeShifts => "OPERATION_EXCHANGE_SHIFTS",
             Self::ExchangeTree => "OPERATION_EXCHANGE_TREE",
@@ -1178,10 +1196,13 @@ impl Operation {
             "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
             "OPERATION_SCATTER_LISTED" => Some(Self::ScatterListed),
             "OPERATION_BROADCAST_ROUNDS" => Some(Self::BroadcastRounds),
+            "OPERATION_BROADCAST_URGENT" => Some(Self::BroadcastUrgent),
+            "OPERATION_BROADCAST_CHILD_BY_CHILD" => Some(Self::BroadcastChildByChild),
             "OPERATION_GOSSIP_FLOOD" => Some(Self::GossipFlood),
             "OPERATION_GOSSIP_CIRCULATE" => Some(Self::GossipCirculate),
             "OPERATION_GOSSIP_DISSEMINATION" => Some(Self::GossipDissemination),
             "OPERATION_GOSSIP_DIRECT" => Some(Self::GossipDirect),
+            "OPERATION_GOSSIP_ON_NETWORK" => Some(Self::GossipOnNetwork),
             "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
             "OPERATION_EXCHANGE_SHIFTS" => Some(Self::ExchangeShifts),
             "OPERATION_EXCHANGE_TREE" => Some(Self::ExchangeTree),

@@ -63,7 +63,10 @@ impl FrameReader {
 
     /// From now on, messages may be so long.
     pub fn grow(&mut self, max_frame: usize) {
-        let mut larger = FrameReader::new(max_frame.max(self.max_frame));
+        if max_frame <= self.max_frame {
+            return;
+        }
+        let mut larger = FrameReader::new(max_frame);
         let held = &self.buffer[self.held.clone()];
         larger.buffer[..held.len()].copy_from_slice(held);
         larger.held = 0..held.len();

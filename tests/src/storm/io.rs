@@ -5,7 +5,7 @@
 mod rounds;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::ops::Range;
 use std::rc::Rc;
@@ -60,7 +60,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         process,
         round: RoundId(0),
         frame: BTreeMap::new(),
-        sends: BTreeMap::new(),
+        sends: BTreeSet::new(),
         sent: Vec::new(),
         forwards: None,
         under_way: None,
@@ -146,8 +146,8 @@ struct StormIo {
     round: RoundId,
     /// The bodies of frames that are in hand, by their senders.
     frame: BTreeMap<PeId, Vec<u8>>,
-    /// The messages that go out, and how far each is; the one that is passed on.
-    sends: BTreeMap<(MessageId, PeId), u64>,
+    /// The messages of which more goes out to somebody; the one that is passed on.
+    sends: BTreeSet<(MessageId, PeId)>,
     /// The last frame.
     sent: Vec<u8>,
     forwards: Option<Message>,
@@ -156,19 +156,11 @@ struct StormIo {
     /// The messages that come in, so far.
     stored: BTreeMap<MessageId, Vec<u8>>,
     /// Messages that are held.
-    held: BTreeMap<MessageId, Held>,
+    held: BTreeMap<MessageId, Vec<Vec<u8>>>,
     /// Messages that are being made durable: when they are.
     commits: VecDeque<(u64, Message)>,
     started: Time,
     idle_turns: u32,
-}
-
-/// A message that is held.
-#[derive(Default)]
-struct Held {
-    frames: Vec<Vec<u8>>,
-    /// How many of them each neighbour has got.
-    sent: BTreeMap<PeId, usize>,
 }
 
 impl StormIo {
@@ -278,24 +270,18 @@ impl RoundIo for StormIo {
         round: &mut Round<impl Observer>,
         to: PeId,
         message: Message,
-        bytes: u64,
+        range: Range<u64>,
     ) -> Result<Sent, Cause> {
-        let sent = match self.sends.get(&(message.id, to)) {
-            Some(sent) => *sent,
-            None => {
-                if !round.is_duplex() {
-                    self.send_late_frames(to).await?;
-                }
-                0
-            }
-        };
+        if range.start == 0 && !round.is_duplex() {
+            self.send_late_frames(to).await?;
+        }
         let payload = payload(self.round, &message);
-        let payload = &payload[sent as usize..][..bytes as usize];
+        let payload = &payload[range.start as usize..range.end as usize];
         let mut frame = Vec::new();
         round.put_prefix(self.now(), payload, &mut frame);
         frame.extend_from_slice(payload);
-        match sent + bytes < message.bytes {
-            true => self.sends.insert((message.id, to), sent + bytes),
+        match range.end < message.bytes {
+            true => self.sends.insert((message.id, to)),
             false => self.sends.remove(&(message.id, to)),
         };
         if round.is_duplex() {
@@ -316,14 +302,14 @@ impl RoundIo for StormIo {
         round: &Round<impl Observer>,
         to: PeId,
         message: Message,
+        offset: u64,
         is_last: bool,
     ) -> Result<Sent, Cause> {
-        let Some(Held { frames, sent }) = self.held.get_mut(&message.id) else {
+        let Some(frames) = self.held.get(&message.id) else {
             return Ok(Sent::Whole);
         };
-        let sent = sent.entry(to).or_default();
-        let frame = frames[*sent].clone();
-        *sent += 1;
+        let flit_bytes = u64::from(self.process.scenario.flit_bytes);
+        let frame = frames[(offset / flit_bytes) as usize].clone();
         if is_last {
             self.held.remove(&message.id);
         }
@@ -364,7 +350,7 @@ impl RoundIo for StormIo {
     async fn hold(&mut self, from: PeId, message: Message) -> Result<(), Cause> {
         let frame = framed(self.body(from));
         let held = self.held.entry(message.id).or_default();
-        held.frames.push(frame);
+        held.push(frame);
         Ok(())
     }
 
@@ -379,6 +365,11 @@ impl RoundIo for StormIo {
             true => Ok(None),
             false => Ok(self.next_commit().await),
         }
+    }
+
+    /// What was put on a wire has gone.
+    async fn flush(&mut self) -> Result<(), Cause> {
+        Ok(())
     }
 
     fn commit(&mut self, message: Message) -> bool {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use flitcast_coordinator::machines::Next;
 use flitcast_proto::cost::{Edge, Host, Link, Model, Ports};
-use flitcast_proto::ops::{Brief, Exchange, Gossip, Operation};
+use flitcast_proto::gossip::Arena;
+use flitcast_proto::ops::{Brief, Broadcast, Exchange, Gossip, OnNetwork, Operation};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -73,6 +74,7 @@ impl Scenario {
         let mut dice = Dice(SplitMix64::new(seed));
         let operation = dice.operation();
         let tree = dice.tree(operation);
+        let operation = dice.on_network(operation, tree.len());
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
         let mut bytes = dice.lengths(&tree, operation, flit_bytes);
         // A message has one length, wherever it ends.
@@ -207,14 +209,48 @@ impl Dice {
                 Gossip::Circulate,
                 Gossip::Dissemination,
                 Gossip::Direct,
+                Gossip::OnNetwork(None),
             ])),
             11 => Operation::Exchange(self.pick(&[
                 Exchange::Rounds,
                 Exchange::Shifts,
                 Exchange::Tree,
             ])),
-            _ => Operation::Broadcast,
+            _ => Operation::Broadcast(self.pick(&[
+                Broadcast::Rounds,
+                Broadcast::Urgent,
+                Broadcast::ChildByChild,
+            ])),
         }
+    }
+
+    /// The same on a network of so many PEs, where it is a gossip on one.
+    fn on_network(&mut self, operation: Operation, pes: usize) -> Operation {
+        if operation != Operation::Gossip(Gossip::OnNetwork(None)) {
+            return operation;
+        }
+        let ways = [
+            ("ring", "halves"),
+            ("ring", "approach1"),
+            ("ring", "approach2:2"),
+            ("ring", "circgos:2,3,2"),
+            ("array", "circgos:2,2,2"),
+            ("complete", "neighbour"),
+            ("complete", "dissemination:2"),
+            ("mesh", "approach1"),
+            ("mesh", "approach2:2"),
+        ];
+        let (kind, algorithm) = self.pick(&ways);
+        let network = match kind {
+            "mesh" => format!("mesh:2x{}", pes / 2),
+            kind => format!("{kind}:{pes}"),
+        };
+        let arena = network.parse().ok().and_then(|spec| Arena::of(&spec).ok());
+        let algorithm = algorithm.parse().expect("it is an algorithm");
+        let one = arena.filter(|arena| arena.pes() == pes);
+        // Some are for other numbers of PEs: then it is a ring of all.
+        let one = one.and_then(|arena| OnNetwork::new(arena, algorithm).ok());
+        Operation::Gossip(Gossip::OnNetwork(one))
     }
 
     /// A tree on which the operation is possible.

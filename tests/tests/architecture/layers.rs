@@ -44,6 +44,7 @@ const HOUSES: [House; 3] = [
             "config",
             "payload",
             "shape",
+            "pacer",
             "link",
             "neighbours",
             "store",

@@ -11,7 +11,7 @@ use super::{Files, edit, kill, says};
 #[track_caller]
 fn failed() -> Files {
     let files = Files::new(2);
-    let running = files.start_on_tree("scatter", &[]);
+    let running = files.start_on_tree("scatter", &["--flit-size", "64KiB"]);
     files.wait_for(&["p3"]);
     kill(&running, 4);
     let finished = running.finish();

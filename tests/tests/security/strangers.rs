@@ -72,6 +72,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
                 spread: false,
                 output: at("written"),
                 replace: true,
+                apart: false,
             },
             links: Vec::new(),
             record_spans: false,

@@ -40,6 +40,12 @@ fn fails(finished: &Finished, words: &[&str]) {
     }
 }
 
+/// Names in a folder that Flitcast has hidden there.
+fn hidden(folder: &Path) -> Vec<String> {
+    let all = names(folder).into_iter();
+    all.filter(|name| name.starts_with(".flitcast-")).collect()
+}
+
 /// Two of the five PEs are on one host.
 #[test]
 #[ignore = "needs root, and openssh-server"]
@@ -111,11 +117,25 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     let line = "broadcast --from P2 --input /root/weights --output /root/copies";
     run(arguments(&cluster, line)).ok();
     for host in [0, 1, 3] {
-        let copies = hosts.home(host).join("copies");
-        assert_eq!(names(&copies), [format!("p{host}")]);
-        assert_same_below(&weights, &copies.join(format!("p{host}")));
+        assert_same_below(&weights, &hosts.home(host).join("copies"));
     }
     assert!(!hosts.home(2).join("copies").exists());
+    hosts.are_quiet();
+
+    // What stands there is found on each host before anything is sent, and replaced when asked.
+    fs::remove_dir_all(hosts.home(1).join("copies")).expect("it is there");
+    let refused = run(arguments(&cluster, line));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for place in ["/root/copies at P0 on ", "/root/copies at P3 on "] {
+        assert!(refused.stderr.contains(place), "{refused:?}");
+    }
+    assert!(!hosts.home(1).join("copies").exists());
+    fill(&weights.join("more"), 1);
+    run(arguments(&cluster, &format!("{line} --force"))).ok();
+    for host in [0, 1, 3] {
+        assert_same_below(&weights, &hosts.home(host).join("copies"));
+        assert_eq!(hidden(&hosts.home(host)), [""; 0], "on host {host}");
+    }
     hosts.are_quiet();
 }
 
@@ -130,13 +150,13 @@ fn everybody_sends_to_everybody() {
     for (from, to) in pairs() {
         let home = hosts.home(from);
         fill(
-            &home.join(format!("pieces/p{from}/p{to}")),
+            &home.join(format!("pieces/p{to}")),
             40_000 * (from + 1) + to,
         );
-        fill(&home.join(format!("shards/p{from}")), 50_000 * (from + 1));
+        fill(&home.join("shard"), 50_000 * (from + 1));
     }
     for (operation, input, algorithm) in [
-        ("gossip", "shards", "circulate"),
+        ("gossip", "shard", "circulate"),
         ("exchange", "pieces", "rounds"),
     ] {
         let line =
@@ -145,16 +165,38 @@ fn everybody_sends_to_everybody() {
         assert_eq!(report.value("/algorithm"), algorithm);
         for (from, to) in pairs() {
             let sent = match operation {
-                "gossip" => format!("shards/p{from}"),
-                _ => format!("pieces/p{from}/p{to}"),
+                "gossip" => "shard".to_owned(),
+                _ => format!("pieces/p{to}"),
             };
-            let arrived = hosts.home(to).join(format!("{operation}/p{to}/p{from}"));
+            let arrived = hosts.home(to).join(format!("{operation}/p{from}"));
             let sent = fs::read(hosts.home(from).join(sent)).expect("it was filled");
             assert!(
                 fs::read(&arrived).is_ok_and(|bytes| bytes == sent),
                 "{arrived:?}"
             );
         }
+    }
+    hosts.are_quiet();
+}
+
+/// Two of the PEs are on one host, where one name would not do: so they all have names.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn pes_that_share_a_host_have_their_messages_side_by_side() {
+    let hosts = Hosts::up(2);
+    let cluster = hosts.cluster(&[0, 1, 1], "");
+    for (pe, host) in [(0, 0), (1, 1), (2, 1)] {
+        fill(&hosts.home(host).join(format!("shards/p{pe}")), 1000 + pe);
+    }
+    let line = "gossip --input /root/shards --output /root/out";
+    run(arguments(&cluster, line)).ok();
+    assert_eq!(names(&hosts.home(0).join("out")), ["p0"]);
+    for pe in [1, 2] {
+        let others: Vec<String> = (0..3)
+            .filter(|it| *it != pe)
+            .map(|it| format!("p{it}"))
+            .collect();
+        assert_eq!(names(&hosts.home(1).join(format!("out/p{pe}"))), others);
     }
     hosts.are_quiet();
 }

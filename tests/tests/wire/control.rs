@@ -248,6 +248,7 @@ fn files() -> Payload {
         spread: true,
         output: "/out".into(),
         replace: true,
+        apart: true,
     }
 }
 
@@ -259,7 +260,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 pub const FILES: &str =
-    r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true }"#;
+    r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true }"#;
 
 /// Everything that the coordinator says.
 fn to_pe() -> Vec<(ToPe, String)> {
@@ -325,7 +326,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
              legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
-               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 } } } }",
+               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
+               port_ns_per_byte: 1.25 ahead_bytes: 12 } } }",
         ),
         (ToPe::MeasureFiles, "measure_files { }"),
         (ToPe::Trigger { round }, "trigger { round: 6 }"),

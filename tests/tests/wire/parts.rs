@@ -37,6 +37,8 @@ pub fn pace() -> Pace {
                 back: 11,
             },
         ],
+        port_ticks_per_byte: 1.25,
+        ahead_bytes: 12,
     }
 }
 

@@ -10,6 +10,7 @@ use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
 
 use super::raw::{Raw, RawFault};
+use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::request::{Request, RequestError};
 use crate::options::args::{
     GatherAlgorithm, GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
@@ -193,7 +194,9 @@ impl Bench {
         let named_tree = named_tree.unwrap_or_default();
         let (mut contestants, mut bytes) = (Vec::new(), Vec::new());
         match (request, trees) {
-            (Ok(request), Ok(trees)) => {
+            (Ok(mut request), Ok(trees)) => {
+                // Ways are compared in flits of one size.
+                request.way.flit_bytes.get_or_insert(USUAL_FLIT_BYTES);
                 bytes = lengths(&request);
                 let contestant = |candidate: Candidate| Contestant {
                     name: candidate.name,
@@ -231,7 +234,10 @@ impl Bench {
                 .or(size.map(|size| format!("equal:{size}")))
                 .unwrap_or_default(),
             pes: bytes.len(),
-            flit_bytes: contestants.first().map_or(0, |c| c.request.way.flit_bytes),
+            flit_bytes: contestants
+                .first()
+                .and_then(|c| c.request.way.flit_bytes)
+                .unwrap_or(USUAL_FLIT_BYTES),
             bytes: bytes.iter().sum(),
             messages: bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
             rounds: args.rounds,

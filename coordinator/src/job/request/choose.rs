@@ -94,7 +94,7 @@ pub struct Offer<'a> {
     /// A pacing was asked for: no other is offered, and it need not be a safe one.
     pub any_pacing: bool,
     /// Payload bytes of a full flit.
-    pub flits: &'a [u32],
+    pub flits: Vec<u32>,
     /// What all links are to be like.
     pub link: Option<LinkSpec>,
     /// Bytes of M_i.
@@ -119,16 +119,16 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault>
             {
                 continue;
             }
-            for &flit_bytes in offer.flits {
+            for &flit_bytes in &offer.flits {
                 let request = Request {
-                    way: candidate.way(flit_bytes),
+                    way: candidate.way(Some(flit_bytes)),
                     ..request.clone()
                 };
                 let way = Forecast {
                     algorithm: candidate.name,
                     tree: topology.name.clone(),
                     flit_bytes,
-                    predicted_ns: predicted_ns(&request, offer.bytes)?,
+                    predicted_ns: predicted_ns(&request, offer.bytes, flit_bytes)?,
                 };
                 ways.push((way, request));
             }
@@ -190,7 +190,7 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
     }
 }
 
-fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, RoundFault> {
+fn predicted_ns(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, RoundFault> {
     let model = match &request.profile {
         Some(profile) => profile.model(),
         None => {
@@ -200,15 +200,8 @@ fn predicted_ns(request: &Request, bytes: &[u64]) -> Result<u64, RoundFault> {
             model_of(asked.map(edge).collect(), host, &request.site)
         }
     };
-    let pacing = request.way.pacing.unwrap_or_default();
+    let pacing = request.pacing();
     let (tree, operation) = (&request.site.tree, request.way.operation);
-    let foreseen = foresee(
-        tree,
-        operation,
-        pacing,
-        bytes,
-        request.way.flit_bytes,
-        &model,
-    );
+    let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, &model);
     Ok(foreseen?.1.round_ns())
 }

@@ -74,9 +74,9 @@ pub enum RequestError {
         /// Which algorithm.
         algorithm: &'static str,
     },
-    /// A broadcast that cannot be done so here.
+    /// A broadcast or a gossip that cannot be done so here.
     #[error("--algorithm {algorithm}: {why}")]
-    UnfitBroadcast {
+    UnfitWay {
         /// Which algorithm.
         algorithm: String,
         /// Why not.
@@ -121,6 +121,9 @@ pub enum RequestError {
     /// `--pacing` with an algorithm that gives no orders.
     #[error("--pacing belongs to --algorithm shoulder-tap and --algorithm certification")]
     PacingWithoutOrders,
+    /// Gossip and exchange have no clock.
+    #[error("--pacing scheduled: of {0} only turns and eager are known")]
+    NoClock(&'static str),
     /// Nothing says what the messages are.
     #[error(
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"

@@ -68,6 +68,19 @@ pub enum AskedMessages {
     Matrix(PathBuf),
 }
 
+/// How files are dealt with, and where they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FilesAt {
+    /// All are dealt over the PEs.
+    pub spread: bool,
+    /// What stands where they arrive is replaced.
+    pub replace: bool,
+    /// They lie on other hosts, and are not looked at here.
+    pub elsewhere: bool,
+    /// Each PE has its own, without its name.
+    pub apart: bool,
+}
+
 impl AskedMessages {
     /// All that is wrong with what was asked for, at once, if something is.
     pub fn of(
@@ -161,15 +174,12 @@ impl AskedMessages {
         }
     }
 
-    /// What is owed in an operation on a certain tree, and the lengths by delivery; files that lie
-    /// `elsewhere` are not looked at.
+    /// What is owed in an operation on a certain tree, and the lengths by delivery.
     pub fn for_tree(
         self,
         tree: &Tree,
         operation: Operation,
-        spread: bool,
-        replace: bool,
-        elsewhere: bool,
+        files: FilesAt,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         let pes = tree.len();
         if operation.deliveries(tree) > MAX_DELIVERIES.max(pes) {
@@ -187,15 +197,16 @@ impl AskedMessages {
                 if let Some(why) = payload::output_fault(&folder, last) {
                     return Err(vec![RequestError::Output { path: output, why }]);
                 }
-                let bytes = match elsewhere {
+                let bytes = match files.elsewhere {
                     true => vec![0; operation.deliveries(tree)],
-                    false => measure_input(&input, operation, spread, tree, |_| false)?,
+                    false => measure_input(&input, operation, files.spread, tree, |_| false)?,
                 };
                 let payload = Payload::Files {
                     input,
-                    spread,
+                    spread: files.spread,
                     output,
-                    replace,
+                    replace: files.replace,
+                    apart: files.apart,
                 };
                 Ok((payload, bytes))
             }
@@ -403,7 +414,7 @@ mod tests {
     }
 
     fn owed(asked: AskedMessages, operation: Operation) -> Result<Vec<u64>, String> {
-        let owed = asked.for_tree(&star(3), operation, false, false, false);
+        let owed = asked.for_tree(&star(3), operation, FilesAt::default());
         let owed = owed.map(|(_, bytes)| bytes);
         owed.map_err(|faults| faults.iter().map(ToString::to_string).collect())
     }
@@ -419,7 +430,7 @@ mod tests {
         assert_eq!(owed(synthetic("equal:5"), EXCHANGE), exchange);
         let short = owed(synthetic("1,2"), GOSSIP).unwrap_err();
         assert!(short.contains("one for each PE from P0 to P2"), "{short}");
-        let many = synthetic("5").for_tree(&star(1025), EXCHANGE, false, false, false);
+        let many = synthetic("5").for_tree(&star(1025), EXCHANGE, FilesAt::default());
         let many = many.unwrap_err()[0].to_string();
         assert!(many.contains("1025 PEs") && many.contains("1024"), "{many}");
     }

@@ -13,7 +13,7 @@ pub fn laid(
     offered: Vec<Topology>,
 ) -> Result<Vec<Topology>, RequestError> {
     let given = offered[0].clone();
-    let unfit = |why: String| RequestError::UnfitBroadcast {
+    let unfit = |why: String| RequestError::UnfitWay {
         algorithm: algorithm.name(),
         why,
     };
@@ -24,7 +24,7 @@ pub fn laid(
         given.with_shape(&shape, from).map_err(unfit)
     };
     match algorithm {
-        BroadcastAlgorithm::Rounds => {}
+        _ if algorithm.is_for_trees() => {}
         BroadcastAlgorithm::Auto if given.reaches_all() => {
             let all = [BroadcastAlgorithm::Path].into_iter();
             let all = all.chain((2..=4).map(BroadcastAlgorithm::Kary));
@@ -39,7 +39,7 @@ pub fn laid(
             return Err(unfit(why.to_owned()));
         }
         _ => {
-            let why = "it can be planned and not be run: use auto, rounds, path or kary:K";
+            let why = "it can be planned and not be run: use auto, path or kary:K";
             return Err(unfit(why.to_owned()));
         }
     }

@@ -15,8 +15,6 @@ pub struct Ways {
     pub candidates: Vec<Candidate>,
     /// A pacing is asked for.
     pub any_pacing: bool,
-    /// Where no flit size is asked for, it is chosen as well.
-    pub any_flit: bool,
 }
 
 impl Ways {

@@ -89,8 +89,8 @@ fn what_is_together_too_much_is_refused() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     assert!(message("").contains("no lengths are given; write a list"));
-    assert!(message("1,x,3").contains("the length of M2: `x` is not a size"));
-    assert!(message("1,,3").contains("the length of M2: `` is not a size"));
+    assert!(message("1,x,3").contains("length 2 of the list: `x` is not a size"));
+    assert!(message("1,,3").contains("length 2 of the list: `` is not a size"));
     assert!(message("ramp").contains("`ramp` is neither a size nor a pattern"));
     assert!(message("rmap:3").contains("`rmap` is neither a size nor a pattern"));
     assert!(message("ramp:3Q").contains("the mean length: `3Q`: unknown unit `Q`"));

@@ -35,7 +35,9 @@ function drawSummary() {
   const deepest = Math.max(...run.pes.map((pe) => pe.depth));
   fact("Tree", `${run.tree}: ${counted(run.pes.length, "PE")}, depth ${deepest}`);
   fact("Messages", lengthsInWords());
-  fact("Flits", `of ${bytes(run.flit_bytes)}`);
+  const why = run.flit_choice;
+  const instead = why ? `: ${time(nanos(why.predicted_us))} instead of ${time(nanos(why.usual_us))} at 64 KiB` : "";
+  fact("Flits", `of ${bytes(run.flit_bytes)}${instead}`);
   fact("Rounds", run.rounds.toLocaleString("en"));
   if (run.edges.length) fact("Links", linksInWords());
   if (!isOfPairs) fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);

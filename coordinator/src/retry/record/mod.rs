@@ -77,6 +77,8 @@ pub struct Record {
     pub output: PathBuf,
     /// What stood there was to be replaced.
     pub replace: bool,
+    /// Each PE has files of its own, without its name.
+    pub apart: bool,
     /// Lengths by delivery.
     pub bytes: Vec<u64>,
     /// What arrived.
@@ -122,6 +124,7 @@ impl Record {
             spread,
             output,
             replace,
+            apart,
         } = &request.messages.payload
         else {
             return Err("synthetic messages are made anew".to_owned());
@@ -156,6 +159,7 @@ impl Record {
             spread: *spread,
             output: absolute(output)?,
             replace: *replace,
+            apart: *apart,
             bytes: request.messages.bytes.clone(),
             delivered: delivered.clone(),
             links: request.site.links.clone(),
@@ -183,7 +187,11 @@ impl Record {
         )?;
         let operation = self.way.operation.name();
         writeln!(out, "operation = {}", quoted(operation))?;
-        writeln!(out, "algorithm = {}", quoted(self.way.algorithm()))?;
+        let lasting = Way {
+            operation: self.way.operation.on_any_network(),
+            ..self.way
+        };
+        writeln!(out, "algorithm = {}", quoted(lasting.algorithm()))?;
         if let Some(sync) = self.way.sync() {
             writeln!(out, "sync = {}", quoted(sync))?;
         }
@@ -217,12 +225,18 @@ impl Record {
         if let Some(folder) = &self.credentials {
             writeln!(out, "credentials = {}", path(folder))?;
         }
-        writeln!(out, "flit_bytes = {}", self.way.flit_bytes)?;
+        if let Some(asked) = self.way.flit_bytes {
+            writeln!(out, "flit_bytes = {asked}")?;
+        }
         let timeouts = timeouts::written(&self.timeouts);
         writeln!(out, "timeouts = {}", quoted(&timeouts))?;
         writeln!(out, "input = {}", path(&self.input))?;
         writeln!(out, "output = {}", path(&self.output))?;
-        for (key, value) in [("spread", self.spread), ("replace", self.replace)] {
+        for (key, value) in [
+            ("spread", self.spread),
+            ("replace", self.replace),
+            ("apart", self.apart),
+        ] {
             if value {
                 writeln!(out, "{key} = true")?;
             }

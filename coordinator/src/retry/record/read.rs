@@ -69,7 +69,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let path = |key| top.required(key).and_then(|field| read_path(&field, key));
     let credentials = top.optional("credentials");
     let credentials = credentials.and_then(|field| read_path(&field, "credentials"));
-    let flit_bytes = top.required("flit_bytes");
+    let flit_bytes = top.optional("flit_bytes");
     let flit_bytes = flit_bytes.and_then(|field| read_flit_bytes(&field));
     let way = read_way(name, algorithm, sync, tree.as_ref());
     // Of another way, messages are as those of a scatter, if it is not known.
@@ -79,7 +79,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         field.parse(|text| timeouts::parse(text).map_err(faults))
     });
     let (input, output) = (path("input"), path("output"));
-    let (spread, replace) = (top.flag("spread"), top.flag("replace"));
+    let [spread, replace, apart] = ["spread", "replace", "apart"].map(|key| top.flag(key));
     let bytes = top.required("bytes").and_then(|field| {
         let bytes = field.each(|one| one.count())?;
         // Without a tree, nobody knows how many there are to be.
@@ -98,7 +98,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         undertaking: undertaking?,
         way: Way {
             pacing,
-            flit_bytes: flit_bytes?,
+            flit_bytes,
             ..way?
         },
         tree_name: tree_name?,
@@ -109,6 +109,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         timeouts: timeouts?,
         input: input?,
         spread,
+        apart,
         output: output?,
         replace,
         bytes: bytes?,
@@ -200,13 +201,13 @@ fn read_way(
     };
     let (name, field, given) = (name?, algorithm?, given?);
     let known = candidates::all(name);
-    let ways = known.iter().map(|candidate| candidate.way(0));
+    let ways = known.iter().map(|candidate| candidate.way(None));
     // What nobody is offered can be typed all the same.
     let others = operation_by(name, &given).map(|operation| Way {
         operation,
         baseline: None,
         pacing: None,
-        flit_bytes: 0,
+        flit_bytes: None,
     });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {

@@ -11,6 +11,7 @@ use flitcast_proto::{DeliveryId, PeId};
 
 use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
+use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::observe::phase::Phase;
 use crate::rounds::conductor::{Trouble, Update, out_of_turn};
 
@@ -32,7 +33,7 @@ impl Driver<'_> {
                 parent_listen: self.parent_listen(pe)?,
                 peers: self.peers(pe)?,
                 operation: request.way.operation,
-                flit_bytes: request.way.flit_bytes,
+                flit_bytes: request.way.flit_bytes.unwrap_or(USUAL_FLIT_BYTES),
                 payload: request.messages.payload.clone(),
                 links: request.site.links_of(pe),
                 record_spans: request.pictures.wanted(),
@@ -77,6 +78,7 @@ impl Driver<'_> {
             let path = delivered_at(
                 output.unwrap_or(Path::new("")),
                 operation.delivery_name(tree, of),
+                self.request.messages.payload.is_apart(),
             );
             let host = self.request.site.placement.places[at.index()].name.as_ref();
             let host = host.map_or(String::new(), |host| format!(" on {host}"));

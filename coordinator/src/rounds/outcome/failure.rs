@@ -1,5 +1,6 @@
 //! A run that failed: what was being done, with whom it went wrong, and who was left without.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -166,6 +167,9 @@ impl Failure {
             Direction::Down | Direction::Across => "left without",
             Direction::Up => "not gathered",
         };
+        if self.operation.is_of_pairs() {
+            return self.write_lacking_by_pe(f, which);
+        }
         let (nothing, partly): (Vec<&Lacking>, Vec<&Lacking>) = lacking
             .iter()
             .partition(|lacking| lacking.received == Some(0));
@@ -190,6 +194,29 @@ impl Failure {
             let names = self.names_of(nothing.iter().map(|lacking| lacking.delivery));
             let (names, bytes) = (deliveries::names(&names), Bytes(bytes));
             write!(f, "\n  {which}: {names}, nothing of {bytes} arrived")?;
+        }
+        Ok(())
+    }
+}
+
+impl Failure {
+    /// A line for each PE that lacks messages: there may be many pairs.
+    fn write_lacking_by_pe(&self, f: &mut fmt::Formatter<'_>, which: &str) -> fmt::Result {
+        let mut by_pe: BTreeMap<PeId, Vec<&Lacking>> = BTreeMap::new();
+        for lacking in &self.aftermath.lacking {
+            let pe = self.operation.row(&self.tree, lacking.delivery);
+            by_pe.entry(pe).or_default().push(lacking);
+        }
+        for (pe, lacking) in by_pe {
+            let count = counted(lacking.len() as u64, "message", "messages");
+            let bytes = Bytes(lacking.iter().map(|lacking| lacking.bytes).sum());
+            let received: Option<u64> = lacking.iter().map(|lacking| lacking.received).sum();
+            write!(f, "\n  {which}: {pe}, {count}, ")?;
+            match received {
+                Some(0) => write!(f, "nothing of {bytes} arrived")?,
+                Some(received) => write!(f, "{} of {bytes} arrived", Bytes(received))?,
+                None => write!(f, "of {bytes} an unknown part arrived")?,
+            }
         }
         Ok(())
     }

@@ -227,7 +227,7 @@ pub struct Assignment {
     pub peers: Vec<Peer>,
     /// What the rounds do.
     pub operation: Operation,
-    /// Payload bytes of a full flit.
+    /// Payload bytes of a full flit while edges are measured; those of the rounds the brief says.
     pub flit_bytes: u32,
     /// What the messages are made of.
     pub payload: Payload,
@@ -297,6 +297,9 @@ pub enum Payload {
         output: PathBuf,
         /// An entry that stands at the destination already is replaced.
         replace: bool,
+        /// Each PE has files of its own: `input` is what it has itself, and `output` all that it
+        /// gets, where these would else be entries named after it.
+        apart: bool,
     },
 }
 
@@ -307,6 +310,11 @@ impl Payload {
             Payload::Files { output, .. } => Some(output),
             Payload::Synthetic { .. } => None,
         }
+    }
+
+    /// Whether each PE has files of its own, without its name.
+    pub fn is_apart(&self) -> bool {
+        matches!(self, Payload::Files { apart: true, .. })
     }
 }
 

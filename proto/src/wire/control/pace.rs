@@ -24,13 +24,16 @@ pub(super) fn put_pace(pace: &Pace) -> pb::Pace {
             flit_bytes: pace.up.flit_bytes,
         }),
         below: below.collect(),
+        port_ns_per_byte: pace.port_ticks_per_byte,
+        ahead_bytes: pace.ahead_bytes,
     }
 }
 
 pub(super) fn parse_pace(pace: Option<pb::Pace>) -> Result<Pace, WireError> {
     let pace = pace.ok_or_else(|| missing("the pace"))?;
     let up = pace.up.ok_or_else(|| missing("the pace to the parent"))?;
-    if !(up.ns_per_byte.is_finite() && up.ns_per_byte >= 0.0) {
+    let is_sound = |rate: f64| rate.is_finite() && rate >= 0.0;
+    if !is_sound(up.ns_per_byte) || !is_sound(pace.port_ns_per_byte) {
         return Err(WireError::malformed("a pace with nonsense numbers"));
     }
     let pacing = match pb::Pacing::try_from(pace.pacing) {
@@ -57,5 +60,7 @@ pub(super) fn parse_pace(pace: Option<pb::Pace>) -> Result<Pace, WireError> {
             flit_bytes: up.flit_bytes,
         },
         below: below.collect(),
+        port_ticks_per_byte: pace.port_ns_per_byte,
+        ahead_bytes: pace.ahead_bytes,
     })
 }

@@ -131,11 +131,13 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
                 spread,
                 output,
                 replace,
+                apart,
             } => pb::assignment::Payload::Files(pb::FilePayload {
                 input: path_bytes(&input),
                 spread,
                 output: path_bytes(&output),
                 replace,
+                apart,
             }),
         }),
     }
@@ -167,6 +169,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
             spread: files.spread,
             output: parse_path(files.output),
             replace: files.replace,
+            apart: files.apart,
         },
     };
     let links = parse_links(assignment.links, &tree)?;

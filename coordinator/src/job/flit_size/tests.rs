@@ -1,0 +1,182 @@
+use flitcast_proto::cost::{Edge, Host, Ports};
+use flitcast_proto::ops::Exchange;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::tree::TreeSpec;
+
+use super::*;
+use crate::job::model::BUFFER_BYTES;
+
+const MBIT_100: f64 = 80.0;
+const GBIT: f64 = 8.0;
+
+fn tree(spec: &str) -> Arc<Tree> {
+    let spec: TreeSpec = spec.parse().expect("a tree");
+    Arc::new(spec.build().expect("a tree"))
+}
+
+/// Hosts with a core each, and links of this rate.
+fn model(tree: &Tree, ns_per_byte: f64) -> Model {
+    let link = Link {
+        latency_ns: 50_000.0,
+        ns_per_byte,
+        burst_bytes: 0.0,
+    };
+    Model {
+        edges: vec![
+            Edge {
+                down: link,
+                up: link
+            };
+            tree.len()
+        ],
+        host: Host {
+            shared_cores: None,
+            wake_ns: 15_000.0,
+            control_ns: 5_000.0,
+            flit_ns: 6_000.0,
+            send_ns_per_byte: 0.12,
+            receive_ns_per_byte: 0.12,
+            end_ns_per_byte: 0.05,
+            message_ns: 20_000.0,
+        },
+        ports: Ports::Single,
+        buffer_bytes: BUFFER_BYTES,
+        ahead_ns: f64::INFINITY,
+        control_bytes: 33,
+        receipt_bytes: 23,
+        prefix_bytes: 29,
+        files: None,
+    }
+}
+
+fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> Foreseen {
+    let tree = tree(spec);
+    let bytes = operation.by_delivery(&tree, lengths);
+    let model = model(&tree, ns_per_byte);
+    foresee_best(&tree, operation, Pacing::default(), &bytes, None, &model).expect("a schedule")
+}
+
+/// One message from end to end of a path of eight.
+fn to_the_end(ns_per_byte: f64, bytes: u64) -> Foreseen {
+    let lengths = [0, 0, 0, 0, 0, 0, bytes];
+    best("path:8", Operation::Scatter, ns_per_byte, &lengths)
+}
+
+#[test]
+fn a_short_message_over_many_slow_hops_goes_in_short_flits() {
+    for rate in [GBIT, MBIT_100] {
+        let found = to_the_end(rate, 64 << 10);
+        let why = found.chosen.expect("64 KiB is one flit");
+        assert!(found.flit_bytes < 16 << 10, "{why}");
+        assert!(2 * why.predicted_ns < why.usual_ns, "{why}");
+    }
+}
+
+#[test]
+fn what_is_chosen_is_what_was_predicted() {
+    let found = to_the_end(MBIT_100, 64 << 10);
+    let why = found.chosen.expect("64 KiB is one flit");
+    assert_eq!(found.prediction.round_ns(), why.predicted_ns);
+    assert_eq!(found.flit_bytes, why.bytes);
+    assert!(
+        found
+            .briefs
+            .iter()
+            .all(|brief| brief.flit_bytes == why.bytes)
+    );
+    let usual = {
+        let tree = tree("path:8");
+        let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
+        let asked = Some(USUAL_FLIT_BYTES);
+        let model = model(&tree, MBIT_100);
+        foresee_best(
+            &tree,
+            Operation::Scatter,
+            Pacing::default(),
+            &bytes,
+            asked,
+            &model,
+        )
+    };
+    let usual = usual.expect("a schedule");
+    assert_eq!((usual.flit_bytes, usual.chosen), (USUAL_FLIT_BYTES, None));
+    assert_eq!(usual.prediction.round_ns(), why.usual_ns);
+}
+
+#[test]
+fn what_gains_little_stays_as_usual() {
+    // The pipe is filled in a thousandth of the time.
+    assert_eq!(to_the_end(MBIT_100, 256 << 20).chosen, None);
+    // One hop: there is nothing to fill.
+    let star = best("star:4", Operation::Scatter, MBIT_100, &[64 << 10; 3]);
+    assert_eq!((star.flit_bytes, star.chosen), (USUAL_FLIT_BYTES, None));
+    assert_eq!(
+        best("path:8", Operation::Scatter, GBIT, &[0; 7]).chosen,
+        None
+    );
+}
+
+#[test]
+fn where_software_takes_the_time_the_size_stays_as_usual() {
+    assert_eq!(to_the_end(0.4, 64 << 10).chosen, None);
+}
+
+/// Whatever is done, a size is only taken if the very round is quicker by a fifth, and each PE is
+/// told the same one.
+#[test]
+fn all_operations_gain_by_what_is_chosen() {
+    for (operation, pes) in [
+        (Operation::Certification(Sync::Pipelined), 6),
+        (Operation::ShoulderTap, 6),
+        (
+            Operation::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
+            6,
+        ),
+        (Operation::Exchange(Exchange::Tree), 49),
+    ] {
+        let found = best("path:7", operation, GBIT, &vec![64 << 10; pes]);
+        let sizes = found.briefs.iter().map(|brief| brief.flit_bytes);
+        assert!(sizes.eq([found.flit_bytes; 7]), "{operation:?}");
+        let is_usual = found.flit_bytes == USUAL_FLIT_BYTES;
+        assert_eq!(found.chosen.is_none(), is_usual, "{operation:?}");
+        if let Some(why) = found.chosen {
+            assert!(
+                why.predicted_ns as f64 <= WORTH * why.usual_ns as f64,
+                "{why}"
+            );
+        }
+    }
+    assert!(
+        best(
+            "path:7",
+            Operation::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
+            GBIT,
+            &[64 << 10; 6]
+        )
+        .chosen
+        .is_some()
+    );
+}
+
+#[test]
+fn the_formula_gives_the_size_of_a_stream_on_its_own() {
+    let tree = tree("path:8");
+    let bytes = [0, 0, 0, 0, 0, 0, 0, 1 << 20];
+    let model = model(&tree, GBIT);
+    let (briefs, _) = foresee(
+        &tree,
+        Operation::Scatter,
+        Pacing::default(),
+        &bytes,
+        4096,
+        &model,
+    )
+    .expect("a schedule");
+    let size = best_alone(&tree, Operation::Scatter, &briefs, &model).expect("a size");
+    // The root of M a / (g (l - 1)): a = 12 us of software and 29 bytes, g = 8.24 ns, l = 7.
+    let continuous = ((1u64 << 20) as f64 * (12_000.0 + 29.0 * 8.0) / (8.24 * 6.0)).sqrt();
+    assert!(
+        (f64::from(size) / continuous - 1.0).abs() < 0.05,
+        "{size} and {continuous}"
+    );
+}

@@ -1,0 +1,71 @@
+//! The ways to gossip that are asked for by name, those of a network's algorithms included.
+
+use flitcast_proto::gossip::{Algorithm, Arena, NameError};
+use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
+
+use super::RequestError;
+use crate::options::gossip_network::gossip_network;
+use crate::site::topology::Topology;
+use crate::ways::candidates::Candidate;
+use crate::ways::way::operation_by;
+
+/// What PEs do by the algorithm of this name.
+pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError> {
+    let unfit = |why: String| RequestError::UnfitWay {
+        algorithm: name.to_owned(),
+        why,
+    };
+    let nowhere = Operation::Gossip(Gossip::OnNetwork(None));
+    let known = operation_by(nowhere.name(), name).filter(|known| *known != nowhere);
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let algorithm: Algorithm = name.parse().map_err(|fault: NameError| {
+        let over_trees = match &fault {
+            NameError::Unknown(_) => "; and flood, over any tree",
+            NameError::Form { .. } => "",
+        };
+        unfit(format!("{fault}{over_trees}"))
+    })?;
+    let arena = arena_of(topology).map_err(unfit)?;
+    let one = OnNetwork::new(arena, algorithm).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        unfit(faults.join("; "))
+    })?;
+    Ok(Operation::Gossip(Gossip::OnNetwork(Some(one))))
+}
+
+/// The network whose nodes the PEs are.
+fn arena_of(topology: &Topology) -> Result<Arena, String> {
+    if topology.nodes.as_ref().is_some_and(|nodes| nodes[0] != 0) {
+        let why = "PEs are numbered as the nodes of their network: leave --root out";
+        return Err(why.to_owned());
+    }
+    let spec = topology.network.as_ref().and_then(|it| it.spec.as_ref());
+    match spec {
+        Some(spec) => Arena::of(spec).map_err(|fault| fault.to_string()),
+        None if topology.reaches_all() => Ok(Arena::Complete(topology.tree.len())),
+        None => Err(
+            "it is for networks: use --network ring:N, array:N, mesh:AxB.., torus:AxB.. or \
+             complete:N"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Those of a network's algorithms that suit PEs with one port and have no parameters, to choose
+/// from: what the others save are start-ups, which cost little over TCP.
+pub fn candidates_on(network: Option<&str>) -> Vec<Candidate> {
+    let arena = network.and_then(|network| gossip_network(network).ok());
+    let names = ["approach1", "halves", "neighbour"].iter();
+    let suiting = names.filter_map(|name| {
+        let one = OnNetwork::new(arena.clone()?, name.parse().ok()?).ok()?;
+        Some(Candidate {
+            name: one.algorithm(),
+            operation: Operation::Gossip(Gossip::OnNetwork(Some(one))),
+            pacing: None,
+            baseline: None,
+        })
+    });
+    suiting.collect()
+}

@@ -1,0 +1,118 @@
+//! Gossip on a network of lines or rings, or between all, by one of the algorithms of
+//! [`crate::gossip`], for real. The coordinator works the list out, and a PE is told of it as of
+//! any other, so it needs to know neither the network nor the algorithm.
+//!
+//! A packet goes directly from one of its ends to the other. The wormhole model has PEs send and
+//! take over all their edges at once; here a PE has one port each way, so a packet's parts go one
+//! after the other ([`super::in_order`]).
+
+use std::hash::{Hash, Hasher};
+use std::sync::Mutex;
+
+use super::gossip;
+use super::in_order::{Crossing, one_port};
+use super::messages::EACH_TO_OTHERS;
+use super::table::{Entry, everybody};
+use super::timetable::Timetable;
+use crate::Tree;
+use crate::gossip::{Algorithm, Arena, Gossip, Unfit};
+use crate::items::Leg;
+use crate::schedule::pace::Timing;
+
+/// A network and an algorithm that suits it.
+#[derive(Clone, Copy, Debug)]
+pub struct OnNetwork {
+    arena: &'static Arena,
+    algorithm: &'static Algorithm,
+    /// As users type and read it.
+    name: &'static str,
+}
+
+/// Where nobody has said on which network, and where somebody is absent: as in a ring of all.
+pub(super) const ON_NETWORK: Entry = Entry {
+    algorithm: "on-network",
+    ways: &[],
+    code: 20,
+    messages: EACH_TO_OTHERS,
+    peers: everybody,
+    ..gossip::CIRCULATE
+};
+
+impl OnNetwork {
+    /// A gossip on this network by this algorithm. It is kept as long as the process lives, once,
+    /// so that an operation is a word that can be copied.
+    ///
+    /// # Errors
+    ///
+    /// All for which the algorithm does not suit the network.
+    pub fn new(arena: Arena, algorithm: Algorithm) -> Result<OnNetwork, Vec<Unfit>> {
+        static KEPT: Mutex<Vec<OnNetwork>> = Mutex::new(Vec::new());
+        algorithm.on(&arena)?;
+        let mut kept = KEPT.lock().unwrap_or_else(|broken| broken.into_inner());
+        let is_same = |it: &&OnNetwork| *it.arena == arena && *it.algorithm == algorithm;
+        if let Some(same) = kept.iter().find(is_same) {
+            return Ok(*same);
+        }
+        let name = algorithm.to_string();
+        let one = OnNetwork {
+            arena: Box::leak(Box::new(arena)),
+            algorithm: Box::leak(Box::new(algorithm)),
+            name: name.leak(),
+        };
+        kept.push(one);
+        Ok(one)
+    }
+
+    /// The algorithm, as users type and read it.
+    pub fn algorithm(self) -> &'static str {
+        self.name
+    }
+
+    /// Whether all of the network's PEs are on a tree.
+    pub(super) fn holds(self, tree: &Tree) -> bool {
+        tree.count() == tree.len() && tree.len() == self.arena.pes()
+    }
+
+    /// What crosses between the PEs of a tree that lacks none.
+    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+        gossip::legs(tree, bytes, timing, |_, flits| self.planned(flits))
+    }
+
+    fn planned(self, flits: &[u64]) -> Timetable {
+        let Ok(gossip) = Gossip::new(self.arena.clone(), flits, self.algorithm) else {
+            unreachable!("it was looked at whether the algorithm suits the network")
+        };
+        let mut crossings = Vec::new();
+        for step in gossip.steps() {
+            let mut packets = step.packets;
+            // All packets of one direction and length together, so that ports match.
+            packets.sort_by_key(|packet| (packet.axis, packet.hops, packet.class));
+            for packet in &packets {
+                let pieces = gossip.blocks.pieces(packet.class, &packet.flits);
+                crossings.extend(pieces.map(|piece| Crossing {
+                    message: piece.message,
+                    offset: piece.offset,
+                    flits: piece.flits,
+                    from: packet.from,
+                    to: packet.to,
+                }));
+            }
+        }
+        one_port(flits, &crossings)
+    }
+}
+
+impl PartialEq for OnNetwork {
+    fn eq(&self, other: &OnNetwork) -> bool {
+        // Each is kept once.
+        std::ptr::eq(self.arena, other.arena) && std::ptr::eq(self.algorithm, other.algorithm)
+    }
+}
+
+impl Eq for OnNetwork {}
+
+impl Hash for OnNetwork {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}

@@ -1,0 +1,196 @@
+//! When what somebody has planned crosses between PEs that have one port to send and one to receive,
+//! and take the parts of a message in order, as a list wants it ([`super::listed`]).
+//!
+//! A plan for other ports says who gets what from whom, and which of it comes sooner; what it says
+//! of steps is of no use here. Of all crossings that are possible, the one that can begin first is
+//! put down, of several the one that was planned first, until none is left. Parts are cut wherever
+//! any PE gets a message in two parts: then the first part of any message that somebody lacks can
+//! always come, and nothing waits in a circle.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use super::timetable::Timetable;
+use crate::items::Leg;
+use crate::{MessageId, PeId};
+
+/// What a PE is to get from another, flits `offset..offset + flits` of a message whose source has
+/// the number of the message. Every other PE gets every flit once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crossing {
+    pub(super) message: MessageId,
+    pub(super) offset: u64,
+    pub(super) flits: u64,
+    pub(super) from: PeId,
+    pub(super) to: PeId,
+}
+
+/// A part of a message that is nowhere cut.
+struct Part {
+    message: MessageId,
+    offset: u64,
+    flits: u64,
+}
+
+/// A part for one PE, which somebody is to send to it.
+#[derive(Clone, Copy)]
+struct Delivery {
+    from: PeId,
+    /// Its place in the plan.
+    rank: usize,
+}
+
+/// A schedule of what is planned, in its order, for messages of so many flits.
+pub(super) fn one_port(flits: &[u64], planned: &[Crossing]) -> Timetable {
+    let pes = flits.len();
+    let (parts, first) = cut(flits, planned);
+    let mut run = Run {
+        pes,
+        deliveries: vec![None; parts.len() * pes],
+        receivers: vec![Vec::new(); parts.len() * pes],
+        came: vec![None; parts.len() * pes],
+        next: Vec::with_capacity(pes * pes),
+        sends_free: vec![1; pes],
+        takes_free: vec![1; pes],
+        possible: BinaryHeap::new(),
+        parts,
+    };
+    for (rank, crossing) in planned.iter().enumerate() {
+        let message = crossing.message.0 as usize;
+        let of_message = &run.parts[first[message]..first[message + 1]];
+        let end = crossing.offset + crossing.flits;
+        let begin = of_message.partition_point(|part| part.offset < crossing.offset);
+        let behind = of_message.partition_point(|part| part.offset < end);
+        for part in first[message] + begin..first[message] + behind {
+            let from = crossing.from;
+            let place = run.place(part, crossing.to);
+            run.deliveries[place] = Some(Delivery { from, rank });
+            let place = run.place(part, from);
+            run.receivers[place].push(crossing.to);
+        }
+    }
+    for pe in 0..pes {
+        run.next.extend_from_slice(&first[..pes]);
+        for part in first[pe]..first[pe + 1] {
+            // The source has all of it before the first step.
+            run.came[part * pes + pe] = Some(0);
+        }
+    }
+    for message in (0..pes).filter(|message| first[*message] < first[message + 1]) {
+        for to in run.receivers[run.place(first[message], PeId(message as u32))].clone() {
+            run.offer(first[message], to);
+        }
+    }
+    Timetable::of(run.legs(), 0)
+}
+
+/// All parts, by message and by place in it, and where those of each message begin.
+fn cut(flits: &[u64], planned: &[Crossing]) -> (Vec<Part>, Vec<usize>) {
+    let mut cuts: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); flits.len()];
+    for crossing in planned {
+        let ends = [crossing.offset, crossing.offset + crossing.flits];
+        cuts[crossing.message.0 as usize].extend(ends);
+    }
+    let (mut parts, mut first) = (Vec::new(), vec![0]);
+    for (message, cuts) in (0..).map(MessageId).zip(&cuts) {
+        let ends = cuts.iter().skip(1);
+        parts.extend(cuts.iter().zip(ends).map(|(offset, end)| Part {
+            message,
+            offset: *offset,
+            flits: end - offset,
+        }));
+        first.push(parts.len());
+    }
+    (parts, first)
+}
+
+struct Run {
+    pes: usize,
+    parts: Vec<Part>,
+    /// By part and PE: from whom it comes there, who gets it from there, and the step in which its
+    /// first flit came.
+    deliveries: Vec<Option<Delivery>>,
+    receivers: Vec<Vec<PeId>>,
+    came: Vec<Option<u64>>,
+    /// By PE and message: the part that it takes next.
+    next: Vec<usize>,
+    /// By PE: the first step in which a port is free.
+    sends_free: Vec<u64>,
+    takes_free: Vec<u64>,
+    /// What can cross, by the step in which it could when it was put here, and by its rank.
+    possible: BinaryHeap<Reverse<(u64, usize, usize, PeId)>>,
+}
+
+impl Run {
+    fn place(&self, part: usize, pe: PeId) -> usize {
+        part * self.pes + pe.index()
+    }
+
+    /// The PE may take a part now, if that is its next one and who sends it has it.
+    fn offer(&mut self, part: usize, to: PeId) {
+        let message = self.parts[part].message.0 as usize;
+        if self.next[to.index() * self.pes + message] != part {
+            return;
+        }
+        let Some(Delivery { from, rank }) = self.deliveries[self.place(part, to)] else {
+            return;
+        };
+        if let Some(step) = self.earliest(part, from, to) {
+            self.possible.push(Reverse((step, rank, part, to)));
+        }
+    }
+
+    /// The first step in which a part can begin to cross.
+    fn earliest(&self, part: usize, from: PeId, to: PeId) -> Option<u64> {
+        let came = self.came[self.place(part, from)]?;
+        let free = self.sends_free[from.index()].max(self.takes_free[to.index()]);
+        Some(free.max(came + 1))
+    }
+
+    /// All that crosses.
+    fn legs(mut self) -> Vec<Leg> {
+        let mut legs = Vec::new();
+        while let Some(Reverse((thought, rank, part, to))) = self.possible.pop() {
+            let Some(Delivery { from, .. }) = self.deliveries[self.place(part, to)] else {
+                continue;
+            };
+            let Some(step) = self.earliest(part, from, to) else {
+                continue;
+            };
+            if step > thought {
+                self.possible.push(Reverse((step, rank, part, to)));
+                continue;
+            }
+            let Part {
+                message,
+                offset,
+                flits,
+            } = self.parts[part];
+            let free = step + flits;
+            (self.sends_free[from.index()], self.takes_free[to.index()]) = (free, free);
+            let place = self.place(part, to);
+            self.came[place] = Some(step);
+            legs.push(Leg {
+                message,
+                offset,
+                flits,
+                from,
+                to,
+                first_step: step,
+                every: 1,
+            });
+            self.next[to.index() * self.pes + message.0 as usize] = part + 1;
+            if self
+                .parts
+                .get(part + 1)
+                .is_some_and(|next| next.message == message)
+            {
+                self.offer(part + 1, to);
+            }
+            for receiver in std::mem::take(&mut self.receivers[place]) {
+                self.offer(part, receiver);
+            }
+        }
+        legs
+    }
+}

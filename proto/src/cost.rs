@@ -63,6 +63,9 @@ pub struct Host {
     pub end_ns_per_byte: f64,
     /// A message at its source or destination: the set-up cost.
     pub message_ns: f64,
+    /// What a process spends besides on the first round that it plays: its code comes into
+    /// memory, and what is used often into the caches.
+    pub first_ns: f64,
 }
 
 /// Whether a PE's edges share what they send and receive through.
@@ -124,12 +127,14 @@ pub struct FileCosts {
     pub flush_ns_per_byte: f64,
     /// A message that is made visible, beyond what is synced. Of a core.
     pub commit_ns: f64,
+    /// A block of a message that is handed to a thread, beyond what is done with it. Of a core.
+    pub thread_ns: f64,
     /// Bytes that memory takes before the disk has to keep up. Not a cost.
     pub memory_bytes: f64,
 }
 
 /// How many figures [`FileCosts`] has.
-pub const FILE_COSTS: usize = 11;
+pub const FILE_COSTS: usize = 12;
 
 impl FileCosts {
     /// The figures, in the order of the fields.
@@ -145,6 +150,7 @@ impl FileCosts {
             self.sync_alone_ns,
             self.flush_ns_per_byte,
             self.commit_ns,
+            self.thread_ns,
             self.memory_bytes,
         ]
     }
@@ -152,7 +158,14 @@ impl FileCosts {
     /// The reverse.
     pub fn from_array(figures: [f64; FILE_COSTS]) -> FileCosts {
         let [open_ns, read, fetch_ns, fetch, create_ns, write, rest @ ..] = figures;
-        let [sync_ns, sync_alone_ns, flush, commit_ns, memory_bytes] = rest;
+        let [
+            sync_ns,
+            sync_alone_ns,
+            flush,
+            commit_ns,
+            thread_ns,
+            memory_bytes,
+        ] = rest;
         FileCosts {
             open_ns,
             read_ns_per_byte: read,
@@ -164,6 +177,7 @@ impl FileCosts {
             sync_alone_ns,
             flush_ns_per_byte: flush,
             commit_ns,
+            thread_ns,
             memory_bytes,
         }
     }
@@ -251,7 +265,7 @@ impl Model {
 }
 
 /// How many costs of a host there are.
-pub const COSTS: usize = 7;
+pub const COSTS: usize = 8;
 
 impl Host {
     /// The costs, in the order of the fields.
@@ -264,12 +278,14 @@ impl Host {
             self.receive_ns_per_byte,
             self.end_ns_per_byte,
             self.message_ns,
+            self.first_ns,
         ]
     }
 
     /// The same host with other costs, in that order.
     pub fn with_costs(self, costs: [f64; COSTS]) -> Host {
-        let [wake_ns, control_ns, flit_ns, send, receive, end, message_ns] = costs;
+        let [wake_ns, control_ns, flit_ns, send, receive, end, rest @ ..] = costs;
+        let [message_ns, first_ns] = rest;
         Host {
             wake_ns,
             control_ns,
@@ -278,6 +294,15 @@ impl Host {
             receive_ns_per_byte: receive,
             end_ns_per_byte: end,
             message_ns,
+            first_ns,
+            ..self
+        }
+    }
+
+    /// The same host, when a round is not the first one.
+    pub fn settled(self) -> Host {
+        Host {
+            first_ns: 0.0,
             ..self
         }
     }
@@ -292,5 +317,6 @@ impl Host {
         receive_ns_per_byte: 0.0,
         end_ns_per_byte: 0.0,
         message_ns: 0.0,
+        first_ns: 0.0,
     };
 }

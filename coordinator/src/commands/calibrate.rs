@@ -284,7 +284,8 @@ impl Calibration {
         let start = profile.model();
         let model = |host: Host| Model {
             edges: edges_from_measurements(&profile.edges, &host),
-            host,
+            // What is observed are medians of many rounds.
+            host: host.settled(),
             ..start.clone()
         };
         // By the schedules that the rounds were run by: PEs that were told to wait have waited.

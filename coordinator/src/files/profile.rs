@@ -37,6 +37,7 @@ pub const HOST_COSTS: [&str; COSTS] = [
     "receive_ns_per_byte",
     "end_ns_per_byte",
     "message_ns",
+    "first_ns",
 ];
 
 /// What is known of a cluster.

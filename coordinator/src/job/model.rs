@@ -63,6 +63,7 @@ pub fn assumed_host() -> Host {
         receive_ns_per_byte: 0.12,
         end_ns_per_byte: 0.05,
         message_ns: 20_000.0,
+        first_ns: 30_000.0,
     }
 }
 

@@ -364,6 +364,7 @@ fn costs(outcome: &Outcome) -> Value {
         "control_us": host.control_ns / 1000.0,
         "flit_us": host.flit_ns / 1000.0,
         "message_us": host.message_ns / 1000.0,
+        "first_us": host.first_ns / 1000.0,
         "send_ns_per_byte": host.send_ns_per_byte,
         "receive_ns_per_byte": host.receive_ns_per_byte,
         "end_ns_per_byte": host.end_ns_per_byte,

@@ -95,6 +95,9 @@ impl Driver<'_> {
                 (measured, costs, model, Some(began.elapsed()))
             }
         };
+        if request.rounds > 1 {
+            model.host = model.host.settled();
+        }
         let measured_at = Instant::now();
         let files = self.know_files(&found, &mut model).await?;
         let tree = &request.site.tree;

@@ -3,11 +3,11 @@
 
 use flitcast_proto::calibration::edges_from_measurements;
 use flitcast_proto::calibration::learned::Lesson;
-use flitcast_proto::cost::{FileCosts, Host, Model};
+use flitcast_proto::cost::{Host, Model};
 use flitcast_proto::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
-use crate::job::host_costs::files::{CachedFiles, MostlyFor};
+use crate::job::host_costs::files::{CachedFiles, Factors};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::model_of;
 use crate::job::request::Request;
@@ -18,24 +18,42 @@ use crate::rounds::outcome::{Outcome, by_row};
 const OFF_ALWAYS: f64 = 0.15;
 /// How unsure a single round is besides.
 const OFF_ONCE: f64 = 0.2;
+/// And a single round with files: disks are busy with others now and then.
+const FILES_OFF_ONCE: f64 = 0.25;
 /// A prediction of more flits on edges, some two milliseconds' work, is not worth being made
 /// some thirty times to learn from it.
 const MOST_FLITS: u64 = 4096;
+/// Rounds with files take longer by themselves.
+const MOST_FLITS_WITH_FILES: u64 = 32_768;
 
 /// What rounds of one kind tell: when their last byte arrived, and when their messages did in the
 /// geometric mean.
 pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
     let measured = outcome.measured?;
     let arrivals = outcome.pes.iter().filter_map(|pe| pe.measured);
-    let rounds = outcome.rounds_ns.len().max(1) as f64;
+    let rounds = outcome.rounds_ns.len();
     Some(Lesson {
         times_ns: vec![
             measured.median as f64,
             geometric_mean(arrivals.map(|spread| spread.median))?,
         ],
-        deviation: (OFF_ALWAYS * OFF_ALWAYS + OFF_ONCE * OFF_ONCE / rounds).sqrt(),
-        rounds: outcome.rounds_ns.len() as u64,
+        deviation: deviation(OFF_ALWAYS, OFF_ONCE, rounds),
+        rounds: rounds as u64,
     })
+}
+
+/// What the first of them tells: when its last byte arrived.
+pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
+    Some(Lesson {
+        times_ns: vec![*outcome.rounds_ns.first()? as f64],
+        deviation: deviation(OFF_ALWAYS, OFF_ONCE, 1),
+        rounds: 0,
+    })
+}
+
+/// How unsure the median of so many rounds is.
+fn deviation(always: f64, once: f64, rounds: usize) -> f64 {
+    (always * always + once * once / rounds.max(1) as f64).sqrt()
 }
 
 /// What rounds that were run would tell on a host that costs so much: by the schedule that they
@@ -60,51 +78,64 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     let Some(lesson) = lesson(outcome).filter(|_| tells) else {
         return;
     };
-    let predict = |host: &Host, _: usize| would_take(request, outcome, host);
+    let is_first = outcome.rounds_ns.len() == 1;
+    let predict = |host: &Host, _: usize| {
+        let host = if is_first { *host } else { host.settled() };
+        would_take(request, outcome, &host)
+    };
     host_costs::learn(lesson, request.site.guard.is_encrypted(), &predict);
 }
 
-/// Learns from rounds with files what writing takes where they all went: from the whole time
-/// until everything was visible, where that is mostly the files'.
+/// Learns from rounds with files what those cost where they all went.
 fn learn_files(request: &Request, outcome: &Outcome) {
-    let (Some(known), Some(phases)) = (&outcome.rounds.files, &outcome.phases) else {
-        return;
-    };
-    let [written] = &known.written[..] else {
-        return;
-    };
     let rounds = &outcome.rounds;
+    let (Some(known), Some(phases)) = (&rounds.files, &outcome.phases) else {
+        return;
+    };
+    let Some((written, place)) = &known.written else {
+        return;
+    };
+    let Some(kept) = CachedFiles::load(written) else {
+        return;
+    };
+    let host = match outcome.rounds_ns.len() {
+        1 => rounds.costs.host,
+        _ => rounds.costs.host.settled(),
+    };
     let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.host);
-    let wires_alone = model_of(edges, rounds.costs.host, &request.site);
-    // What it would have taken, were some of it for nothing.
-    let would_take = |free: fn(&mut FileCosts)| {
+    let wires_alone = model_of(edges, host, &request.site);
+    // Of waiting for files, which may be none at all, only what is a part of the transfer counts.
+    let times = |transfer_ns: u64, whole_ns: u64, disk_ns: u64| {
+        let with_disk_ns = transfer_ns + disk_ns;
+        [transfer_ns, whole_ns, with_disk_ns]
+            .map(|ns| ns as f64)
+            .to_vec()
+    };
+    let would_take = |factors: &Factors| {
         let mut files = known.files.clone();
-        files.disks.iter_mut().for_each(free);
+        *files.disks.get_mut(*place)? = kept.costs_by(factors);
         let model = Model {
+            host: match known.changes_host {
+                true => factors.host(host),
+                false => host,
+            },
             files: Some(files),
             ..wires_alone.clone()
         };
         let prediction = predict(&request.site.tree, &rounds.briefs, &model).ok()?;
-        Some(prediction.round_ns() + prediction.commit_ns())
+        let transfer_ns = prediction.round_ns();
+        let whole_ns = transfer_ns + prediction.commit_ns();
+        Some(times(transfer_ns, whole_ns, prediction.disk_ns()))
     };
-    let no_entries = would_take(|costs| {
-        (costs.create_ns, costs.commit_ns) = (0.0, 0.0);
-        (costs.sync_ns, costs.sync_alone_ns) = (0.0, 0.0);
-    });
-    let no_bytes = would_take(|costs| {
-        (costs.write_ns_per_byte, costs.flush_ns_per_byte) = (0.0, 0.0);
-    });
-    let (Some(no_entries), Some(no_bytes)) = (no_entries, no_bytes) else {
-        return;
+    let [transfer, whole, disk] = [phases.transfer, phases.whole, phases.disk];
+    let [transfer_ns, whole_ns, disk_ns] = [transfer, whole, disk].map(|it| it.measured.median);
+    let lesson = Lesson {
+        times_ns: times(transfer_ns, whole_ns, disk_ns),
+        deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, outcome.rounds_ns.len()),
+        rounds: outcome.rounds_ns.len() as u64,
     };
-    let predicted_ns = phases.transfer.predicted_ns + phases.commit.predicted_ns;
-    let measured_ns = phases.transfer.measured.median + phases.commit.measured.median;
-    let (mostly_for, rest_ns) = match no_entries < no_bytes {
-        true => (MostlyFor::Entries, no_entries),
-        false => (MostlyFor::Bytes, no_bytes),
-    };
-    if let Some(kept) = CachedFiles::load(written).filter(|_| 2 * rest_ns < predicted_ns) {
-        kept.after(mostly_for, predicted_ns, measured_ns).store();
+    if flits_on_edges(request, outcome) <= MOST_FLITS_WITH_FILES {
+        kept.after(lesson, &would_take).store();
     }
 }
 

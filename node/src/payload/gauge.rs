@@ -149,6 +149,7 @@ impl Gauge<'_> {
             sync_alone_ns: sync_alone_ns.min(sync_ns),
             flush_ns_per_byte: (long_took.waited - short_took.waited).max(0.0) / long_bytes,
             commit_ns: (short_took.core - create_ns).max(0.0),
+            thread_ns: handed_to_a_thread_ns(),
             memory_bytes: memory::dirty_bytes(),
         })
     }
@@ -209,28 +210,51 @@ impl Gauge<'_> {
             0 => vec![path.to_owned()],
             _ => (0..files).map(|file| path.join(file.to_string())).collect(),
         };
-        let forget = |path: &PathBuf| -> io::Result<u64> {
-            let file = File::open(path)?;
+        // Measuring is asking the disk, too.
+        let bytes = content.measure()?;
+        let forget = |file: &File| -> io::Result<()> {
             file.sync_all()?;
-            fadvise(&file, 0, None, Advice::DontNeed)?;
-            Ok(cold_bytes(&file, file.metadata()?.len()))
+            Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+        };
+        let forgotten = |path: &PathBuf| -> io::Result<u64> {
+            let file = File::open(path)?;
+            forget(&file)?;
+            let cold = cold_bytes(&file, file.metadata()?.len());
+            // The kernel was asked, and so it asked the disk, which may have answered.
+            forget(&file)?;
+            Ok(cold)
         };
         let mut cold = 0;
         for file in &files {
-            // Asking is reading, as far as the kernel is concerned: it asks the disk.
-            cold += forget(file).map_err(PayloadError::io("read", path))?;
-            forget(file).map_err(PayloadError::io("read", path))?;
+            cold += forgotten(file).map_err(PayloadError::io("read", path))?;
         }
         match cold {
             0 => Ok(None),
-            _ => Ok(Some(read(content)?.1)),
+            _ => Ok(Some(read_measured(content, bytes)?.1)),
         }
     }
 }
 
+/// From giving a new thread something to do until that is known to be done.
+fn handed_to_a_thread_ns() -> f64 {
+    let hand_over = || {
+        let began = clock::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| ());
+        });
+        (clock::now().0 - began.0) as f64
+    };
+    // What else goes on only adds to it.
+    (0..5).map(|_| hand_over()).fold(f64::INFINITY, f64::min)
+}
+
 /// Reads a message.
 fn read(content: &Content) -> Result<(Vec<u8>, Took), PayloadError> {
-    let bytes = content.measure()?;
+    read_measured(content, content.measure()?)
+}
+
+/// Reads a message of so many bytes.
+fn read_measured(content: &Content, bytes: u64) -> Result<(Vec<u8>, Took), PayloadError> {
     timed(|| {
         let mut message = vec![0; bytes as usize];
         let mut packer = Packer::open(content, bytes)?;

@@ -1,4 +1,4 @@
-//! What hosts cost, learned from rounds as they come.
+//! What costs are, learned from rounds as they come.
 //!
 //! The costs are known as a normal distribution of their logarithms. A round tells when its
 //! messages arrived; the prediction says when they should have; the costs that are most likely
@@ -6,40 +6,44 @@
 //! something else disturbed counts little (an iterated extended Kalman filter). What a round does
 //! not depend on stays as it was, and as unsure.
 //!
-//! Pure arithmetic: whose rounds these are, and where what was learned is kept, is the
-//! coordinator's business.
+//! Pure arithmetic: which costs these are, whose rounds, and where what was learned is kept, is
+//! the coordinator's business.
 
-use crate::cost::{COSTS, Host};
-
-/// Costs, by their logarithms.
-type Costs = [f64; COSTS];
-type Matrix = [[f64; COSTS]; COSTS];
+type Matrix<const N: usize> = [[f64; N]; N];
 
 /// How far a cost may be from what was assumed: a factor.
 const FARTHEST: f64 = 30.0;
-/// How unsure an assumed cost is: the standard deviation of its logarithm, a factor of three.
-const UNSURE: f64 = 1.1;
-/// How much surer than this nobody ever is: machines change, and so do the rounds.
-const SUREST: f64 = 0.03;
-/// What a cost may have drifted between two lessons.
-const DRIFT: f64 = 0.02;
 /// A residual of so many deviations begins to count less (Huber's constant).
 const HUBER: f64 = 1.345;
 /// The step in which slopes are taken.
 const SLOPE: f64 = 0.1;
 /// A lesson changes no cost by more than this factor in one iteration.
 const LONGEST_STEP: f64 = std::f64::consts::LN_2;
-/// Iterations, and how short a step ends them.
-const ITERATIONS: usize = 10;
+/// How short a step ends the iterations.
 const SHORT_STEP: f64 = 0.01;
 
-/// What is known of a host's costs.
+/// What is assumed of costs, and how they are learned.
+#[derive(Clone, Copy, Debug)]
+pub struct Prior<const N: usize> {
+    /// The costs where nobody could measure any, which nothing that is learned leaves too far.
+    pub costs: [f64; N],
+    /// How unsure those are: the standard deviations of their logarithms.
+    pub unsure: [f64; N],
+    /// How much surer than this nobody ever is: machines change, and so do the rounds.
+    pub surest: f64,
+    /// What a cost may have drifted between two lessons.
+    pub drift: f64,
+    /// Iterations at most: each is N + 1 predictions.
+    pub iterations: usize,
+}
+
+/// What is known of costs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learned {
-    /// The most likely costs.
-    pub host: Host,
+pub struct Learned<const N: usize> {
+    /// The most likely ones.
+    pub costs: [f64; N],
     /// How unsure they are: the covariances of their logarithms.
-    pub covariance: Matrix,
+    pub covariance: Matrix<N>,
     /// How many rounds they were learned from.
     pub rounds: u64,
 }
@@ -55,19 +59,19 @@ pub struct Lesson {
     pub rounds: u64,
 }
 
-/// What a host with these costs is predicted to take, in nanoseconds: as many times as the
-/// lesson of this index has, or none if there is no prediction.
-pub type Predict<'a> = dyn Fn(&Host, usize) -> Option<Vec<f64>> + 'a;
+/// What costs are predicted to come to, in nanoseconds: as many times as the lesson of this index
+/// has, or none if there is no prediction.
+pub type Predict<'a, const N: usize> = dyn Fn(&[f64; N], usize) -> Option<Vec<f64>> + 'a;
 
-impl Learned {
+impl<const N: usize> Learned<N> {
     /// Nothing but what is assumed.
-    pub fn assumed(host: Host) -> Learned {
-        let mut covariance = [[0.0; COSTS]; COSTS];
+    pub fn assumed(prior: &Prior<N>) -> Learned<N> {
+        let mut covariance = [[0.0; N]; N];
         for (i, row) in covariance.iter_mut().enumerate() {
-            row[i] = UNSURE * UNSURE;
+            row[i] = prior.unsure[i] * prior.unsure[i];
         }
         Learned {
-            host,
+            costs: prior.costs,
             covariance,
             rounds: 0,
         }
@@ -76,38 +80,44 @@ impl Learned {
     /// Whether this can be what was once learned: all of it finite, and positive where it has to
     /// be.
     pub fn is_sound(&self) -> bool {
-        let costs = self.host.costs();
-        let diagonal = (0..COSTS).all(|i| self.covariance[i][i] > 0.0);
+        let diagonal = (0..N).all(|i| self.covariance[i][i] > 0.0);
         diagonal
-            && costs.iter().all(|cost| cost.is_finite() && *cost > 0.0)
+            && self
+                .costs
+                .iter()
+                .all(|cost| cost.is_finite() && *cost > 0.0)
             && self.covariance.as_flattened().iter().all(|c| c.is_finite())
             && inverse(&self.covariance).is_some()
     }
 
-    /// What is known after these lessons; `assumed` is what no cost leaves too far.
+    /// What is known after these lessons.
     #[must_use]
-    pub fn after(&self, lessons: &[Lesson], assumed: &Host, predict: &Predict<'_>) -> Learned {
+    pub fn after(
+        &self,
+        lessons: &[Lesson],
+        prior: &Prior<N>,
+        predict: &Predict<'_, N>,
+    ) -> Learned<N> {
         let mut drifted = self.covariance;
         for (i, row) in drifted.iter_mut().enumerate() {
-            row[i] += DRIFT * DRIFT;
+            row[i] += prior.drift * prior.drift;
         }
         let Some(information) = inverse(&drifted) else {
             return self.clone();
         };
-        let start = self.host.costs().map(f64::ln);
+        let start = self.costs.map(f64::ln);
         let problem = Problem {
             lessons,
             predict,
-            host: self.host,
             start,
             information,
-            bounds: assumed.costs().map(f64::ln),
+            bounds: prior.costs.map(f64::ln),
         };
         let mut at = start;
         let Some(mut here) = problem.linearised(&at) else {
             return self.clone();
         };
-        for _ in 0..ITERATIONS {
+        for _ in 0..prior.iterations {
             let Some(inverse) = inverse(&here.hessian) else {
                 break;
             };
@@ -133,41 +143,41 @@ impl Learned {
         }
         let covariance = inverse(&here.hessian).unwrap_or(drifted);
         Learned {
-            host: self.host.with_costs(at.map(f64::exp)),
-            covariance: unsure(covariance),
+            costs: at.map(f64::exp),
+            covariance: unsure(covariance, prior),
             rounds: self.rounds + lessons.iter().map(|lesson| lesson.rounds).sum::<u64>(),
         }
     }
 }
 
 /// Nobody is ever quite sure, or less sure than at the start.
-fn unsure(covariance: Matrix) -> Matrix {
-    let scale: Costs = std::array::from_fn(|i| {
+fn unsure<const N: usize>(covariance: Matrix<N>, prior: &Prior<N>) -> Matrix<N> {
+    let scale: [f64; N] = std::array::from_fn(|i| {
         let variance = covariance[i][i];
-        (variance.clamp(SUREST * SUREST, UNSURE * UNSURE) / variance).sqrt()
+        let [least, most] = [prior.surest, prior.unsure[i]].map(|deviation| deviation * deviation);
+        (variance.clamp(least, most) / variance).sqrt()
     });
     let row = |i: usize| std::array::from_fn(|j| scale[i] * covariance[i][j] * scale[j]);
     std::array::from_fn(row)
 }
 
-struct Problem<'a> {
+struct Problem<'a, const N: usize> {
     lessons: &'a [Lesson],
-    predict: &'a Predict<'a>,
-    host: Host,
-    start: Costs,
-    information: Matrix,
-    bounds: Costs,
+    predict: &'a Predict<'a, N>,
+    start: [f64; N],
+    information: Matrix<N>,
+    bounds: [f64; N],
 }
 
 /// The problem around one place.
-struct Linearised {
+struct Linearised<const N: usize> {
     badness: f64,
-    gradient: Costs,
-    hessian: Matrix,
+    gradient: [f64; N],
+    hessian: Matrix<N>,
 }
 
-impl Problem<'_> {
-    fn bounded(&self, at: &Costs, step: &Costs, part: f64) -> Costs {
+impl<const N: usize> Problem<'_, N> {
+    fn bounded(&self, at: &[f64; N], step: &[f64; N], part: f64) -> [f64; N] {
         std::array::from_fn(|i| {
             let farthest = FARTHEST.ln();
             let bound = self.bounds[i];
@@ -175,19 +185,18 @@ impl Problem<'_> {
         })
     }
 
-    fn predicted(&self, at: &Costs, lesson: usize) -> Option<Vec<f64>> {
-        let host = self.host.with_costs(at.map(f64::exp));
-        let times = (self.predict)(&host, lesson)?;
+    fn predicted(&self, at: &[f64; N], lesson: usize) -> Option<Vec<f64>> {
+        let times = (self.predict)(&at.map(f64::exp), lesson)?;
         let matches = times.len() == self.lessons[lesson].times_ns.len();
         matches.then(|| times.iter().map(|ns| ns.max(1.0).ln()).collect())
     }
 
     /// `None` if no lesson is predicted.
-    fn linearised(&self, at: &Costs) -> Option<Linearised> {
-        let away: Costs = std::array::from_fn(|i| at[i] - self.start[i]);
+    fn linearised(&self, at: &[f64; N]) -> Option<Linearised<N>> {
+        let away: [f64; N] = std::array::from_fn(|i| at[i] - self.start[i]);
         let pull = times(&self.information, &away);
         let mut here = Linearised {
-            badness: (0..COSTS).map(|i| away[i] * pull[i]).sum::<f64>() / 2.0,
+            badness: (0..N).map(|i| away[i] * pull[i]).sum::<f64>() / 2.0,
             gradient: pull.map(|part| -part),
             hessian: self.information,
         };
@@ -197,7 +206,7 @@ impl Problem<'_> {
                 continue;
             };
             told = true;
-            let slopes: [Option<Vec<f64>>; COSTS] = std::array::from_fn(|i| {
+            let slopes: [Option<Vec<f64>>; N] = std::array::from_fn(|i| {
                 let mut there = *at;
                 there[i] += SLOPE;
                 self.predicted(&there, index)
@@ -210,13 +219,13 @@ impl Problem<'_> {
                     true => HUBER * (off.abs() - HUBER / 2.0),
                     false => off * off / 2.0,
                 };
-                let slope: Costs = std::array::from_fn(|i| {
+                let slope: [f64; N] = std::array::from_fn(|i| {
                     let there = slopes[i].as_ref().map_or(expected, |there| there[place]);
                     (there - expected) / SLOPE / lesson.deviation
                 });
-                for i in 0..COSTS {
+                for i in 0..N {
                     here.gradient[i] += weight * slope[i] * off;
-                    for j in 0..COSTS {
+                    for j in 0..N {
                         here.hessian[i][j] += weight * slope[i] * slope[j];
                     }
                 }
@@ -226,14 +235,14 @@ impl Problem<'_> {
     }
 }
 
-fn times(matrix: &Matrix, vector: &Costs) -> Costs {
-    std::array::from_fn(|i| (0..COSTS).map(|j| matrix[i][j] * vector[j]).sum())
+fn times<const N: usize>(matrix: &Matrix<N>, vector: &[f64; N]) -> [f64; N] {
+    std::array::from_fn(|i| (0..N).map(|j| matrix[i][j] * vector[j]).sum())
 }
 
 /// The inverse of a positive definite matrix, by Cholesky's decomposition; `None` of any other.
-fn inverse(matrix: &Matrix) -> Option<Matrix> {
-    let mut lower = [[0.0; COSTS]; COSTS];
-    for i in 0..COSTS {
+fn inverse<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
+    let mut lower = [[0.0; N]; N];
+    for i in 0..N {
         for j in 0..=i {
             let dot: f64 = (0..j).map(|k| lower[i][k] * lower[j][k]).sum();
             let left = matrix[i][j] - dot;
@@ -244,16 +253,16 @@ fn inverse(matrix: &Matrix) -> Option<Matrix> {
             };
         }
     }
-    let mut found = [[0.0; COSTS]; COSTS];
-    for column in 0..COSTS {
-        let mut solved: Costs = [0.0; COSTS];
-        for i in 0..COSTS {
+    let mut found = [[0.0; N]; N];
+    for column in 0..N {
+        let mut solved: [f64; N] = [0.0; N];
+        for i in 0..N {
             let dot: f64 = (0..i).map(|k| lower[i][k] * solved[k]).sum();
             let unit = if i == column { 1.0 } else { 0.0 };
             solved[i] = (unit - dot) / lower[i][i];
         }
-        for i in (0..COSTS).rev() {
-            let dot: f64 = (i + 1..COSTS).map(|k| lower[k][i] * solved[k]).sum();
+        for i in (0..N).rev() {
+            let dot: f64 = (i + 1..N).map(|k| lower[k][i] * solved[k]).sum();
             solved[i] = (solved[i] - dot) / lower[i][i];
         }
         for (row, value) in found.iter_mut().zip(solved) {
@@ -268,17 +277,19 @@ mod tests {
     use super::*;
     use crate::seeded::SplitMix64;
 
-    fn assumed() -> Host {
-        Host {
-            shared_cores: Some(2),
-            ..Host::NONE
-        }
-        .with_costs([15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3])
-    }
+    const COSTS: usize = 7;
+    const UNSURE: f64 = 1.1;
 
-    fn truth() -> Host {
-        assumed().with_costs([60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3])
-    }
+    /// Of a process that wakes up, a control frame, a flit, a byte that is sent, received, or at
+    /// an end, and a message.
+    const PRIOR: Prior<COSTS> = Prior {
+        costs: [15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3],
+        unsure: [UNSURE; COSTS],
+        surest: 0.03,
+        drift: 0.02,
+        iterations: 10,
+    };
+    const TRUTH: [f64; COSTS] = [60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3];
 
     /// Hops, messages, bytes and control frames of rounds of one kind.
     const ROUNDS: [[f64; 4]; 6] = [
@@ -290,9 +301,9 @@ mod tests {
         [7.0, 7.0, 3e5, 20.0],
     ];
 
-    fn times_of(host: &Host, round: usize) -> Option<Vec<f64>> {
+    fn times_of(costs: &[f64; COSTS], round: usize) -> Option<Vec<f64>> {
         let [hops, messages, bytes, words] = ROUNDS[round % ROUNDS.len()];
-        let [wake, control, flit, send, receive, end, message] = host.costs();
+        let [wake, control, flit, send, receive, end, message] = *costs;
         let flits = bytes / 65_536.0;
         let last = hops * (wake + flit)
             + messages * message
@@ -307,7 +318,7 @@ mod tests {
         let mut noise = || 0.97 + chance.below(60) as f64 / 1000.0;
         let lesson = |round: usize| {
             let factor = if wild.contains(&round) { 4.0 } else { 1.0 };
-            let times = times_of(&truth(), round).expect("each has a prediction");
+            let times = times_of(&TRUTH, round).expect("each has a prediction");
             Lesson {
                 times_ns: times.iter().map(|ns| ns * factor * noise()).collect(),
                 deviation: 0.1,
@@ -318,9 +329,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_predicts(learned: &Learned, within: f64) {
+    fn assert_predicts(learned: &Learned<COSTS>, within: f64) {
         for round in 0..ROUNDS.len() {
-            let (found, truth) = (times_of(&learned.host, round), times_of(&truth(), round));
+            let (found, truth) = (times_of(&learned.costs, round), times_of(&TRUTH, round));
             for (found, truth) in found.into_iter().flatten().zip(truth.into_iter().flatten()) {
                 let off = (found / truth - 1.0).abs();
                 assert!(off < within, "{off} in round {round}: {learned:?}");
@@ -330,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_few_lessons_at_once_tell_what_rounds_take() {
-        let learned = Learned::assumed(assumed()).after(&lessons(&[], 6), &assumed(), &times_of);
+        let learned = Learned::assumed(&PRIOR).after(&lessons(&[], 6), &PRIOR, &times_of);
         assert_predicts(&learned, 0.08);
         assert_eq!(learned.rounds, 30);
         assert!(learned.is_sound());
@@ -338,10 +349,10 @@ mod tests {
 
     #[test]
     fn a_lesson_at_a_time_comes_to_the_same() {
-        let mut learned = Learned::assumed(assumed());
+        let mut learned = Learned::assumed(&PRIOR);
         for (round, lesson) in lessons(&[], 30).into_iter().enumerate() {
-            let predict = |host: &Host, _: usize| times_of(host, round);
-            learned = learned.after(&[lesson], &assumed(), &predict);
+            let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+            learned = learned.after(&[lesson], &PRIOR, &predict);
             assert!(learned.is_sound(), "{learned:?}");
         }
         assert_predicts(&learned, 0.12);
@@ -350,24 +361,24 @@ mod tests {
     #[test]
     fn wild_rounds_count_little() {
         let all = lessons(&[4, 7, 15], 24);
-        let learned = Learned::assumed(assumed()).after(&all, &assumed(), &times_of);
+        let learned = Learned::assumed(&PRIOR).after(&all, &PRIOR, &times_of);
         assert_predicts(&learned, 0.15);
     }
 
     #[test]
     fn what_no_lesson_tells_of_stays_and_stays_unsure() {
-        let predict = |host: &Host, _: usize| Some(vec![host.message_ns * 3.0]);
+        let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6] * 3.0]);
         let lesson = Lesson {
             times_ns: vec![90e3],
             deviation: 0.05,
             rounds: 1,
         };
-        let before = Learned::assumed(assumed());
-        let learned = before.after(&[lesson], &assumed(), &predict);
-        assert!((learned.host.message_ns / 30e3 - 1.0).abs() < 0.02);
+        let before = Learned::assumed(&PRIOR);
+        let learned = before.after(&[lesson], &PRIOR, &predict);
+        assert!((learned.costs[6] / 30e3 - 1.0).abs() < 0.02);
         assert!(learned.covariance[6][6] < 0.01);
         for i in 0..COSTS - 1 {
-            let (was, is) = (before.host.costs()[i], learned.host.costs()[i]);
+            let (was, is) = (before.costs[i], learned.costs[i]);
             assert!((is / was - 1.0).abs() < 1e-9, "cost {i}: {is} for {was}");
             assert!((learned.covariance[i][i] / (UNSURE * UNSURE) - 1.0).abs() < 1e-6);
         }
@@ -375,27 +386,27 @@ mod tests {
 
     #[test]
     fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
-        let predict = |host: &Host, _: usize| Some(vec![host.message_ns]);
+        let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6]]);
         let lesson = Lesson {
             times_ns: vec![1e15],
             deviation: 0.01,
             rounds: 1,
         };
-        let mut learned = Learned::assumed(assumed());
+        let mut learned = Learned::assumed(&PRIOR);
         for _ in 0..50 {
-            learned = learned.after(std::slice::from_ref(&lesson), &assumed(), &predict);
+            learned = learned.after(std::slice::from_ref(&lesson), &PRIOR, &predict);
         }
-        assert!(learned.host.message_ns <= 20e3 * FARTHEST * 1.001);
+        assert!(learned.costs[6] <= 20e3 * FARTHEST * 1.001);
         assert!(learned.is_sound());
     }
 
     #[test]
     fn without_a_prediction_nothing_is_learned() {
-        let learned = Learned::assumed(assumed());
-        let none = |_: &Host, _: usize| None;
-        assert_eq!(learned.after(&lessons(&[], 3), &assumed(), &none), learned);
-        let short = |_: &Host, _: usize| Some(vec![1.0]);
-        assert_eq!(learned.after(&lessons(&[], 3), &assumed(), &short), learned);
+        let learned = Learned::assumed(&PRIOR);
+        let none = |_: &[f64; COSTS], _: usize| None;
+        assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &none), learned);
+        let short = |_: &[f64; COSTS], _: usize| Some(vec![1.0]);
+        assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &short), learned);
         let mut broken = learned;
         broken.covariance[2][2] = f64::NAN;
         assert!(!broken.is_sound());

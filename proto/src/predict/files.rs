@@ -215,7 +215,7 @@ impl<'a> Desks<'a> {
         let cold = made_of.cold_bytes as f64 * part;
         let cold_entries = entries * made_of.cold_bytes as f64 / whole as f64;
         let mut steps = VecDeque::from([Step::Core(
-            costs.open_ns * entries + costs.read_ns_per_byte * bytes,
+            costs.thread_ns + costs.open_ns * entries + costs.read_ns_per_byte * bytes,
         )]);
         if cold > 0.0 {
             let busy = costs.fetch_ns * cold_entries + costs.fetch_ns_per_byte * cold;
@@ -286,7 +286,7 @@ impl<'a> Desks<'a> {
         // One file after the other is made, and synced.
         let parts = ends.clamp(1.0, MOST_STEPS);
         let sync = self.sync(disk, costs, syncs / parts, synced / parts);
-        let mut steps = VecDeque::new();
+        let mut steps = VecDeque::from([Step::Core(costs.thread_ns)]);
         for _ in 0..parts as u64 {
             steps.push_back(Step::Core(core / parts));
             if syncs + synced > 0.0 {

@@ -85,6 +85,7 @@ pub fn predict(
             .record_spans(usize::MAX),
         work: None,
         asleep: id != tree.root(),
+        fresh: true,
         writes: None,
         began: 0,
         held_up: None,
@@ -244,8 +245,14 @@ impl World<'_> {
         };
         let work = self.core_ns(at, work);
         let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
+        let begins = std::mem::take(&mut self.stations[at.index()].fresh);
         let wake = if wakes { self.model.host.wake_ns } else { 0.0 };
-        let done = now.saturating_add(wake.round() as u64);
+        let first = if begins {
+            self.model.host.first_ns
+        } else {
+            0.0
+        };
+        let done = now.saturating_add((wake + first).round() as u64);
         self.cause(done.saturating_add(work), Event::Done(at));
     }
 

@@ -11,6 +11,8 @@ pub struct Station {
     pub work: Option<Work>,
     /// It waits for something to happen.
     pub asleep: bool,
+    /// It has done nothing yet.
+    pub fresh: bool,
     /// What it is in the middle of writing, while a wire has no room for it.
     pub writes: Option<Action>,
     /// When the work was asked for.

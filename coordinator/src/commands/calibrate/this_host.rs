@@ -7,19 +7,19 @@ use anyhow::Context as _;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::learned::{Learned, Lesson};
-use flitcast_proto::cost::Host;
+use flitcast_proto::cost::{COSTS, Host};
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::Calibration;
-use crate::job::host_costs::{assumed, keep_measured};
+use crate::job::host_costs::{after, host_of, keep_measured, prior};
 use crate::job::model::Measurement;
 use crate::job::request::{Request, local_topology};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::rounds::learning::{lesson, would_take};
+use crate::rounds::learning::{first_lesson, lesson, would_take};
 use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
@@ -44,7 +44,7 @@ const FLIT_BYTES: u32 = 64 << 10;
 /// A measured host.
 #[derive(Debug)]
 pub struct MeasuredHost {
-    learned: Learned,
+    learned: Learned<COSTS>,
     encrypted: bool,
     took: Duration,
     /// What is kept of it.
@@ -114,13 +114,21 @@ pub async fn measure_host(
         ran.push((request, outcome));
         longest = longest.max(began.elapsed() - began_this);
     }
-    let lessons: Vec<Lesson> = ran.iter().filter_map(|(_, o)| lesson(o)).collect();
-    let predict = |host: &Host, index: usize| {
-        let (request, outcome) = ran.get(index)?;
-        would_take(request, outcome, host)
+    // Of all rounds of a run, and of its first one.
+    let of_run = |(_, outcome): &(_, Box<Outcome>)| {
+        let [all, first] = [lesson(outcome), first_lesson(outcome)];
+        Some([all?, first?])
     };
-    let assumed = assumed(encrypted);
-    let learned = Learned::assumed(assumed).after(&lessons, &assumed, &predict);
+    let lessons: Vec<Lesson> = ran.iter().filter_map(of_run).flatten().collect();
+    let predict = |host: &Host, index: usize| {
+        let (request, outcome) = ran.get(index / 2)?;
+        match index % 2 {
+            0 => would_take(request, outcome, &host.settled()),
+            _ => would_take(request, outcome, host).map(|times| times[..1].to_vec()),
+        }
+    };
+    let learned = Learned::assumed(&prior(encrypted));
+    let learned = after(&learned, &lessons, encrypted, &predict);
     let kept = keep_measured(&learned, encrypted).context("this system does not name its boots")?;
     Ok(Ended::Done(Box::new(MeasuredHost {
         learned,
@@ -133,7 +141,7 @@ pub async fn measure_host(
 impl MeasuredHost {
     /// As it is printed.
     pub fn told(&self, format: Format) -> String {
-        let host = &self.learned.host;
+        let host = host_of(&self.learned.costs);
         if format == Format::Json {
             return format!("{}\n", self.kept);
         }

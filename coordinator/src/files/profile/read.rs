@@ -139,9 +139,11 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
 fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
     let cores = host.optional("shared_cores");
     let cores = cores.and_then(|cores| cores.whole_number(&CORES));
-    let costs = HOST_COSTS.map(|key| match key.ends_with("_per_byte") {
-        true => host.number(key, HOST_NS_PER_BYTE),
-        false => host.number(key, HOST_NS),
+    let costs = HOST_COSTS.map(|key| match key {
+        // Older profiles do not have it.
+        "first_ns" if host.optional(key).is_none() => Some(0.0),
+        _ if key.ends_with("_per_byte") => host.number(key, HOST_NS_PER_BYTE),
+        _ => host.number(key, HOST_NS),
     });
     let ports = host.required("ports").and_then(|field| {
         let ports = match field.value().as_str() {

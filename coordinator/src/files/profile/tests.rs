@@ -411,6 +411,7 @@ proptest! {
             receive_ns_per_byte: costs[4],
             end_ns_per_byte: costs[5],
             message_ns: costs[6],
+            first_ns: costs[7],
         };
         all.clocks[2] = ClockOffset { offset_ns, uncertainty_ns };
         for (edge, (down, up)) in all.edges[1..].iter_mut().zip(edges) {

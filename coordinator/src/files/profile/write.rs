@@ -29,6 +29,7 @@ const COMMENTS: [&str; COSTS] = [
     "taken from the network",
     "at the source or destination",
     "a message at its source or destination",
+    "once, in the first round of a process",
 ];
 
 /// The file's text.

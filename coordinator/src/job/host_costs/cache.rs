@@ -14,7 +14,6 @@ use flitcast_proto::cost::COSTS;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::job::model::assumed_host;
 use crate::system::machine;
 
 /// A file of this is some 2 KiB; a longer one is none of ours.
@@ -78,27 +77,54 @@ pub struct CachedHost {
     key: Key,
     /// When the host was first measured, in seconds since 1970.
     measured_s: u64,
+    learned: Kept,
+}
+
+/// What was learned, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
     rounds: u64,
-    costs: [f64; COSTS],
-    covariance: [[f64; COSTS]; COSTS],
+    costs: Vec<f64>,
+    covariance: Vec<Vec<f64>>,
+}
+
+impl<const N: usize> From<&Learned<N>> for Kept {
+    fn from(learned: &Learned<N>) -> Kept {
+        Kept {
+            rounds: learned.rounds,
+            costs: learned.costs.to_vec(),
+            covariance: learned.covariance.iter().map(|row| row.to_vec()).collect(),
+        }
+    }
+}
+
+impl Kept {
+    /// What is known by it, if it can be true.
+    pub fn learned<const N: usize>(&self) -> Option<Learned<N>> {
+        let rows = self.covariance.iter().map(|row| row[..].try_into().ok());
+        let learned = Learned {
+            costs: self.costs[..].try_into().ok()?,
+            covariance: rows.collect::<Option<Vec<_>>>()?.try_into().ok()?,
+            rounds: self.rounds,
+        };
+        learned.is_sound().then_some(learned)
+    }
 }
 
 impl CachedHost {
     /// What was learned just now, of a host that was first measured at a time, or is now.
-    pub fn new(key: Key, learned: &Learned, first: Option<&CachedHost>) -> CachedHost {
+    pub fn new(key: Key, learned: &Learned<COSTS>, first: Option<&CachedHost>) -> CachedHost {
         CachedHost {
             key,
             measured_s: first.map_or_else(now_s, |first| first.measured_s),
-            rounds: learned.rounds,
-            costs: learned.host.costs(),
-            covariance: learned.covariance,
+            learned: learned.into(),
         }
     }
 
     /// Parses what [`text`](Self::text) made, if it is of this key and can be true.
     pub fn parse(text: &str, key: &Key) -> Option<CachedHost> {
         let kept: CachedHost = serde_json::from_str(text).ok()?;
-        (kept.key == *key && kept.learned().is_sound()).then_some(kept)
+        (kept.key == *key && kept.learned().is_some()).then_some(kept)
     }
 
     /// As it is kept.
@@ -107,13 +133,9 @@ impl CachedHost {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What is known by it.
-    pub fn learned(&self) -> Learned {
-        Learned {
-            host: assumed_host().with_costs(self.costs),
-            covariance: self.covariance,
-            rounds: self.rounds,
-        }
+    /// What is known by it; never `None` of what was stored.
+    pub fn learned(&self) -> Option<Learned<COSTS>> {
+        self.learned.learned()
     }
 
     /// How long ago the host was first measured.
@@ -224,15 +246,16 @@ pub fn folder() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::host_costs::prior;
 
     fn key() -> Key {
         Key::here(false).expect("this is Linux")
     }
 
-    fn learned() -> Learned {
+    fn learned() -> Learned<COSTS> {
         Learned {
             rounds: 7,
-            ..Learned::assumed(assumed_host())
+            ..Learned::assumed(&prior(false))
         }
     }
 
@@ -245,7 +268,7 @@ mod tests {
         kept.store(&folder);
         let found = CachedHost::load(&folder, &key()).unwrap();
         assert_eq!(found, kept);
-        assert_eq!(found.learned(), learned());
+        assert_eq!(found.learned(), Some(learned()));
         assert!(found.age() < Duration::from_secs(3600));
     }
 

@@ -2,21 +2,13 @@
 //! directory: one for each boot of a host and each of its file systems. Every round with files
 //! corrects it.
 
-use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files};
+use flitcast_proto::calibration::learned::{Learned, Lesson, Prior};
+use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files, Host};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::CostSource;
-use super::cache::{CacheEntry, age_of, folder, load, now_s, store};
-
-/// What is believed of one round that lasts as long as it was told to be.
-const GAIN: f64 = 0.25;
-/// No round is believed to show more than this factor at once, ...
-const AT_ONCE: f64 = 3.0;
-/// ... and all of them together no more than this one.
-const IN_ALL: f64 = 30.0;
-/// What is shorter tells of threads that wake up rather than of a disk.
-const SHORTEST_NS: u64 = 2_000_000;
+use super::cache::{CacheEntry, Kept, age_of, folder, load, now_s, store};
 
 /// A file system of a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,10 +24,13 @@ pub struct FileSystem {
 pub struct KnownFiles {
     /// Where that comes from.
     pub source: CostSource,
-    /// Where messages become files: each file system once.
-    pub written: Vec<FileSystem>,
+    /// Where messages become files, if that is one file system: which, and its place among
+    /// the disks.
+    pub written: Option<(FileSystem, usize)>,
     /// What they were taken to cost.
     pub files: Files,
+    /// Whether what was learned of files was applied to what processes cost, too.
+    pub changes_host: bool,
 }
 
 /// What a file holds.
@@ -44,23 +39,103 @@ pub struct CachedFiles {
     file_system: FileSystem,
     /// When it was measured, in seconds since 1970.
     measured_s: u64,
-    /// Rounds that were learned from since.
-    rounds: u64,
     /// As they were measured, in the order of [`FileCosts`].
     measured: [f64; FILE_COSTS],
-    /// What turned out to be so many times as much, as logarithms: what each file takes, and
-    /// what each of its bytes does.
-    factors: [f64; 2],
+    /// What turned out to be so many times as much.
+    factors: Kept,
 }
 
-/// What most of a round's time is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MostlyFor {
-    /// Files that are made, and synced one by one.
-    Entries,
-    /// Their bytes.
-    Bytes,
+/// How many [`Factors`] there are.
+const FACTORS: usize = 9;
+
+/// What costs in a round with files, as multiples of what was measured.
+///
+/// What processes spend is among it. They are measured with bytes that are made on the spot;
+/// those of files are in no cache of a processor, and threads that work on files disturb others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// Of what processes spend on their first round,
+    first: f64,
+    /// on frames, messages and waking up,
+    processes: f64,
+    /// and on bytes on their way.
+    bytes: f64,
+    /// Of what threads spend on blocks, files and messages,
+    entries: f64,
+    /// and on the bytes of files.
+    contents: f64,
+    /// Of what is waited for until an entry is durable: while the disk serves nobody else,
+    alone: f64,
+    /// while it serves others, too,
+    together: f64,
+    /// and for its bytes.
+    flushes: f64,
+    /// Of what is waited for until something is read that is not in memory.
+    fetches: f64,
 }
+
+impl Factors {
+    fn from_array(factors: &[f64; FACTORS]) -> Factors {
+        let [first, processes, bytes, entries, contents, rest @ ..] = *factors;
+        let [alone, together, flushes, fetches] = rest;
+        Factors {
+            first,
+            processes,
+            bytes,
+            entries,
+            contents,
+            alone,
+            together,
+            flushes,
+            fetches,
+        }
+    }
+
+    /// What processes of a host spend in a round with files.
+    pub fn host(&self, host: Host) -> Host {
+        Host {
+            wake_ns: host.wake_ns * self.processes,
+            control_ns: host.control_ns * self.processes,
+            flit_ns: host.flit_ns * self.processes,
+            message_ns: host.message_ns * self.processes,
+            first_ns: host.first_ns * self.first,
+            send_ns_per_byte: host.send_ns_per_byte * self.bytes,
+            receive_ns_per_byte: host.receive_ns_per_byte * self.bytes,
+            end_ns_per_byte: host.end_ns_per_byte * self.bytes,
+            ..host
+        }
+    }
+
+    fn files(&self, costs: FileCosts) -> FileCosts {
+        let together_ns = (costs.sync_ns - costs.sync_alone_ns).max(0.0) * self.together;
+        let alone_ns = costs.sync_alone_ns * self.alone;
+        FileCosts {
+            open_ns: costs.open_ns * self.entries,
+            create_ns: costs.create_ns * self.entries,
+            commit_ns: costs.commit_ns * self.entries,
+            thread_ns: costs.thread_ns * self.entries,
+            read_ns_per_byte: costs.read_ns_per_byte * self.contents,
+            write_ns_per_byte: costs.write_ns_per_byte * self.contents,
+            sync_ns: alone_ns + together_ns,
+            sync_alone_ns: alone_ns,
+            flush_ns_per_byte: costs.flush_ns_per_byte * self.flushes,
+            fetch_ns: costs.fetch_ns * self.fetches,
+            fetch_ns_per_byte: costs.fetch_ns_per_byte * self.fetches,
+            ..costs
+        }
+    }
+}
+
+/// How factors are learned. What a disk takes changes with all that others do on it, so the
+/// next rounds soon count for more than all that were before.
+const PRIOR: Prior<FACTORS> = Prior {
+    costs: [1.0; FACTORS],
+    // What is new to a process depends on what its threads have to do first.
+    unsure: [1.2, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7],
+    surest: 0.1,
+    drift: 0.15,
+    iterations: 4,
+};
 
 impl CacheEntry for CachedFiles {
     const PREFIX: &str = "files-";
@@ -85,9 +160,8 @@ impl CachedFiles {
         CachedFiles {
             file_system: file_system.clone(),
             measured_s: now_s(),
-            rounds: 0,
             measured: costs.to_array(),
-            factors: [0.0; 2],
+            factors: (&Learned::assumed(&PRIOR)).into(),
         }
     }
 
@@ -97,11 +171,16 @@ impl CachedFiles {
             serde_json::from_str(&load(&folder()?, &name(file_system))?).ok()?;
         let is_it = kept.file_system == *file_system;
         let sound = FileCosts::from_array(kept.measured).is_sound();
-        let bounded = kept
-            .factors
-            .iter()
-            .all(|factor| factor.abs() <= IN_ALL.ln());
-        (is_it && sound && bounded).then_some(kept)
+        (is_it && sound && kept.learned().is_some()).then_some(kept)
+    }
+
+    fn learned(&self) -> Option<Learned<FACTORS>> {
+        self.factors.learned()
+    }
+
+    /// What was learned of it; never `None` of what was stored.
+    fn known(&self) -> Learned<FACTORS> {
+        self.learned().unwrap_or_else(|| Learned::assumed(&PRIOR))
     }
 
     /// Keeps it for the commands that follow.
@@ -111,45 +190,41 @@ impl CachedFiles {
         }
     }
 
+    /// What turned out to be so many times as much.
+    pub fn factors(&self) -> Factors {
+        Factors::from_array(&self.known().costs)
+    }
+
     /// What files cost by it.
     pub fn costs(&self) -> FileCosts {
-        let measured = FileCosts::from_array(self.measured);
-        let [entries, bytes] = self.factors.map(f64::exp);
-        FileCosts {
-            create_ns: measured.create_ns * entries,
-            write_ns_per_byte: measured.write_ns_per_byte * bytes,
-            sync_ns: measured.sync_ns * entries,
-            sync_alone_ns: measured.sync_alone_ns * entries,
-            flush_ns_per_byte: measured.flush_ns_per_byte * bytes,
-            commit_ns: measured.commit_ns * entries,
-            ..measured
-        }
+        self.costs_by(&self.factors())
+    }
+
+    /// What they would cost by other factors.
+    pub fn costs_by(&self, factors: &Factors) -> FileCosts {
+        factors.files(FileCosts::from_array(self.measured))
     }
 
     /// As a source of costs.
     pub fn source(&self) -> CostSource {
         CostSource::Cached {
-            rounds: self.rounds,
+            rounds: self.known().rounds,
             age: age_of(self.measured_s),
         }
     }
 
-    /// What is known after a round that was predicted to take so long until all was visible, most
-    /// of it for what is said of files, and took that long.
-    pub fn after(mut self, mostly_for: MostlyFor, predicted_ns: u64, took_ns: u64) -> CachedFiles {
-        if predicted_ns.max(took_ns) < SHORTEST_NS {
-            return self;
+    /// What is known after a round, which `predict` foretells.
+    pub fn after(
+        &self,
+        lesson: Lesson,
+        predict: &dyn Fn(&Factors) -> Option<Vec<f64>>,
+    ) -> CachedFiles {
+        let predict = |costs: &[f64; FACTORS], _: usize| predict(&Factors::from_array(costs));
+        let learned = self.known().after(&[lesson], &PRIOR, &predict);
+        CachedFiles {
+            factors: (&learned).into(),
+            ..self.clone()
         }
-        let off = (took_ns.max(1) as f64 / predicted_ns.max(1) as f64).ln();
-        let off = off.clamp(-AT_ONCE.ln(), AT_ONCE.ln());
-        let most = IN_ALL.ln();
-        let factor = match mostly_for {
-            MostlyFor::Entries => &mut self.factors[0],
-            MostlyFor::Bytes => &mut self.factors[1],
-        };
-        *factor = (*factor + GAIN * off).clamp(-most, most);
-        self.rounds += 1;
-        self
     }
 }
 
@@ -167,13 +242,13 @@ pub fn assumed() -> FileCosts {
         sync_alone_ns: 200_000.0,
         flush_ns_per_byte: 2.0,
         commit_ns: 100_000.0,
+        thread_ns: 50_000.0,
         memory_bytes: 1e9,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::MostlyFor::Entries;
     use super::*;
 
     fn kept() -> CachedFiles {
@@ -184,35 +259,65 @@ mod tests {
         CachedFiles::new(&file_system, assumed())
     }
 
+    /// A hundred files that are synced, and what else there is.
+    fn toy(factors: &Factors) -> Option<Vec<f64>> {
+        let costs = factors.files(assumed());
+        let transfer = 100.0 * costs.open_ns + 1e6 * costs.read_ns_per_byte;
+        Some(vec![transfer, transfer + 100.0 * costs.sync_ns])
+    }
+
+    /// After rounds whose syncs take so many times as much as was measured.
+    fn taught(kept: CachedFiles, syncs: &[f64]) -> CachedFiles {
+        syncs.iter().fold(kept, |kept, &syncs| {
+            let truth = Factors {
+                alone: syncs,
+                together: syncs,
+                ..Factors::from_array(&[1.0; FACTORS])
+            };
+            let lesson = Lesson {
+                times_ns: toy(&truth).expect("it tells always"),
+                deviation: 0.3,
+                rounds: 1,
+            };
+            kept.after(lesson, &toy)
+        })
+    }
+
     #[test]
     fn rounds_that_take_twice_as_long_are_believed_in_the_end() {
-        let mut kept = kept();
-        let truth = 2.0 * assumed().sync_ns;
-        for _ in 0..40 {
-            let predicted = kept.costs().sync_ns * 100.0;
-            kept = kept.after(Entries, predicted as u64, (truth * 100.0) as u64);
-        }
-        assert!((kept.costs().sync_ns / truth - 1.0).abs() < 0.01);
-        assert_eq!(kept.costs().open_ns, assumed().open_ns, "nobody has read");
-        let flushing = (kept.costs().flush_ns_per_byte, assumed().flush_ns_per_byte);
-        assert_eq!(flushing.0, flushing.1, "nobody has told of bytes");
-        assert_eq!(kept.rounds, 40);
+        let kept = taught(kept(), &[2.0; 10]);
+        let found = kept.costs();
+        let off = found.sync_ns / assumed().sync_ns / 2.0 - 1.0;
+        assert!(off.abs() < 0.02, "{off}");
+        let off = found.open_ns / assumed().open_ns - 1.0;
+        assert!(
+            off.abs() < 0.02,
+            "what was read took as long as expected: {off}"
+        );
+        assert_eq!(found.flush_ns_per_byte, assumed().flush_ns_per_byte);
+        assert_eq!(kept.known().rounds, 10);
+    }
+
+    #[test]
+    fn what_holds_no_longer_is_soon_forgotten() {
+        let slow = taught(kept(), &[8.0; 10]);
+        let quick = taught(slow, &[1.0; 6]);
+        let off = quick.costs().sync_ns / assumed().sync_ns - 1.0;
+        assert!(off.abs() < 0.15, "{off}");
     }
 
     #[test]
     fn one_round_that_is_far_out_moves_little() {
-        let once = kept().after(Entries, 10_000_000, 100_000_000_000);
-        let moved = once.costs().sync_ns / assumed().sync_ns;
-        assert!(moved < AT_ONCE.powf(GAIN) + 1e-9, "{moved}");
-        let short = kept().after(Entries, 1_000, SHORTEST_NS - 1);
-        assert_eq!(short, kept());
+        let usual = taught(kept(), &[1.0; 5]);
+        let moved = taught(usual, &[1000.0]).costs().sync_ns / assumed().sync_ns;
+        assert!(moved < 1.5, "{moved}");
     }
 
     #[test]
     fn however_many_rounds_there_is_a_bound() {
-        let all = (0..1000).fold(kept(), |kept, _| kept.after(Entries, 1, u64::MAX));
+        let all = taught(kept(), &[1e6; 200]);
         let moved = all.costs().sync_ns / assumed().sync_ns;
-        assert!((moved / IN_ALL - 1.0).abs() < 1e-9, "{moved}");
+        assert!(moved < 30.01, "{moved}");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use flitcast_proto::calibration::learned::{Learned, Lesson, Predict};
-use flitcast_proto::cost::Host;
+use flitcast_proto::calibration::learned::{Learned, Lesson, Prior};
+use flitcast_proto::cost::{COSTS, Host};
 use tokio::process::Command;
 
 use crate::job::model::assumed_host;
@@ -81,19 +81,20 @@ pub struct HostCosts {
 
 /// What this process knows, with plain connections and with encrypted ones. It stays so until the
 /// process ends: no prediction of a command comes from the rounds that it is compared with.
-static KNOWN: [Mutex<Option<(Learned, CostSource)>>; 2] = [Mutex::new(None), Mutex::new(None)];
+static KNOWN: [Mutex<Option<(Learned<COSTS>, CostSource)>>; 2] =
+    [Mutex::new(None), Mutex::new(None)];
 
-fn known(encrypted: bool) -> Option<(Learned, CostSource)> {
+fn known(encrypted: bool) -> Option<(Learned<COSTS>, CostSource)> {
     let mut known = KNOWN[usize::from(encrypted)]
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if known.is_none() {
         let kept = Key::here(encrypted).zip(cache::folder());
         let kept = kept.and_then(|(key, folder)| CachedHost::load(&folder, &key));
-        *known = kept.map(|kept| {
-            let learned = kept.learned();
+        *known = kept.and_then(|kept| {
+            let learned = kept.learned()?;
             let (rounds, age) = (learned.rounds, kept.age());
-            (learned, CostSource::Cached { rounds, age })
+            Some((learned, CostSource::Cached { rounds, age }))
         });
     }
     known.clone()
@@ -109,7 +110,7 @@ pub fn of(site: &Site) -> HostCosts {
     let encrypted = site.guard.is_encrypted();
     let known = is_here(site).then(|| known(encrypted)).flatten();
     let (host, source) = match known {
-        Some((learned, source)) => (learned.host, source),
+        Some((learned, source)) => (host_of(&learned.costs), source),
         None => (assumed(encrypted), CostSource::Assumed),
     };
     HostCosts { host, source }
@@ -125,6 +126,37 @@ pub fn assumed(encrypted: bool) -> Host {
     host
 }
 
+/// A host of this machine with these costs.
+pub fn host_of(costs: &[f64; COSTS]) -> Host {
+    assumed_host().with_costs(*costs)
+}
+
+/// What is assumed of this machine, and how it is learned.
+pub fn prior(encrypted: bool) -> Prior<COSTS> {
+    Prior {
+        costs: assumed(encrypted).costs(),
+        // A factor of three.
+        unsure: [1.1; COSTS],
+        surest: 0.03,
+        drift: 0.02,
+        iterations: 10,
+    }
+}
+
+/// What rounds of a lesson of this index would take on such a host, as [`foreseen`] tells it.
+pub type PredictHost<'a> = dyn Fn(&Host, usize) -> Option<Vec<f64>> + 'a;
+
+/// What is known of a host after these lessons.
+pub fn after(
+    learned: &Learned<COSTS>,
+    lessons: &[Lesson],
+    encrypted: bool,
+    predict: &PredictHost<'_>,
+) -> Learned<COSTS> {
+    let predict = |costs: &[f64; COSTS], lesson: usize| predict(&host_of(costs), lesson);
+    learned.after(lessons, &prior(encrypted), &predict)
+}
+
 /// Has this machine measured if a site without a profile needs that, and nobody has done it yet.
 pub async fn ensure(site: &Site) {
     let encrypted = site.guard.is_encrypted();
@@ -136,12 +168,12 @@ pub async fn ensure(site: &Site) {
         return;
     };
     match tokio::time::timeout(LONGEST, measured_by_a_process(encrypted)).await {
-        Ok(Ok(said)) => match CachedHost::parse(&said, &key) {
-            Some(kept) => {
+        Ok(Ok(said)) => match CachedHost::parse(&said, &key).and_then(|kept| kept.learned()) {
+            Some(learned) => {
                 let mut known = KNOWN[usize::from(encrypted)]
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner);
-                *known = Some((kept.learned(), CostSource::Measured));
+                *known = Some((learned, CostSource::Measured));
             }
             None => tracing::info!("this host could not be measured"),
         },
@@ -185,21 +217,20 @@ pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
 
 /// Learns what processes of this machine cost from a lesson of their rounds, and keeps it for the
 /// commands that follow.
-pub fn learn(lesson: Lesson, encrypted: bool, predict: &Predict<'_>) {
+pub fn learn(lesson: Lesson, encrypted: bool, predict: &PredictHost<'_>) {
     let (Some(key), Some(folder)) = (Key::here(encrypted), cache::folder()) else {
         return;
     };
     // As another command may have left it by now.
     let before = CachedHost::load(&folder, &key);
-    let learned = before
-        .as_ref()
-        .map_or_else(|| Learned::assumed(assumed(encrypted)), CachedHost::learned);
-    let learned = learned.after(&[lesson], &assumed(encrypted), predict);
+    let learned = before.as_ref().and_then(CachedHost::learned);
+    let learned = learned.unwrap_or_else(|| Learned::assumed(&prior(encrypted)));
+    let learned = after(&learned, &[lesson], encrypted, predict);
     CachedHost::new(key, &learned, before.as_ref()).store(&folder);
 }
 
 /// Keeps what was measured anew, and what a command that asked for it is told.
-pub fn keep_measured(learned: &Learned, encrypted: bool) -> Option<String> {
+pub fn keep_measured(learned: &Learned<COSTS>, encrypted: bool) -> Option<String> {
     let kept = CachedHost::new(Key::here(encrypted)?, learned, None);
     if let Some(folder) = cache::folder() {
         kept.store(&folder);

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use flitcast_node::limits::{COMMITS_UNDER_WAY, DISK_BLOCK_BYTES, OPENED_AHEAD};
 use flitcast_proto::PeId;
-use flitcast_proto::cost::{FileCosts, Files, Model};
+use flitcast_proto::cost::{Files, Model};
 use flitcast_proto::ops::Direction;
 use flitcast_proto::wire::control::Payload;
 
 use super::driver::{Driver, Halt};
 use super::inventory::Found;
-use crate::job::host_costs::CostSource;
 use crate::job::host_costs::files::{CachedFiles, FileSystem, KnownFiles, assumed};
+use crate::job::host_costs::{CostSource, is_here};
 use crate::rounds::conductor::Update;
 
 impl Driver<'_> {
@@ -33,10 +33,11 @@ impl Driver<'_> {
         for pe in tree.pes() {
             users.entry(&by_pe[pe.index()]).or_default().push(pe);
         }
-        let mut known: BTreeMap<&FileSystem, (FileCosts, CostSource)> = BTreeMap::new();
+        let mut known: BTreeMap<&FileSystem, (CachedFiles, CostSource)> = BTreeMap::new();
         for (file_system, users) in users {
             if let Some(kept) = CachedFiles::load(file_system) {
-                known.insert(file_system, (kept.costs(), kept.source()));
+                let source = kept.source();
+                known.insert(file_system, (kept, source));
                 continue;
             }
             // Rather one that writes: what reading costs is found there as well.
@@ -48,8 +49,9 @@ impl Driver<'_> {
         while let Some(answer) = self.next_answer().await? {
             if let Update::FilesMeasured(pe, Some(costs)) = answer {
                 let file_system = &by_pe[pe.index()];
-                CachedFiles::new(file_system, costs).store();
-                known.insert(file_system, (costs, CostSource::Measured));
+                let kept = CachedFiles::new(file_system, costs);
+                kept.store();
+                known.insert(file_system, (kept, CostSource::Measured));
             }
         }
         let places: Vec<&FileSystem> = known.keys().copied().collect();
@@ -69,7 +71,7 @@ impl Driver<'_> {
                 .reduce(CostSource::less_sure)
                 .unwrap_or(CostSource::Assumed),
         };
-        let disks = known.values().map(|(costs, _)| *costs);
+        let disks = known.values().map(|(kept, _)| kept.costs());
         let files = Files {
             disks: disks.chain([assumed()]).collect(),
             disk_of,
@@ -79,14 +81,21 @@ impl Driver<'_> {
             commits_under_way: COMMITS_UNDER_WAY,
         };
         model.files = Some(files.clone());
-        let writers = tree.pes().filter(|pe| self.writes(*pe));
-        let mut written: Vec<FileSystem> = writers.map(|pe| by_pe[pe.index()].clone()).collect();
-        written.sort();
-        written.dedup();
+        let mut writers = tree.pes().filter(|pe| self.writes(*pe));
+        let written = writers.next().map(|pe| &by_pe[pe.index()]);
+        let written = written.filter(|first| writers.all(|pe| by_pe[pe.index()] == **first));
+        let changes_host = is_here(&self.request.site) && self.request.profile.is_none();
+        if let Some((kept, _)) = written
+            .and_then(|at| known.get(at))
+            .filter(|_| changes_host)
+        {
+            model.host = kept.factors().host(model.host);
+        }
         Ok(Some(KnownFiles {
             source,
-            written,
+            written: written.map(|at| (at.clone(), place(at))),
             files,
+            changes_host,
         }))
     }
 

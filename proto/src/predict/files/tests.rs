@@ -22,6 +22,7 @@ const FREE: FileCosts = FileCosts {
     sync_alone_ns: 0.0,
     flush_ns_per_byte: 0.0,
     commit_ns: 0.0,
+    thread_ns: 0.0,
     memory_bytes: f64::INFINITY,
 };
 

@@ -204,6 +204,7 @@ mod tests {
         receive_ns_per_byte: 0.3,
         end_ns_per_byte: 0.1,
         message_ns: 10_000.0,
+        first_ns: 0.0,
     };
 
     fn measured(latency_ns: f64, ns_per_byte: f64) -> MeasuredEdge {

@@ -393,7 +393,7 @@ proptest! {
     fn any_profile_that_is_written_is_read(
         links in prop::option::of("[ -~\n\t]{0,20}"),
         encrypted: bool,
-        costs in prop::array::uniform7(0.0..1000.0f64),
+        costs in prop::array::uniform8(0.0..1000.0f64),
         cores in prop::option::of(1..9u32),
         offset_ns: i64,
         uncertainty_ns in 0..1u64 << 60,

@@ -38,6 +38,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
             receive_ns_per_byte: 0.12,
             end_ns_per_byte: 0.05,
             message_ns: 20_000.0,
+            first_ns: 0.0,
         },
         ports: Ports::Single,
         buffer_bytes: BUFFER_BYTES,

@@ -1,5 +1,6 @@
 //! The table of faults: what happens, what the user is told, and how soon. Each row is a
-//! test with real processes, named after its number, runs alone, and prints what it measured:
+//! test with real processes, named after its number, runs alone or beside others that only wait,
+//! and prints what it measured:
 //!
 //!     FLITCAST_BOUNDS=exact cargo test -p flitcast-tests --release --test fault_table -- \
 //!         --nocapture
@@ -26,16 +27,24 @@ mod scrapes;
 mod silence;
 mod slow;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use flitcast_tests::{Finished, Running, flitcast, start};
 
+/// Rows that have the machine for themselves wait for those that share it, and the reverse.
+static ROWS: RwLock<()> = RwLock::new(());
+
 /// Nothing else of this program runs meanwhile, and no row is charged with building the command.
-fn alone() -> MutexGuard<'static, ()> {
+fn alone() -> RwLockWriteGuard<'static, ()> {
     flitcast();
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    ROWS.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Rows that only wait, for a silence to be long enough say, do that side by side.
+fn beside() -> RwLockReadGuard<'static, ()> {
+    flitcast();
+    ROWS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A run whose message does not end in a day, in mid-round.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::lab::{Lab, said};
 use flitcast_tests::start;
 
-use crate::{alone, endless, failing, measured, says, words};
+use crate::{alone, beside, endless, failing, measured, says, words};
 
 /// Runs `ip` or `tc` in a host of the lab.
 #[track_caller]
@@ -95,7 +95,7 @@ fn row_05_a_link_that_is_idle_is_cut() {
 
 #[test]
 fn row_06_links_stop_and_come_back() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = Lab::up("--tree path:4 --rate 100mbit");
     let line = "gather --size 4MiB --format json";
     let running = endless(lab.arguments(line));
@@ -139,7 +139,7 @@ fn row_06_links_stop_and_come_back() {
 /// The edges were measured when they were faster.
 #[test]
 fn row_07_an_edge_is_slow() {
-    let _alone = alone();
+    let _beside = beside();
     let lab = Lab::up("--tree path:3 --rate 100mbit");
     for operation in ["gather", "scatter"] {
         let line = format!("{operation} --lengths 0,1500KiB --format json -vv");

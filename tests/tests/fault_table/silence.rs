@@ -9,7 +9,7 @@ use flitcast_tests::{run, scratch, start};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
-use crate::{alone, endless, failing, measured, says, words};
+use crate::{alone, beside, endless, failing, measured, says, words};
 
 #[test]
 fn row_03_a_pe_is_stopped() {
@@ -31,7 +31,7 @@ fn row_03_a_pe_is_stopped() {
 /// Shorter than the limit, it is nobody's death.
 #[test]
 fn row_03_a_pe_pauses_and_goes_on() {
-    let _alone = alone();
+    let _beside = beside();
     let line = "gather --tree kary:2:7 --size 20MiB --link rate=400mbit -vv";
     let mut running = start(words(line));
     running.wait_for(&["P0| ", "message"]);

@@ -10,7 +10,7 @@ use flitcast_tests::joining::Joining;
 use flitcast_tests::run::begin;
 use flitcast_tests::{Running, flitcast, scratch};
 
-use crate::{alone, words};
+use crate::{beside, words};
 
 /// Starts a command whose processes need so long for each fsync.
 #[track_caller]
@@ -65,7 +65,7 @@ const FILES: &str = "--input DIR/input --output DIR/old/new/newer/out";
 
 #[test]
 fn row_13_folders_that_the_output_needs_are_durable() {
-    let _alone = alone();
+    let _beside = beside();
     let dir = scratch();
     let (root, log) = (dir.path(), dir.path().join("log"));
     fill(&root.join("input/p1/folder/file"), 10);
@@ -80,7 +80,7 @@ fn row_13_folders_that_the_output_needs_are_durable() {
 /// PEs on other hosts make them themselves.
 #[test]
 fn row_13_folders_that_a_pe_makes_are_durable() {
-    let _alone = alone();
+    let _beside = beside();
     let joining = Joining::new(&[0], "20s");
     let (root, log) = (joining.path(""), joining.path("log"));
     fill(&root.join("input/p1/folder/file"), 10);
@@ -101,7 +101,7 @@ fn row_13_folders_that_a_pe_makes_are_durable() {
 /// No fsync takes longer than a disk may, all of them together do: four seconds at least.
 #[test]
 fn row_13_a_message_of_many_files_may_take_longer_than_each_of_them() {
-    let _alone = alone();
+    let _beside = beside();
     let dir = scratch();
     let (input, output) = (dir.path().join("input"), dir.path().join("out"));
     for number in 0..100 {

@@ -142,7 +142,7 @@ fn row_07_an_edge_is_slow() {
     let _beside = beside();
     let lab = Lab::up("--tree path:3 --rate 100mbit");
     for operation in ["gather", "scatter"] {
-        let line = format!("{operation} --lengths 0,1500KiB --format json -vv");
+        let line = format!("{operation} --lengths 0,800KiB --format json -vv");
         let mut running = start(lab.arguments(&line));
         running.wait_for(&["triggered"]);
         let began = Instant::now();

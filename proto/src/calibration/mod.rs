@@ -178,15 +178,16 @@ pub fn edges_from_measurements(measured: &[MeasuredEdge], host: &Host) -> Vec<Ed
         .collect()
 }
 
-/// The software of a small frame is that of its two ends and one wake-up. Bytes are
+/// The software of a small frame is that of its two ends and one wake-up. Bytes and flits are
 /// another matter: a wire that is slower than the software hides it, and one that is
 /// as fast cannot be told from it. Between those two the share goes over evenly.
 fn wire(seen: Link, host: &Host) -> Link {
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
-    let hidden = 2.0 * (seen.ns_per_byte - software);
+    let share = |seen: f64, software: f64| (2.0 * (seen - software)).clamp(0.0, seen);
     Link {
         latency_ns: (seen.latency_ns - host.wake_ns - 2.0 * host.control_ns).max(0.0),
-        ns_per_byte: hidden.clamp(0.0, seen.ns_per_byte),
+        setup_ns: share(seen.setup_ns, 2.0 * host.flit_ns),
+        ns_per_byte: share(seen.ns_per_byte, software),
         burst_bytes: seen.burst_bytes,
     }
 }
@@ -209,6 +210,7 @@ mod tests {
     fn measured(latency_ns: f64, ns_per_byte: f64) -> MeasuredEdge {
         let link = MeasuredLink {
             latency_ns: Estimate::exact(latency_ns),
+            setup_ns: Estimate::exact(0.0),
             ns_per_byte: Estimate::exact(ns_per_byte),
             burst_bytes: Estimate::exact(7.0),
         };

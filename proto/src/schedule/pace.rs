@@ -4,7 +4,8 @@
 //! control item, a first flit and a stream take differs, and that is said here.
 
 use crate::cost::{Edge, Host, Link, Model};
-use crate::{PeId, Tree};
+use crate::items::Message;
+use crate::{MessageId, PeId, Tree};
 
 /// How TRANSMIT AFTER is obeyed (spec, section 7, "Clock or turns").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -104,6 +105,8 @@ pub struct Timing {
     /// How orders are obeyed.
     pub pacing: Pacing,
     flit_bytes: u32,
+    /// By message id, where messages are cut each in its own way.
+    packet_bytes: Vec<u32>,
     /// Of each PE's edge to its parent; `None` in lock step.
     real: Option<Vec<EdgeTiming>>,
 }
@@ -123,6 +126,7 @@ impl Timing {
     pub const LOCK_STEP: Timing = Timing {
         pacing: Pacing::Scheduled,
         flit_bytes: 1,
+        packet_bytes: Vec::new(),
         real: None,
     };
 
@@ -146,8 +150,16 @@ impl Timing {
         Timing {
             pacing,
             flit_bytes,
+            packet_bytes: Vec::new(),
             real: Some(edges.collect()),
         }
+    }
+
+    /// The same where messages go in full flits of these sizes each, by message id; none is larger
+    /// than a full flit of the others.
+    pub fn in_packets(mut self, packet_bytes: Vec<u32>) -> Timing {
+        self.packet_bytes = packet_bytes;
+        self
     }
 
     /// What a PE knows.
@@ -198,6 +210,18 @@ impl Timing {
     pub fn flit_bytes(&self) -> u32 {
         self.flit_bytes
     }
+
+    /// The same of each of these messages, where each has its own; else empty.
+    pub fn packet_bytes_of(&self, messages: &[Message]) -> Vec<u32> {
+        let cut = messages.iter().filter(|_| !self.packet_bytes.is_empty());
+        cut.map(|message| self.flit_bytes_of(message.id)).collect()
+    }
+
+    /// The same of one message.
+    pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
+        let own = self.packet_bytes.get(message.index());
+        own.copied().unwrap_or(self.flit_bytes)
+    }
 }
 
 /// What has come of a stream is seen two segments of TCP at a time, in frames of 1500 bytes.
@@ -226,12 +250,13 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
 /// A link with the software of both its ends. A process that passes a flit on takes
 /// it and sends it, one after the other, so it may be slower than the wire.
 fn passage(link: &Link, host: &Host, flit_bytes: u32) -> Passage {
-    let per_flit = 2.0 * host.flit_ns / f64::from(flit_bytes);
-    let software = per_flit + host.send_ns_per_byte + host.receive_ns_per_byte;
+    let of_a_flit = |ns: f64| ns / f64::from(flit_bytes);
+    let software = host.send_ns_per_byte + host.receive_ns_per_byte;
+    let software = of_a_flit(2.0 * host.flit_ns) + software;
     let latency = link.latency_ns + host.wake_ns + 2.0 * host.flit_ns;
     Passage {
         latency: latency.round() as u64,
-        ticks_per_byte: link.ns_per_byte.max(software),
+        ticks_per_byte: (link.ns_per_byte + of_a_flit(link.setup_ns)).max(software),
         message: host.message_ns.round() as u64,
         flit_bytes,
     }

@@ -54,7 +54,7 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
     let tail = |pe: PeId| {
         let (latency, per_byte, slowest) = ways[pe.index()];
         let bytes = bytes[pe.index()];
-        let flit = bytes.min(timing.flit_bytes().into()) as f64;
+        let flit = bytes.min(timing.flit_bytes_of(pe.into()).into()) as f64;
         let first = tree.child_toward(tree.root(), pe).unwrap_or(pe);
         let adds = (slowest - timing.down(first).ticks_per_byte) * bytes as f64;
         let tail = latency.saturating_add((per_byte * flit + adds).round() as u64);

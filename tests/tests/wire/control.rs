@@ -199,6 +199,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
 fn link(latency_ns: f64, ns_per_byte: f64) -> Link {
     Link {
         latency_ns,
+        setup_ns: 0.0,
         ns_per_byte,
         burst_bytes: 0.0,
     }
@@ -293,6 +294,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         flit_bytes: 4096,
         pace: pace(),
         sends: vec![message(3, 9), message(1, 300)],
+        packet_bytes: vec![64, 150],
         takes: vec![message(2, 8)],
         subtree_messages: 5,
         child_messages: vec![3, 1],
@@ -322,6 +324,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
             "prepare { rounds: 100 brief { operation: OPERATION_GATHER_LINEAR window: 2
              flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
+             packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
              legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5

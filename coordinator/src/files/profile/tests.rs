@@ -22,6 +22,7 @@ fn estimate(value: f64) -> Estimate {
 fn link(latency_ns: f64) -> MeasuredLink {
     MeasuredLink {
         latency_ns: estimate(latency_ns),
+        setup_ns: estimate(2_500.0),
         ns_per_byte: estimate(0.25),
         burst_bytes: estimate(0.0),
     }

@@ -595,4 +595,6 @@ impl World<'_> {
 }
 
 #[cfg(test)]
+mod packet_tests;
+#[cfg(test)]
 mod tests;

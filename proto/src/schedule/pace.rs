@@ -119,6 +119,8 @@ struct EdgeTiming {
     reach: u64,
     down: Passage,
     up: Passage,
+    /// For which a flit down keeps the port busy, and for which each byte of it does.
+    down_flit: [f64; 2],
 }
 
 impl Timing {
@@ -145,6 +147,7 @@ impl Timing {
                 reach: (port + down.latency_ns + wake_ns + control_ns).round() as u64,
                 down: passage(down),
                 up: passage(up),
+                down_flit: a_flit(down, &model.host, flit_bytes),
             }
         });
         Timing {
@@ -206,6 +209,15 @@ impl Timing {
         }
     }
 
+    /// For which a flit keeps the port of the edge down to a PE busy, whatever its length, and for
+    /// which each byte of it does.
+    pub fn down_flit(&self, pe: PeId) -> [f64; 2] {
+        match &self.real {
+            Some(edges) => edges[pe.index()].down_flit,
+            None => [0.0, 1.0],
+        }
+    }
+
     /// Payload bytes of a full flit.
     pub fn flit_bytes(&self) -> u32 {
         self.flit_bytes
@@ -250,14 +262,23 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
 /// A link with the software of both its ends. A process that passes a flit on takes
 /// it and sends it, one after the other, so it may be slower than the wire.
 fn passage(link: &Link, host: &Host, flit_bytes: u32) -> Passage {
-    let of_a_flit = |ns: f64| ns / f64::from(flit_bytes);
-    let software = host.send_ns_per_byte + host.receive_ns_per_byte;
-    let software = of_a_flit(2.0 * host.flit_ns) + software;
+    let [setup, per_byte] = a_flit(link, host, flit_bytes);
     let latency = link.latency_ns + host.wake_ns + 2.0 * host.flit_ns;
     Passage {
         latency: latency.round() as u64,
-        ticks_per_byte: (link.ns_per_byte + of_a_flit(link.setup_ns)).max(software),
+        ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
         message: host.message_ns.round() as u64,
         flit_bytes,
+    }
+}
+
+/// What a flit and each byte of it take: on the wire, or by the software if that takes longer over a
+/// full flit. The software's share of a flit is spread over its bytes.
+fn a_flit(link: &Link, host: &Host, flit_bytes: u32) -> [f64; 2] {
+    let full = f64::from(flit_bytes);
+    let software = 2.0 * host.flit_ns / full + host.send_ns_per_byte + host.receive_ns_per_byte;
+    match link.occupied_ns(1, flit_bytes.into()) >= software * full {
+        true => [link.setup_ns, link.ns_per_byte],
+        false => [0.0, software],
     }
 }

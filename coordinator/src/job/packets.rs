@@ -64,7 +64,8 @@ impl fmt::Display for PacketChoice {
             Bytes(self.largest_bytes.into()),
             match self.asked {
                 Packets::Auto => "predicted to be the best".to_owned(),
-                Packets::Count(count) => format!("{} a message", counted(count, "packet", "packets")),
+                Packets::Count(count) =>
+                    format!("{} a message", counted(count, "packet", "packets")),
                 Packets::Size(bytes) => format!("none above {}", Bytes(bytes.into())),
             },
             Nanos(self.predicted_ns),
@@ -102,7 +103,9 @@ pub fn foresee_in_packets(
                 let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, model)?;
                 Ok(foreseen_of(foreseen))
             })?;
-            let planned = planned(tree, operation, bytes, model).map(cut).transpose()?;
+            let planned = planned(tree, operation, bytes, model)
+                .map(cut)
+                .transpose()?;
             let all = [Some(usual), best, planned].into_iter().flatten();
             match all.min_by_key(Foreseen::ns) {
                 Some(best) => best,
@@ -127,7 +130,9 @@ pub fn foresee_in_packets(
 
 fn foreseen_of((briefs, prediction): (Vec<Brief>, Prediction)) -> Foreseen {
     Foreseen {
-        flit_bytes: briefs.first().map_or(USUAL_FLIT_BYTES, |brief| brief.flit_bytes),
+        flit_bytes: briefs
+            .first()
+            .map_or(USUAL_FLIT_BYTES, |brief| brief.flit_bytes),
         chosen: None,
         packets: None,
         briefs,

@@ -304,7 +304,11 @@ impl Request {
         let asked_flit = args.transfer.flit_size.as_deref();
         let flit_bytes = asked_flit.map(flit_size).transpose();
         let flit_bytes = flit_bytes.map_err(|fault| faults.push(fault)).ok();
-        let packets = args.packets.as_deref().map(str::parse::<Packets>).transpose();
+        let packets = args
+            .packets
+            .as_deref()
+            .map(str::parse::<Packets>)
+            .transpose();
         let packets = packets.map_err(|fault| faults.push(fault.into())).ok();
         if args.packets.is_some() {
             let unfit = baseline.is_some() || operation.is_some_and(|it| !is_in_packets(it));

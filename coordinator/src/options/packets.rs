@@ -119,7 +119,11 @@ impl Packets {
         let bytes = longest;
         match count {
             _ if longest == 0 || (least..=most).contains(&count) => Ok(()),
-            _ if count < least => Err(PacketsFault::TooFew { count, bytes, least }),
+            _ if count < least => Err(PacketsFault::TooFew {
+                count,
+                bytes,
+                least,
+            }),
             _ => Err(PacketsFault::TooMany { count, bytes, most }),
         }
     }

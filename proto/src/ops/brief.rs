@@ -100,7 +100,7 @@ impl Brief {
                 operation,
                 flit_bytes: timing.flit_bytes(),
                 pace: timing.pace(tree, pe),
-                packet_bytes: timing.packet_bytes_of(&sends),
+                packet_bytes: timing.packet_bytes_of(sends.iter().map(|sent| sent.id)),
                 sends,
                 takes: std::mem::take(&mut takes[pe.index()]),
                 subtree_messages: subtree_messages[pe.index()],

@@ -4,7 +4,6 @@
 //! control item, a first flit and a stream take differs, and that is said here.
 
 use crate::cost::{Edge, Host, Link, Model};
-use crate::items::Message;
 use crate::{MessageId, PeId, Tree};
 
 /// How TRANSMIT AFTER is obeyed (spec, section 7, "Clock or turns").
@@ -224,9 +223,9 @@ impl Timing {
     }
 
     /// The same of each of these messages, where each has its own; else empty.
-    pub fn packet_bytes_of(&self, messages: &[Message]) -> Vec<u32> {
-        let cut = messages.iter().filter(|_| !self.packet_bytes.is_empty());
-        cut.map(|message| self.flit_bytes_of(message.id)).collect()
+    pub fn packet_bytes_of(&self, messages: impl Iterator<Item = MessageId>) -> Vec<u32> {
+        let cut = messages.filter(|_| !self.packet_bytes.is_empty());
+        cut.map(|message| self.flit_bytes_of(message)).collect()
     }
 
     /// The same of one message.

@@ -633,6 +633,9 @@ pub struct Exchange {
     /// Parent: when the last byte of the answer was there.
     #[prost(uint64, tag = "6")]
     pub returned_ns: u64,
+    /// Flits of the burst beyond those that one of its size is made of otherwise.
+    #[prost(uint32, tag = "7")]
+    pub extra_flits: u32,
 }
 /// One direction of an edge.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]

@@ -26,6 +26,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
     let exchange = |down_bytes, up_bytes| Exchange {
         down_bytes,
         up_bytes,
+        extra_flits: if up_bytes > 0 { 3 } else { 0 },
         sent_ns: 1 << 50,
         received_ns: 5,
         answered_ns: 6,
@@ -79,7 +80,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
             "probe_result { child: 2
              exchanges { down_bytes: 65536 sent_ns: 1125899906842624 received_ns: 5
                          answered_ns: 6 returned_ns: 1125899906842633 }
-             exchanges { up_bytes: 7 sent_ns: 1125899906842624 received_ns: 5
+             exchanges { up_bytes: 7 extra_flits: 3 sent_ns: 1125899906842624 received_ns: 5
                          answered_ns: 6 returned_ns: 1125899906842633 } }",
         ),
         (FromPe::FilesMeasured(None), "files_measured { }"),

@@ -88,8 +88,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
     type Working = While<'a>;
 
     async fn prepare(&mut self) {
-        let sends = self.brief.sends.clone();
-        let mut outbox = Outbox::new(self.store, sends, self.brief.flit_bytes);
+        let mut outbox = Outbox::new(self.store, &self.brief);
         // A disk that takes longer holds the round up when it has begun.
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
@@ -184,19 +183,19 @@ impl RoundIo for NodeIo<'_> {
             files_ns,
             ..
         } = &mut self.state;
+        let flit_bytes = self.brief.flit_bytes_of(message.id);
         let (_, _, reader) = match source {
             Some((of, ..)) if *of == message => source.as_mut().expect("just looked at"),
             _ => {
                 let begun = begun_at(sources, message.id, to, payload.start);
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
-                    let source = outbox.take(message);
+                    let source = outbox.take(message, flit_bytes);
                     Reader { at: 0, source }
                 });
                 source.insert((message, to, begun))
             }
         };
-        let flit_bytes = self.brief.flit_bytes;
         let payload = reader.read(payload, flit_bytes, files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();

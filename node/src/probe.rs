@@ -5,7 +5,8 @@
 //! A burst is made of flits, as a message is. The upper end first sends ever longer
 //! ones, until two sizes take long enough to be timed well, and then all sizes in turn,
 //! again and again: a disturbance then hits a few times of each size, and not all of
-//! one. Before each burst the link is idle for as long as the last one needs at its
+//! one. With time for it the longest goes in many short flits as well: what it takes longer is what a
+//! flit takes beside its bytes. Before each burst the link is idle for as long as the last one needs at its
 //! rate, so that a token bucket is full again. A bucket that is too deep to be emptied
 //! within the time gets no pauses: its link's rate is found, and its depth is not.
 
@@ -30,6 +31,9 @@ const QUICK_NS: u64 = 50_000_000;
 const LONGEST_BYTES: u32 = 1024 * 1024;
 /// Flits of a burst, where they are small.
 const MAX_FLITS: u32 = 64;
+/// The shortest burst that is cut into as many flits, of 64 bytes then: a multiple of them, so that
+/// all are alike.
+const SHORT_FROM: u32 = 64 * MAX_FLITS;
 /// A burst that takes so long, and one several times longer, are timed to a few percent
 /// by clocks and wake-ups that are off by 50 us.
 const LONG_ENOUGH_NS: u64 = 1_000_000;
@@ -92,6 +96,15 @@ pub async fn measure(
         for &bytes in &sizes {
             for (down, up) in [(bytes, 0), (0, bytes)] {
                 all.push(prober.exchange(down, up).await?);
+                prober
+                    .idle((idle_ns_per_byte * f64::from(bytes)) as u64)
+                    .await?;
+            }
+        }
+        let longest = sizes.last().copied().filter(|_| budget_ns >= QUICK_NS);
+        for bytes in longest.into_iter().filter(|bytes| *bytes >= SHORT_FROM) {
+            for (down, up) in [(bytes, 0), (0, bytes)] {
+                all.push(prober.cut_exchange(down, up).await?);
                 prober
                     .idle((idle_ns_per_byte * f64::from(bytes)) as u64)
                     .await?;
@@ -186,8 +199,24 @@ impl Prober<'_> {
 
     /// A burst of so many bytes down, and one up.
     async fn exchange(&mut self, down: u32, up: u32) -> Result<Exchange, LinkError> {
-        let (flits, flit_bytes) = shape(down, self.answer_flit_bytes);
-        let (reply_flits, reply_flit_bytes) = shape(up, self.answer_flit_bytes);
+        let shapes = [down, up].map(|bytes| shape(bytes, self.answer_flit_bytes));
+        self.burst(shapes, 0).await
+    }
+
+    /// The same in as many flits as there may be.
+    async fn cut_exchange(&mut self, down: u32, up: u32) -> Result<Exchange, LinkError> {
+        let flits = shape(down.max(up), self.answer_flit_bytes).0;
+        let shapes = [down, up].map(|bytes| shape(bytes, bytes.div_ceil(MAX_FLITS)));
+        self.burst(shapes, MAX_FLITS - flits).await
+    }
+
+    /// Flits of so many bytes each down, and up.
+    async fn burst(
+        &mut self,
+        shapes: [(u32, u32); 2],
+        extra_flits: u32,
+    ) -> Result<Exchange, LinkError> {
+        let [(flits, flit_bytes), (reply_flits, reply_flit_bytes)] = shapes;
         let probe = Probe {
             flits,
             reply_flits,
@@ -205,6 +234,7 @@ impl Prober<'_> {
             } => Ok(Exchange {
                 down_bytes,
                 up_bytes,
+                extra_flits,
                 sent_ns,
                 received_ns,
                 answered_ns,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::{Address, Message};
-use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::ops::{Brief, Layout, Operation};
 use flitcast_proto::wire::control::{Assignment, Payload};
 use flitcast_proto::{MessageId, PeId, Tree};
 use tokio::task::spawn_blocking;
@@ -199,18 +199,20 @@ fn one(fault: PayloadError) -> Vec<PayloadError> {
 /// comes: a disk's first answer takes longer than a short message.
 pub struct Outbox<'a> {
     store: &'a Store,
-    flit_bytes: u32,
-    rest: VecDeque<Message>,
+    /// Each with the payload of its full flits.
+    rest: VecDeque<(Message, u32)>,
     opened: VecDeque<(Message, Source)>,
 }
 
 impl Outbox<'_> {
-    /// `sends` in the order in which they will go.
-    pub fn new(store: &Store, sends: Vec<Message>, flit_bytes: u32) -> Outbox<'_> {
+    /// What a brief says that it sends, in the order in which that will go.
+    pub fn new<'a>(store: &'a Store, brief: &Brief) -> Outbox<'a> {
+        let own = brief.sends.iter();
         let mut outbox = Outbox {
             store,
-            flit_bytes,
-            rest: sends.into(),
+            rest: own
+                .map(|message| (*message, brief.flit_bytes_of(message.id)))
+                .collect(),
             opened: VecDeque::new(),
         };
         outbox.open_ahead();
@@ -219,9 +221,9 @@ impl Outbox<'_> {
 
     fn open_ahead(&mut self) {
         while self.opened.len() < OPENED_AHEAD
-            && let Some(message) = self.rest.pop_front()
+            && let Some((message, flit_bytes)) = self.rest.pop_front()
         {
-            let source = self.store.source(message, self.flit_bytes);
+            let source = self.store.source(message, flit_bytes);
             self.opened.push_back((message, source));
         }
     }
@@ -233,13 +235,13 @@ impl Outbox<'_> {
         }
     }
 
-    /// The bytes of the message whose turn it is.
-    pub fn take(&mut self, message: Message) -> Source {
+    /// The bytes of the message whose turn it is, in flits of so many.
+    pub fn take(&mut self, message: Message, flit_bytes: u32) -> Source {
         let place = self.opened.iter().position(|(ahead, _)| *ahead == message);
         let opened = place.and_then(|place| self.opened.remove(place));
         self.open_ahead();
         opened.map_or_else(
-            || self.store.source(message, self.flit_bytes),
+            || self.store.source(message, flit_bytes),
             |(_, source)| source,
         )
     }

@@ -2,7 +2,7 @@
 //! prediction, schedules and shaped links share (spec, section 7).
 //!
 //! A frame of b bytes keeps its sender's port busy for b times the link's
-//! `ns_per_byte` and is there a `latency_ns` later; the processes at both ends spend
+//! `ns_per_byte`, a flit for its `setup_ns` more, and is there a `latency_ns` later; the processes at both ends spend
 //! what [`Host`] says on it, on cores that they may have to share.
 
 use crate::{PeId, Tree};
@@ -12,6 +12,9 @@ use crate::{PeId, Tree};
 pub struct Link {
     /// From a byte's departure to its arrival.
     pub latency_ns: f64,
+    /// For which a flit has the ports at both ends, whatever its length: the set-up cost beta of
+    /// paper 003, as far as it is the wire's. What processes spend on it is [`Host`]'s.
+    pub setup_ns: f64,
     /// The inverse of the rate.
     pub ns_per_byte: f64,
     /// What a link that was idle lets through at once before its rate holds (a token
@@ -20,6 +23,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// For which frames of so many bytes have the ports at both ends, if so many of them are flits.
+    pub fn occupied_ns(&self, flits: u64, bytes: u64) -> f64 {
+        self.setup_ns * flits as f64 + self.ns_per_byte * bytes as f64
+    }
+
     /// Over one and then over the other, where there are such: as slow as the slower, and as far
     /// as the farther.
     pub fn over(one: Option<Link>, other: Option<Link>) -> Option<Link> {
@@ -28,6 +36,7 @@ impl Link {
         };
         Some(Link {
             latency_ns: one.latency_ns.max(other.latency_ns),
+            setup_ns: one.setup_ns.max(other.setup_ns),
             ns_per_byte: one.ns_per_byte.max(other.ns_per_byte),
             burst_bytes: one.burst_bytes.min(other.burst_bytes),
         })

@@ -376,6 +376,7 @@ fn guessed_exchanges() -> Vec<Exchange> {
     let exchange = |(down_bytes, up_bytes)| Exchange {
         down_bytes,
         up_bytes,
+        extra_flits: 0,
         sent_ns: 1_000_000,
         received_ns: 1_010_000 + down_bytes,
         answered_ns: 1_010_000 + down_bytes,

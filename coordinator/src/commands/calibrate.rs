@@ -235,6 +235,7 @@ impl Calibration {
                 baseline: None,
                 pacing: operation.gives_orders().then_some(pacing),
                 flit_bytes: Some(self.flit_bytes),
+                packets: None,
             },
             choice: None,
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),

@@ -130,11 +130,13 @@ impl Profile {
         let edge = MeasuredEdge {
             down: MeasuredLink {
                 latency_ns: median(&|edge| edge.down.latency_ns),
+                setup_ns: median(&|edge| edge.down.setup_ns),
                 ns_per_byte: median(&|edge| edge.down.ns_per_byte),
                 burst_bytes: median(&|edge| edge.down.burst_bytes),
             },
             up: MeasuredLink {
                 latency_ns: median(&|edge| edge.up.latency_ns),
+                setup_ns: median(&|edge| edge.up.setup_ns),
                 ns_per_byte: median(&|edge| edge.up.ns_per_byte),
                 burst_bytes: median(&|edge| edge.up.burst_bytes),
             },

@@ -21,6 +21,7 @@ use flitcast_proto::wire::MAX_FLIT_BYTES;
 use serde::Serialize;
 
 use crate::job::model::foresee;
+use crate::job::packets::PacketChoice;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 
@@ -82,6 +83,8 @@ pub struct Foreseen {
     pub flit_bytes: u32,
     /// Why, if it was chosen and is not the usual size.
     pub chosen: Option<FlitSize>,
+    /// How messages were cut, if packets were asked for.
+    pub packets: Option<PacketChoice>,
     /// What each PE is told, by PE index.
     pub briefs: Vec<Brief>,
     /// What the round is expected to take.
@@ -89,7 +92,7 @@ pub struct Foreseen {
 }
 
 impl Foreseen {
-    fn ns(&self) -> u64 {
+    pub(super) fn ns(&self) -> u64 {
         self.prediction.round_ns() + self.prediction.commit_ns()
     }
 }
@@ -113,6 +116,7 @@ pub fn foresee_best(
         Ok(Foreseen {
             flit_bytes,
             chosen: None,
+            packets: None,
             briefs,
             prediction,
         })
@@ -120,8 +124,10 @@ pub fn foresee_best(
     let usual = of(asked.unwrap_or(USUAL_FLIT_BYTES))?;
     let usual_ns = usual.ns();
     let first = match asked {
-        Some(_) => None,
-        None => best_alone(tree, operation, &usual.briefs, model),
+        None if are_slow(tree, operation, model) => {
+            best_alone(tree, operation, &usual.briefs, model)
+        }
+        _ => None,
     };
     let Some(first) = first else {
         return Ok(usual);
@@ -132,16 +138,36 @@ pub fn foresee_best(
         if flit_bytes == USUAL_FLIT_BYTES {
             return Ok(None);
         }
-        let takes =
-            CROSSING_NS.saturating_mul(crossings(tree, operation, &usual.briefs, flit_bytes));
+        let takes = looking_ns(tree, operation, &usual.briefs, flit_bytes);
         let Some(left) = left_ns.checked_sub(takes) else {
             return Ok(None);
         };
         left_ns = left;
         of(flit_bytes).map(Some)
     };
-    let Some(mut best) = within(first)? else {
+    let Some(mut best) = best_around(first, &mut within)? else {
         return Ok(usual);
+    };
+    let predicted_ns = best.ns();
+    if predicted_ns as f64 > WORTH * usual_ns as f64 {
+        return Ok(usual);
+    }
+    best.chosen = Some(FlitSize {
+        bytes: best.flit_bytes,
+        predicted_ns,
+        usual_ns,
+    });
+    Ok(best)
+}
+
+/// The best of this size and the powers of two around it, as far as they gain; `within` foresees a
+/// size if there is time to. `None` if there was none at all.
+pub(super) fn best_around(
+    first: u32,
+    mut within: impl FnMut(u32) -> Result<Option<Foreseen>, RoundFault>,
+) -> Result<Option<Foreseen>, RoundFault> {
+    let Some(mut best) = within(first)? else {
+        return Ok(None);
     };
     let shorter = (LEAST.ilog2()..first.ilog2() + 1).rev().map(|log| 1 << log);
     let longer = (first.ilog2() + 1..=MAX_FLIT_BYTES.ilog2()).map(|log| 1 << log);
@@ -158,16 +184,7 @@ pub fn foresee_best(
             break;
         }
     }
-    let predicted_ns = best.ns();
-    if predicted_ns as f64 > WORTH * usual_ns as f64 {
-        return Ok(usual);
-    }
-    best.chosen = Some(FlitSize {
-        bytes: best.flit_bytes,
-        predicted_ns,
-        usual_ns,
-    });
-    Ok(best)
+    Ok(Some(best))
 }
 
 /// Edges that a message crosses one after the other, at most.
@@ -181,20 +198,59 @@ fn hops(tree: &Tree, operation: Operation) -> u64 {
     }
 }
 
-/// Flits on edges in a prediction, at most.
-fn crossings(tree: &Tree, operation: Operation, briefs: &[Brief], flit_bytes: u32) -> u64 {
+/// What a prediction takes in flits of this size, at most.
+pub(super) fn looking_ns(
+    tree: &Tree,
+    operation: Operation,
+    briefs: &[Brief],
+    flit_bytes: u32,
+) -> u64 {
     // It moves the longest messages in pieces.
     let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(1024);
     let takes = briefs.iter().flat_map(|brief| &brief.takes);
     let taken: u64 = takes.map(|message| pieces(message.bytes)).sum();
-    taken.saturating_mul(hops(tree, operation))
+    let crossings = taken.saturating_mul(hops(tree, operation));
+    CROSSING_NS.saturating_mul(crossings)
+}
+
+/// What a flit costs on the dearest of the links that messages cross, and what a byte on the
+/// slowest, in nanoseconds.
+pub(super) fn dearest(tree: &Tree, operation: Operation, model: &Model) -> Link {
+    let links = tree.below_root().flat_map(|pe| {
+        let edge = &model.edges[pe.index()];
+        match operation.direction() {
+            Direction::Down => vec![edge.down],
+            Direction::Up => vec![edge.up],
+            Direction::Across => vec![edge.down, edge.up],
+        }
+    });
+    links.fold(Link::default(), |one, other| Link {
+        setup_ns: one.setup_ns.max(other.setup_ns),
+        ns_per_byte: one.ns_per_byte.max(other.ns_per_byte),
+        ..one
+    })
+}
+
+/// The same with what software adds at a relay: a packet's beta and g.
+pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> [f64; 2] {
+    let link = dearest(tree, operation, model);
+    let host = &model.host;
+    let a_byte = link.ns_per_byte + host.send_ns_per_byte + host.receive_ns_per_byte;
+    let a_packet = 2.0 * host.flit_ns + link.occupied_ns(1, model.prefix_bytes);
+    [a_packet, a_byte]
+}
+
+/// Whether links are that much slower than the software at their ends.
+fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
+    let host = &model.host;
+    let software = host.send_ns_per_byte + host.receive_ns_per_byte;
+    dearest(tree, operation, model).ns_per_byte >= SLOWER * software
 }
 
 /// The best flit size of the busiest port's stream, if that went down the tree alone: a hop
 /// takes it a + g F for each flit of F bytes, and what it sends before the last hop begins is
-/// `r (a + g F) + (hops - 1)(a + g F)`. `None` if there is nothing to send, or if
-/// what could be gained is less than what predictions do not know.
-fn best_alone(
+/// `r (a + g F) + (hops - 1)(a + g F)`. `None` if there is nothing to send.
+pub(super) fn best_alone(
     tree: &Arc<Tree>,
     operation: Operation,
     briefs: &[Brief],
@@ -206,22 +262,7 @@ fn best_alone(
         bytes[0].max(bytes[1])
     };
     let stream = briefs.iter().map(stream).max().filter(|&bytes| bytes > 0)?;
-    let links = tree.below_root().flat_map(|pe| {
-        let edge = &model.edges[pe.index()];
-        match operation.direction() {
-            Direction::Down => vec![edge.down],
-            Direction::Up => vec![edge.up],
-            Direction::Across => vec![edge.down, edge.up],
-        }
-    });
-    let slowest = links.map(|link: Link| link.ns_per_byte).fold(0.0, f64::max);
-    let host = &model.host;
-    let software = host.send_ns_per_byte + host.receive_ns_per_byte;
-    if slowest < SLOWER * software {
-        return None;
-    }
-    let a_byte = slowest + software;
-    let a_flit = 2.0 * host.flit_ns + model.prefix_bytes as f64 * slowest;
+    let [a_flit, a_byte] = packet_costs(tree, operation, model);
     // A femtosecond is fine enough for the quickest byte; a stream has at most 2^64 of them, and a
     // cost is cut off where the products would not fit.
     let femtos = |ns: f64| (ns * 1e6).clamp(0.0, 1e15) as Ticks;

@@ -5,4 +5,5 @@ pub mod fit;
 pub mod flit_size;
 pub mod host_costs;
 pub mod model;
+pub mod packets;
 pub mod request;

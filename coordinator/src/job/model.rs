@@ -11,6 +11,7 @@ use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
+use flitcast_proto::wire::MIN_FLIT_BYTES;
 use flitcast_proto::wire::seal::SEAL_BYTES;
 use flitcast_proto::{PeId, Tree};
 
@@ -135,8 +136,42 @@ pub fn foresee(
     flit_bytes: u32,
     model: &Model,
 ) -> Result<(Vec<Brief>, Prediction), RoundFault> {
-    let timing = Timing::of(model, flit_bytes, pacing);
-    let briefs = Brief::all(tree, operation, bytes, &timing);
+    foresee_in(
+        tree,
+        operation,
+        bytes,
+        &Timing::of(model, flit_bytes, pacing),
+        model,
+    )
+}
+
+/// The same where messages go in full flits of these sizes each, by message id.
+///
+/// # Errors
+///
+/// As [`foresee`].
+pub fn foresee_cut(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    pacing: Pacing,
+    bytes: &[u64],
+    packet_bytes: Vec<u32>,
+    model: &Model,
+) -> Result<(Vec<Brief>, Prediction), RoundFault> {
+    let largest = packet_bytes.iter().copied().max();
+    let timing = Timing::of(model, largest.unwrap_or(MIN_FLIT_BYTES), pacing);
+    let timing = timing.in_packets(packet_bytes);
+    foresee_in(tree, operation, bytes, &timing, model)
+}
+
+fn foresee_in(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    bytes: &[u64],
+    timing: &Timing,
+    model: &Model,
+) -> Result<(Vec<Brief>, Prediction), RoundFault> {
+    let briefs = Brief::all(tree, operation, bytes, timing);
     let prediction = predict(tree, &briefs, model)?;
     Ok((briefs, prediction))
 }

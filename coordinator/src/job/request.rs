@@ -31,6 +31,7 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
 use crate::options::names::typed;
+use crate::options::packets::Packets;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::pictures::Pictures;
 use crate::options::retries::{self, RetryFault};
@@ -303,6 +304,20 @@ impl Request {
         let asked_flit = args.transfer.flit_size.as_deref();
         let flit_bytes = asked_flit.map(flit_size).transpose();
         let flit_bytes = flit_bytes.map_err(|fault| faults.push(fault)).ok();
+        let packets = args
+            .packets
+            .as_deref()
+            .map(str::parse::<Packets>)
+            .transpose();
+        let packets = packets.map_err(|fault| faults.push(fault.into())).ok();
+        if args.packets.is_some() {
+            let unfit = baseline.is_some() || operation.is_some_and(|it| !is_in_packets(it));
+            let name = baseline.map_or(operation.unwrap_or(like).algorithm(), Baseline::name);
+            let what = format!("{} by {name}", operation.unwrap_or(like).name());
+            faults.extend(unfit.then_some(RequestError::NotInPackets(what)));
+            faults.extend(asked_flit.map(|_| RequestError::PacketsAndFlits));
+            faults.extend(ways.as_ref().map(|_| RequestError::PacketsOfAuto));
+        }
         let link = args
             .transfer
             .link
@@ -370,6 +385,10 @@ impl Request {
             }
             _ => None,
         };
+        if let (Some(Some(packets)), Some((_, bytes))) = (packets, &payload) {
+            let longest = bytes.iter().copied().max().unwrap_or(0);
+            faults.extend(packets.check(longest).err().map(RequestError::from));
+        }
         // A baseline lays its tree by the messages' lengths.
         let topology = match (topology, &payload, baseline) {
             (Some(topology), Some((_, bytes)), Some(baseline)) => {
@@ -445,7 +464,7 @@ impl Request {
         match (
             topology.zip(placement).zip(guard),
             operation,
-            flit_bytes,
+            flit_bytes.zip(packets),
             payload,
             link,
             timeouts,
@@ -455,7 +474,7 @@ impl Request {
             (
                 Some(((topology, placement), guard)),
                 Some(operation),
-                Some(flit_bytes),
+                Some((flit_bytes, packets)),
                 Some((payload, bytes)),
                 Ok(link),
                 Some(timeouts),
@@ -474,6 +493,7 @@ impl Request {
                         baseline,
                         pacing: None,
                         flit_bytes,
+                        packets,
                     },
                     choice: None,
                     messages: Messages::new(payload, bytes.clone()),
@@ -627,6 +647,18 @@ fn fitting(
     let works = candidates::check_fits(operation, tree, name);
     works.map_err(|why| RequestError::Unfit { algorithm, why })?;
     Ok(operation)
+}
+
+/// Whether the messages of an operation can be cut each in its own way: their sources alone need to
+/// know, or there is one message.
+fn is_in_packets(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Scatter
+            | Operation::ShoulderTap
+            | Operation::Certification(_)
+            | Operation::Broadcast(_)
+    )
 }
 
 /// The payload of a flit, from what was typed.

@@ -84,6 +84,7 @@ pub struct BroadcastArgs {
     mut_arg("input", |input| input.help("Where the messages lie: entry p3, a file or a folder, is P3's for all others")),
     mut_arg("output", |output| output.help("Where they arrive: P3's becomes visible at P5 as p5/p3, whole or not at all")),
     mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a list for P0..Pn (64KiB,0,3MiB), or equal:MEAN, ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED")),
+    mut_arg("packets", |packets| packets.hide(true)),
 )]
 pub struct GossipArgs {
     /// Arguments that all operations share.
@@ -110,6 +111,7 @@ pub struct GossipArgs {
     mut_arg("input", |input| input.help("Where the messages lie: entry p2/p5, a file or a folder, is P2's for P5")),
     mut_arg("output", |output| output.help("Where they arrive: P2's becomes visible at P5 as p5/p2, whole or not at all")),
     mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a file with a row for each sender and a column for each receiver, or equal:MEAN").value_name("FILE")),
+    mut_arg("packets", |packets| packets.hide(true)),
 )]
 pub struct ExchangeArgs {
     /// Arguments that all operations share.
@@ -255,6 +257,11 @@ pub struct RoundArgs {
     /// What is moved, over what.
     #[command(flatten)]
     pub transfer: TransferArgs,
+    /// Into how many packets each message is cut: auto (what is predicted to take the least time),
+    /// a COUNT, or the SIZE that none exceeds, like 64KiB. A packet is one flit, which a relay has
+    /// whole before it sends any of it on.
+    #[arg(long, value_name = "auto|COUNT|SIZE")]
+    pub packets: Option<String>,
     /// Where the messages lie: entry p3, a file or a folder, is P3's.
     #[arg(long, value_name = "DIR")]
     pub input: Option<PathBuf>,

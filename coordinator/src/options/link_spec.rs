@@ -147,6 +147,7 @@ impl LinkSpec {
     pub fn link(&self) -> Link {
         Link {
             latency_ns: self.latency.map_or(0.0, |latency| latency.0 as f64),
+            setup_ns: 0.0,
             ns_per_byte: self.rate.map_or(0.0, |rate| 8e9 / rate.0 as f64),
             burst_bytes: 0.0,
         }
@@ -211,6 +212,7 @@ mod tests {
             assert_eq!(EdgeSpec::alike(link).to_string(), printed);
             let expected = Link {
                 latency_ns,
+                setup_ns: 0.0,
                 ns_per_byte,
                 burst_bytes: 0.0,
             };

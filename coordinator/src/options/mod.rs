@@ -8,6 +8,7 @@ pub mod gossip_network;
 pub mod guard;
 pub mod link_spec;
 pub mod names;
+pub mod packets;
 pub mod pes;
 pub mod pictures;
 pub mod prices;

@@ -172,6 +172,9 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     if let Some(flit_size) = outcome.rounds.flit_size {
         out.push_str(&format!("  flits        {flit_size}\n"));
     }
+    if let Some(packets) = outcome.rounds.packets {
+        out.push_str(&format!("  packets      {packets}\n"));
+    }
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
     out.push_str(&match request.way.operation.is_duplex() {
         // Who takes one stream after the other lets the next one wait.
@@ -323,6 +326,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "choice": request.choice,
         "flit_bytes": outcome.rounds.flit_bytes,
         "flit_choice": outcome.rounds.flit_size,
+        "packets": outcome.rounds.packets,
         "security": request.site.guard.name(),
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::job::flit_size::{Foreseen, foresee_best};
 use crate::job::host_costs::{self, CostSource, HostCosts};
 use crate::job::model::{Measurement, measured_model};
+use crate::job::packets::foresee_in_packets;
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
@@ -104,14 +105,19 @@ impl Driver<'_> {
         let Way {
             operation,
             flit_bytes,
+            packets,
             ..
         } = request.way;
         let pacing = request.pacing();
         let bytes = &found.bytes;
-        let foreseen = foresee_best(tree, operation, pacing, bytes, flit_bytes, &model);
+        let foreseen = match packets {
+            Some(asked) => foresee_in_packets(tree, operation, pacing, bytes, asked, &model),
+            None => foresee_best(tree, operation, pacing, bytes, flit_bytes, &model),
+        };
         let Foreseen {
             flit_bytes,
             chosen,
+            packets,
             briefs,
             prediction,
         } = foreseen.map_err(Trouble::from)?;
@@ -154,6 +160,7 @@ impl Driver<'_> {
             files,
             flit_bytes,
             flit_size: chosen,
+            packets,
             pacing,
             briefs,
             prediction,

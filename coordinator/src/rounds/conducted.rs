@@ -13,6 +13,7 @@ use crate::job::flit_size::FlitSize;
 use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
 use crate::job::model::Measurement;
+use crate::job::packets::PacketChoice;
 
 /// All that was planned and measured.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct Rounds {
     pub flit_bytes: u32,
     /// Why, if that was chosen and is not the usual size.
     pub flit_size: Option<FlitSize>,
+    /// How messages were cut, if packets were asked for.
+    pub packets: Option<PacketChoice>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What each PE was told beforehand, by PE index.

@@ -132,6 +132,7 @@ impl Candidate {
             baseline: self.baseline,
             pacing: self.pacing,
             flit_bytes,
+            packets: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::pace::Pacing;
 
+use crate::options::packets::Packets;
 use crate::ways::baseline::Baseline;
 
 /// A way to do an operation.
@@ -16,6 +17,8 @@ pub struct Way {
     pub pacing: Option<Pacing>,
     /// Payload bytes of a full flit; `None`: whatever is best.
     pub flit_bytes: Option<u32>,
+    /// How messages are cut, if packets were asked for.
+    pub packets: Option<Packets>,
 }
 
 impl Way {

@@ -20,6 +20,7 @@ const NS_PER_BYTE: u64 = 80;
 fn wire(latency_ns: f64) -> Wire {
     Wire {
         latency_ns,
+        setup_ns: 0.0,
         ns_per_byte: NS_PER_BYTE as f64,
         burst_bytes: 0.0,
     }

@@ -59,6 +59,8 @@ impl Estimate {
 pub struct MeasuredLink {
     /// What the shortest message takes.
     pub latency_ns: Estimate,
+    /// What a flit takes beside its bytes, one behind the other.
+    pub setup_ns: Estimate,
     /// What each further byte takes, once the burst is used up.
     pub ns_per_byte: Estimate,
     /// What an idle link lets through before its rate holds.
@@ -70,6 +72,7 @@ impl MeasuredLink {
     pub fn value(&self) -> Link {
         Link {
             latency_ns: self.latency_ns.value,
+            setup_ns: self.setup_ns.value,
             ns_per_byte: self.ns_per_byte.value,
             burst_bytes: self.burst_bytes.value,
         }
@@ -365,6 +368,8 @@ fn intervals(
     };
     MeasuredLink {
         latency_ns: estimate(|curve| curve.latency),
+        // Of bursts in flits of one size nobody can tell.
+        setup_ns: Estimate::default(),
         ns_per_byte: estimate(|curve| curve.slope),
         burst_bytes: estimate(Curve::burst),
     }

@@ -21,6 +21,9 @@ pub struct Exchange {
     pub down_bytes: u64,
     /// The same from child to parent.
     pub up_bytes: u64,
+    /// Flits of the burst beyond those that one of its size is made of otherwise: what such a burst
+    /// takes longer, these do.
+    pub extra_flits: u32,
     /// Upper end: before the first byte was sent.
     pub sent_ns: u64,
     /// Lower end: when the last byte was there.
@@ -91,10 +94,56 @@ pub fn fit_directions(
     exchanges: &[Exchange],
     shared_clock: bool,
 ) -> Result<[(Vec<Point>, LinkFit); 2], FitError> {
-    let [down, up] = directions(exchanges, shared_clock);
-    let fitted = [fit_link(&down, 1)?, fit_link(&up, 2)?];
+    let cut = exchanges.iter().copied().filter(|it| it.extra_flits > 0);
+    let whole = exchanges.iter().copied().filter(|it| it.extra_flits == 0);
+    let whole: Vec<Exchange> = whole.collect();
+    let [down, up] = directions(&whole, shared_clock);
+    let mut fitted = [fit_link(&down, 1)?, fit_link(&up, 2)?];
+    // The small ones tell what the way back of the others takes.
+    let small = whole.iter().filter(|it| it.down_bytes + it.up_bytes == 0);
+    let cut: Vec<Exchange> = small.copied().chain(cut).collect();
+    let cut_points = directions(&cut, shared_clock);
+    let extra = cut.iter().map(|it| it.extra_flits).max().unwrap_or(0);
+    for (fit, [whole, cut]) in fitted
+        .iter_mut()
+        .zip([[&down, &cut_points[0]], [&up, &cut_points[1]]])
+    {
+        fit.link.setup_ns = setup(whole, cut, extra, fit.link.ns_per_byte.value);
+    }
     let [down_fit, up_fit] = fitted;
     Ok([(down, down_fit), (up, up_fit)])
+}
+
+/// What a flit takes beside its bytes, from the longest bursts and such bursts in `extra` flits more.
+/// Nothing, unless that is more than they are unsure.
+fn setup(whole: &[Point], cut: &[Point], extra: u32, ns_per_byte: f64) -> Estimate {
+    let longest = |points: &[Point]| {
+        let bytes = points.iter().map(|point| point.bytes).max()?;
+        let mut times: Vec<f64> = points
+            .iter()
+            .filter(|point| point.bytes == bytes)
+            .map(|point| point.ns)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        Some((bytes as f64, centre(&times)?))
+    };
+    let (Some((bytes, whole)), Some((cut_bytes, cut))) = (longest(whole), longest(cut)) else {
+        return Estimate::default();
+    };
+    if extra == 0 || cut_bytes < bytes {
+        return Estimate::default();
+    }
+    let of_bytes = ns_per_byte * (cut_bytes - bytes);
+    let a_flit = |longer: f64| ((longer - of_bytes) / f64::from(extra)).max(0.0);
+    let low = a_flit(cut.low - whole.high);
+    match low > 0.0 {
+        true => Estimate {
+            value: a_flit(cut.value - whole.value),
+            low,
+            high: a_flit(cut.high - whole.low),
+        },
+        false => Estimate::default(),
+    }
 }
 
 /// An edge that was asked for nothing but small exchanges: its latencies are its own, all
@@ -178,15 +227,16 @@ pub fn edges_from_measurements(measured: &[MeasuredEdge], host: &Host) -> Vec<Ed
         .collect()
 }
 
-/// The software of a small frame is that of its two ends and one wake-up. Bytes are
+/// The software of a small frame is that of its two ends and one wake-up. Bytes and flits are
 /// another matter: a wire that is slower than the software hides it, and one that is
 /// as fast cannot be told from it. Between those two the share goes over evenly.
 fn wire(seen: Link, host: &Host) -> Link {
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
-    let hidden = 2.0 * (seen.ns_per_byte - software);
+    let share = |seen: f64, software: f64| (2.0 * (seen - software)).clamp(0.0, seen);
     Link {
         latency_ns: (seen.latency_ns - host.wake_ns - 2.0 * host.control_ns).max(0.0),
-        ns_per_byte: hidden.clamp(0.0, seen.ns_per_byte),
+        setup_ns: share(seen.setup_ns, 2.0 * host.flit_ns),
+        ns_per_byte: share(seen.ns_per_byte, software),
         burst_bytes: seen.burst_bytes,
     }
 }
@@ -210,6 +260,7 @@ mod tests {
     fn measured(latency_ns: f64, ns_per_byte: f64) -> MeasuredEdge {
         let link = MeasuredLink {
             latency_ns: Estimate::exact(latency_ns),
+            setup_ns: Estimate::exact(0.0),
             ns_per_byte: Estimate::exact(ns_per_byte),
             burst_bytes: Estimate::exact(7.0),
         };
@@ -250,6 +301,7 @@ mod tests {
             Exchange {
                 down_bytes,
                 up_bytes,
+                extra_flits: 0,
                 sent_ns,
                 received_ns: received + ahead_ns,
                 answered_ns: answered + ahead_ns,
@@ -301,6 +353,67 @@ mod tests {
         );
         assert_eq!((edge.down.ns_per_byte, edge.up.burst_bytes), (20.0, 7.0));
         assert_eq!(fit_latencies(&[], true, &alike), alike);
+    }
+
+    /// 40 us for each flit down, 3 us up; a flit's prefix has 30 bytes.
+    #[test]
+    fn many_short_flits_tell_what_one_takes_beside_its_bytes() {
+        for ahead_ns in [0, 5_000_000_000] {
+            let shared_clock = ahead_ns == 0;
+            let mut all = exchanges(ahead_ns);
+            assert_eq!(
+                fit_edge(&all, shared_clock).unwrap().down.setup_ns,
+                Estimate::default()
+            );
+            let longest = all
+                .iter()
+                .filter(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);
+            let cut: Vec<Exchange> = longest.copied().collect();
+            all.extend(cut.into_iter().map(|mut cut| {
+                cut.extra_flits = 63;
+                let bytes = 63 * 30;
+                if cut.down_bytes > 0 {
+                    cut.down_bytes += bytes;
+                    let longer = 63 * 40_000 + 10 * bytes;
+                    cut.received_ns += longer;
+                    cut.answered_ns += longer;
+                    cut.returned_ns += longer;
+                } else {
+                    cut.up_bytes += bytes;
+                    cut.returned_ns += 63 * 3_000 + 30 * bytes;
+                }
+                cut
+            }));
+            let edge = fit_edge(&all, shared_clock).unwrap().values();
+            let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
+            assert!(
+                near(edge.down.setup_ns, 40_000.0) && near(edge.up.setup_ns, 3_000.0),
+                "{edge:?}"
+            );
+            assert!(
+                near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
+                "{edge:?}"
+            );
+        }
+    }
+
+    /// What a process spends on a flit is hidden by a wire that takes longer, and counted once.
+    #[test]
+    fn a_flit_is_the_wires_or_the_softwares() {
+        let set_up = |setup_ns| {
+            let link = MeasuredLink {
+                setup_ns: Estimate::exact(setup_ns),
+                ..measured(1e6, 40.0).down
+            };
+            let edge = MeasuredEdge {
+                down: link,
+                up: link,
+            };
+            edges_from_measurements(&[edge], &HOST)[0].down.setup_ns
+        };
+        assert_eq!(set_up(9_000.0), 0.0);
+        assert_eq!(set_up(12_000.0), 4_000.0);
+        assert_eq!(set_up(50_000.0), 50_000.0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Pacing, Timing};
-use crate::{PeId, Tree};
+use crate::{MessageId, PeId, Tree};
 
 /// What a PE is told of a round beforehand.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,9 @@ pub struct Brief {
     /// The nonnull messages this PE is the source of, in the order in which they
     /// go: the root's schedule in a scatter, its own message for another PE in a gather.
     pub sends: Vec<Message>,
+    /// Payload bytes of a full flit of each of them, where messages are cut each in its own way; else
+    /// empty. None is more than `flit_bytes`.
+    pub packet_bytes: Vec<u32>,
     /// The nonnull messages this PE is the destination of, by id.
     pub takes: Vec<Message>,
     /// What this PE's subtree is to get, or to send where all goes up, in nonnull messages; what
@@ -35,6 +38,13 @@ impl Brief {
     pub fn is_in_turns(&self) -> bool {
         let has_turns = self.operation.is_duplex() && self.operation.gives_orders();
         has_turns && self.pace.pacing == Pacing::Turns && !self.pace.lock_step
+    }
+
+    /// Payload bytes of a full flit of a message that starts here.
+    pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
+        let mut cut = self.sends.iter().zip(&self.packet_bytes);
+        let own = cut.find(|(sent, _)| sent.id == message);
+        own.map_or(self.flit_bytes, |(_, bytes)| *bytes)
     }
 
     /// The briefs of all PEs of a round, by PE index, `bytes` being the lengths by delivery: 0
@@ -85,11 +95,13 @@ impl Brief {
         }
         let brief = |pe: PeId| {
             let children = tree.children(pe).iter();
+            let sends = std::mem::take(&mut sends[pe.index()]);
             Brief {
                 operation,
                 flit_bytes: timing.flit_bytes(),
                 pace: timing.pace(tree, pe),
-                sends: std::mem::take(&mut sends[pe.index()]),
+                packet_bytes: timing.packet_bytes_of(sends.iter().map(|sent| sent.id)),
+                sends,
                 takes: std::mem::take(&mut takes[pe.index()]),
                 subtree_messages: subtree_messages[pe.index()],
                 child_messages: children

@@ -17,11 +17,11 @@ use resources::{Cores, FrameInFlight, PortQueue, Thread, Wire};
 use station::{Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
-use crate::items::Control;
+use crate::items::{Control, Message};
 use crate::ops::{Brief, Operation};
 use crate::round::{Action, Round, RoundFault, Sized};
 use crate::spans::Span;
-use crate::{PeId, RoundId, Time, Tree};
+use crate::{MessageId, PeId, RoundId, Time, Tree};
 
 /// The longest messages are moved in so many pieces, each a whole number of flits:
 /// more would cost time and tell nothing.
@@ -71,17 +71,18 @@ pub fn predict(
     briefs: &[Brief],
     model: &Model,
 ) -> Result<Prediction, RoundFault> {
-    let longest = briefs.iter().flat_map(|brief| &brief.sends);
-    let longest = longest.map(|message| message.bytes).max().unwrap_or(0);
-    let flit = briefs
-        .first()
-        .map_or(1, |brief| u64::from(brief.flit_bytes))
-        .max(1);
-    let flits_a_piece = longest.div_ceil(flit).div_ceil(PIECES).max(1);
-    let piece = flit.saturating_mul(flits_a_piece);
+    let sent = briefs.iter().flat_map(|brief| {
+        let sent = brief.sends.iter();
+        sent.map(|message| (message, u64::from(brief.flit_bytes_of(message.id))))
+    });
+    let packets: BTreeMap<MessageId, u64> = sent.clone().map(|(it, flit)| (it.id, flit)).collect();
+    let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit));
+    let flits_a_piece = flits.max().unwrap_or(0).div_ceil(PIECES).max(1);
+    let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
+    let piece = flits_a_piece.saturating_mul(flit.into());
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         round: Round::new(RoundId(1), tree.clone(), id, brief.clone())
-            .in_pieces(piece)
+            .in_pieces(flits_a_piece)
             .record_spans(usize::MAX),
         work: None,
         asleep: id != tree.root(),
@@ -101,7 +102,7 @@ pub fn predict(
         tree,
         operation,
         model,
-        flit,
+        packets,
         wires: tree.ids().map(|_| Default::default()).collect(),
         others: BTreeMap::new(),
         neighbours: tree
@@ -141,8 +142,8 @@ struct World<'a> {
     tree: &'a Tree,
     operation: Operation,
     model: &'a Model,
-    /// Payload bytes of a flit.
-    flit: u64,
+    /// Payload bytes of a full flit of each message.
+    packets: BTreeMap<MessageId, u64>,
     /// By PE: down from its parent, up to it.
     wires: Vec<[Wire; 2]>,
     /// Between those that are connected beside the tree, from the one to the other.
@@ -273,11 +274,19 @@ impl World<'_> {
                 Action::SendFlit {
                     message, offset, ..
                 } if !self.is_read(now, at, message, offset) => return Ok(Next::Sleep(None)),
-                Action::SendFlit { to, bytes, .. }
-                | Action::SendAgain { to, bytes, .. }
-                | Action::SendHeld { to, bytes, .. }
-                | Action::Forward { to, bytes, .. } => {
-                    let on_the_wire = self.flit_frames_bytes(bytes);
+                Action::SendFlit {
+                    to, message, bytes, ..
+                }
+                | Action::SendAgain {
+                    to, message, bytes, ..
+                }
+                | Action::SendHeld {
+                    to, message, bytes, ..
+                }
+                | Action::Forward {
+                    to, message, bytes, ..
+                } => {
+                    let on_the_wire = self.flit_frames_bytes(message, bytes);
                     let next = self.hand_over(now, at, to, on_the_wire, action.clone());
                     match next {
                         Next::Sleep(free) if is_duplex => {
@@ -395,7 +404,7 @@ impl World<'_> {
         let port = if shared { port } else { wire.receive };
         let frame = wire.frames.front()?;
         let arrived = match frame.content {
-            Sized::Flits { .. } => port.arrival(frame.departed, frame.bytes, &link),
+            Sized::Flits { .. } => port.arrival(frame.departed, frame.takes, &link),
             // A few bytes slip in between two packets of a flit.
             Sized::Control(_) => frame.departed + link.latency_ns,
         };
@@ -411,7 +420,7 @@ impl World<'_> {
         wire.unread -= frame.bytes;
         let receive = if shared { &mut port } else { &mut wire.receive };
         if let Sized::Flits { .. } = frame.content {
-            receive.take(frame.departed, frame.bytes, &link);
+            receive.take(frame.departed, frame.takes, &link);
         }
         self.stations[at.index()].receive = port;
         // The sender may have waited for the room.
@@ -453,14 +462,24 @@ impl World<'_> {
         }
     }
 
-    /// Of the frames that carry so much payload.
-    fn flit_frames_bytes(&self, payload_bytes: u64) -> u64 {
-        payload_bytes + payload_bytes.div_ceil(self.flit) * self.model.prefix_bytes
+    /// In how many flits so much payload of a message goes.
+    fn flits(&self, message: Message, payload_bytes: u64) -> u64 {
+        let full = self.packets.get(&message.id).copied();
+        payload_bytes.div_ceil(full.unwrap_or(1))
+    }
+
+    /// Of the frames that carry so much payload of a message.
+    fn flit_frames_bytes(&self, message: Message, payload_bytes: u64) -> u64 {
+        payload_bytes + self.flits(message, payload_bytes) * self.model.prefix_bytes
     }
 
     /// A frame goes into the wire.
     fn push(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, content: Sized) {
         let ports = self.model.ports;
+        let flits = match content {
+            Sized::Flits { message, bytes } => self.flits(message, bytes),
+            Sized::Control(_) => 0,
+        };
         let mut shared = self.stations[at.index()].send;
         let (wire, link) = self.wire(at, to);
         let port = if ports == Ports::Single {
@@ -468,14 +487,16 @@ impl World<'_> {
         } else {
             &mut wire.send
         };
+        let takes = link.occupied_ns(flits, bytes);
         let departed = match content {
-            Sized::Flits { .. } => port.depart(now as f64, bytes, &link),
+            Sized::Flits { .. } => port.depart(now as f64, takes, &link),
             Sized::Control(_) => port.slip_in(now as f64, bytes, &link),
         };
         wire.unread += bytes;
         wire.frames.push_back(FrameInFlight {
             content,
             bytes,
+            takes,
             departed,
         });
         self.stations[at.index()].send = shared;
@@ -518,7 +539,7 @@ impl World<'_> {
             }
             Work::Out(_) | Work::In(..) => return host.control_ns.round() as u64,
         };
-        let flits = bytes.div_ceil(self.flit) as f64;
+        let flits = self.flits(message, bytes) as f64;
         let mut core_ns = host.flit_ns * flits + per_byte * bytes as f64;
         let (ends, first_or_last) = match work {
             // The bytes were made for the first neighbour.
@@ -557,7 +578,7 @@ impl World<'_> {
                     | Action::Forward {
                         to, message, bytes, ..
                     } => {
-                        let on_the_wire = self.flit_frames_bytes(bytes);
+                        let on_the_wire = self.flit_frames_bytes(message, bytes);
                         (to, on_the_wire, Sized::Flits { message, bytes })
                     }
                     _ => return Ok(()),
@@ -580,5 +601,7 @@ impl World<'_> {
     }
 }
 
+#[cfg(test)]
+mod packet_tests;
 #[cfg(test)]
 mod tests;

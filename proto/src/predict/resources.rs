@@ -19,9 +19,9 @@ pub(super) struct PortQueue {
 }
 
 impl PortQueue {
-    /// A frame is handed over at `now`; when its last byte departs.
-    pub(super) fn depart(&mut self, now: f64, bytes: u64, link: &Link) -> f64 {
-        self.last = link.ns_per_byte * bytes as f64;
+    /// A frame that takes so long is handed over at `now`; when its last byte departs.
+    pub(super) fn depart(&mut self, now: f64, takes: f64, link: &Link) -> f64 {
+        self.last = takes;
         self.burst = link.ns_per_byte * link.burst_bytes;
         self.full = self.full.max(now) + self.last;
         (self.full - self.burst).max(now)
@@ -38,19 +38,18 @@ impl PortQueue {
 
     /// A frame departed at `departed`; when its last byte will have arrived if it is
     /// the next to come in.
-    pub(super) fn arrival(&self, departed: f64, bytes: u64, link: &Link) -> f64 {
-        let (there, full) = self.passed(departed, bytes, link);
+    pub(super) fn arrival(&self, departed: f64, takes: f64, link: &Link) -> f64 {
+        let (there, full) = self.passed(departed, takes, link);
         (full - link.ns_per_byte * link.burst_bytes).max(there)
     }
 
     /// That frame is the next to come in.
-    pub(super) fn take(&mut self, departed: f64, bytes: u64, link: &Link) {
-        (_, self.full) = self.passed(departed, bytes, link);
+    pub(super) fn take(&mut self, departed: f64, takes: f64, link: &Link) {
+        (_, self.full) = self.passed(departed, takes, link);
     }
 
-    fn passed(&self, departed: f64, bytes: u64, link: &Link) -> (f64, f64) {
+    fn passed(&self, departed: f64, takes: f64, link: &Link) -> (f64, f64) {
         let there = departed + link.latency_ns;
-        let takes = link.ns_per_byte * bytes as f64;
         (there, self.full.max(there - takes) + takes)
     }
 
@@ -70,6 +69,8 @@ impl PortQueue {
 pub(super) struct FrameInFlight {
     pub(super) content: Sized,
     pub(super) bytes: u64,
+    /// For which it has the ports.
+    pub(super) takes: f64,
     pub(super) departed: f64,
 }
 

@@ -48,6 +48,7 @@ fn edges(pes: usize, seed: u64) -> Vec<Edge> {
     let mut random = crate::seeded::SplitMix64::new(seed);
     let mut link = || Link {
         latency_ns: random.below(500) as f64,
+        setup_ns: random.below(200) as f64,
         ns_per_byte: (1 + random.below(12)) as f64 / 4.0,
         burst_bytes: 0.0,
     };
@@ -82,10 +83,11 @@ fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edg
                 let (from, to) = (hop[0].index(), hop[1].index());
                 let Link {
                     latency_ns,
+                    setup_ns,
                     ns_per_byte,
                     ..
                 } = edges[to].down;
-                let takes = ns_per_byte * flit as f64;
+                let takes = setup_ns + ns_per_byte * flit as f64;
                 handed_over[from] = here.max(send_free[from]);
                 send_free[from] = handed_over[from] + takes;
                 let there = send_free[from] + latency_ns;

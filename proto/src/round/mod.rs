@@ -73,8 +73,10 @@ pub struct Round<O = ()> {
     id: RoundId,
     pe: Pe,
     flit_bytes: u32,
-    /// Payload that is sent at once: a flit's.
-    piece_bytes: u64,
+    /// Of the messages that start here and are cut each in its own way.
+    packet_bytes: BTreeMap<MessageId, u32>,
+    /// Flits that are sent at once.
+    piece_flits: u64,
     observer: O,
     /// Whether it sends and receives at once.
     is_duplex: bool,
@@ -150,10 +152,12 @@ impl<O: Observer> Round<O> {
     pub fn observed(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief, observer: O) -> Round<O> {
         let arrivals: Vec<Arrival> = brief.takes.iter().map(|it| Arrival::of(it, pe)).collect();
         let ids = arrivals.iter().map(|arrival| arrival.message);
+        let own_ids = brief.sends.iter().map(|message| message.id);
         Round {
             id,
             flit_bytes: brief.flit_bytes,
-            piece_bytes: brief.flit_bytes.into(),
+            packet_bytes: own_ids.zip(brief.packet_bytes.iter().copied()).collect(),
+            piece_flits: 1,
             is_duplex: brief.operation.is_duplex(),
             pe: Pe::new(tree, pe, brief),
             observer,
@@ -188,10 +192,9 @@ impl<O: Observer> Round<O> {
         self
     }
 
-    /// Sends so many bytes at once, many flits together: for a prediction, to which all flits
-    /// of a message are alike.
-    pub fn in_pieces(mut self, bytes: u64) -> Round<O> {
-        self.piece_bytes = bytes;
+    /// Sends so many flits at once: for a prediction, to which all flits of a message are alike.
+    pub fn in_pieces(mut self, flits: u64) -> Round<O> {
+        self.piece_flits = flits;
         self
     }
 
@@ -255,7 +258,7 @@ impl<O: Observer> Round<O> {
                 return Action::Wait { until: None };
             }
             // What comes has its turn behind each full flit that goes, or behind many short ones.
-            if self.is_duplex && self.unlooked_bytes >= self.piece_bytes {
+            if self.is_duplex && self.unlooked_bytes >= self.piece_bytes(None) {
                 self.unlooked_bytes = 0;
                 return Action::Wait { until: Some(now) };
             }
@@ -312,12 +315,19 @@ impl<O: Observer> Round<O> {
         message.source != self.pe.id()
     }
 
+    /// Payload that is sent at once of a message, or of most.
+    fn piece_bytes(&self, message: Option<MessageId>) -> u64 {
+        let own = message.and_then(|id| self.packet_bytes.get(&id));
+        let flit_bytes = own.copied().unwrap_or(self.flit_bytes);
+        self.piece_flits.saturating_mul(flit_bytes.into())
+    }
+
     /// The next of the message that goes out; `None` if there is none, or it is yet to come.
     fn poll_outgoing(&mut self) -> Option<Action> {
         let outgoing = self.outgoing.as_ref()?;
         let (message, offset) = (outgoing.message, outgoing.offset);
         let left = outgoing.end - offset;
-        let bytes = left.min(self.piece_bytes);
+        let bytes = left.min(self.piece_bytes(Some(message.id)));
         let is_held = self.is_held(&message);
         let Some(&to) = outgoing.to.get(outgoing.turn).filter(|_| left > 0) else {
             self.through();

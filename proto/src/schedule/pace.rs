@@ -4,7 +4,7 @@
 //! control item, a first flit and a stream take differs, and that is said here.
 
 use crate::cost::{Edge, Host, Link, Model};
-use crate::{PeId, Tree};
+use crate::{MessageId, PeId, Tree};
 
 /// How TRANSMIT AFTER is obeyed (spec, section 7, "Clock or turns").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -104,6 +104,8 @@ pub struct Timing {
     /// How orders are obeyed.
     pub pacing: Pacing,
     flit_bytes: u32,
+    /// By message id, where messages are cut each in its own way.
+    packet_bytes: Vec<u32>,
     /// Of each PE's edge to its parent; `None` in lock step.
     real: Option<Vec<EdgeTiming>>,
 }
@@ -116,6 +118,8 @@ struct EdgeTiming {
     reach: u64,
     down: Passage,
     up: Passage,
+    /// For which a flit down keeps the port busy, and for which each byte of it does.
+    down_flit: [f64; 2],
 }
 
 impl Timing {
@@ -123,6 +127,7 @@ impl Timing {
     pub const LOCK_STEP: Timing = Timing {
         pacing: Pacing::Scheduled,
         flit_bytes: 1,
+        packet_bytes: Vec::new(),
         real: None,
     };
 
@@ -141,13 +146,22 @@ impl Timing {
                 reach: (port + down.latency_ns + wake_ns + control_ns).round() as u64,
                 down: passage(down),
                 up: passage(up),
+                down_flit: a_flit(down, &model.host, flit_bytes),
             }
         });
         Timing {
             pacing,
             flit_bytes,
+            packet_bytes: Vec::new(),
             real: Some(edges.collect()),
         }
+    }
+
+    /// The same where messages go in full flits of these sizes each, by message id; none is larger
+    /// than a full flit of the others.
+    pub fn in_packets(mut self, packet_bytes: Vec<u32>) -> Timing {
+        self.packet_bytes = packet_bytes;
+        self
     }
 
     /// What a PE knows.
@@ -194,9 +208,30 @@ impl Timing {
         }
     }
 
+    /// For which a flit keeps the port of the edge down to a PE busy, whatever its length, and for
+    /// which each byte of it does.
+    pub fn down_flit(&self, pe: PeId) -> [f64; 2] {
+        match &self.real {
+            Some(edges) => edges[pe.index()].down_flit,
+            None => [0.0, 1.0],
+        }
+    }
+
     /// Payload bytes of a full flit.
     pub fn flit_bytes(&self) -> u32 {
         self.flit_bytes
+    }
+
+    /// The same of each of these messages, where each has its own; else empty.
+    pub fn packet_bytes_of(&self, messages: impl Iterator<Item = MessageId>) -> Vec<u32> {
+        let cut = messages.filter(|_| !self.packet_bytes.is_empty());
+        cut.map(|message| self.flit_bytes_of(message)).collect()
+    }
+
+    /// The same of one message.
+    pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
+        let own = self.packet_bytes.get(message.index());
+        own.copied().unwrap_or(self.flit_bytes)
     }
 }
 
@@ -226,13 +261,23 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
 /// A link with the software of both its ends. A process that passes a flit on takes
 /// it and sends it, one after the other, so it may be slower than the wire.
 fn passage(link: &Link, host: &Host, flit_bytes: u32) -> Passage {
-    let per_flit = 2.0 * host.flit_ns / f64::from(flit_bytes);
-    let software = per_flit + host.send_ns_per_byte + host.receive_ns_per_byte;
+    let [setup, per_byte] = a_flit(link, host, flit_bytes);
     let latency = link.latency_ns + host.wake_ns + 2.0 * host.flit_ns;
     Passage {
         latency: latency.round() as u64,
-        ticks_per_byte: link.ns_per_byte.max(software),
+        ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
         message: host.message_ns.round() as u64,
         flit_bytes,
+    }
+}
+
+/// What a flit and each byte of it take: on the wire, or by the software if that takes longer over a
+/// full flit. The software's share of a flit is spread over its bytes.
+fn a_flit(link: &Link, host: &Host, flit_bytes: u32) -> [f64; 2] {
+    let full = f64::from(flit_bytes);
+    let software = 2.0 * host.flit_ns / full + host.send_ns_per_byte + host.receive_ns_per_byte;
+    match link.occupied_ns(1, flit_bytes.into()) >= software * full {
+        true => [link.setup_ns, link.ns_per_byte],
+        false => [0.0, software],
     }
 }

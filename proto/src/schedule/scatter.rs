@@ -13,29 +13,30 @@ pub fn farthest_first(tree: &Tree, flits: &[u64]) -> Vec<PeId> {
     order
 }
 
-/// Farthest first where edges differ (spec, section 7): by decreasing tail, ties by
-/// index. A message's tail is the time from its last byte in P0's port until that is
-/// at its destination: latencies, a flit's time on each later edge, and what the
+/// Farthest first where edges differ (spec, section 7): by decreasing tail, of equal ones the
+/// farther first, ties by index. A message's tail is the time from its last byte in P0's port until that is
+/// at its destination: latencies, a flit's time on each later edge (its set-up included), and what the
 /// slowest edge on its way adds to the first one. In lock step it is the depth, and
 /// where edges are alike it gives the same order.
 pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId> {
-    // Per PE, for all messages through it: ticks from P0's port to here with a last
-    // flit of no bytes, ticks per byte of that flit, and the slowest edge so far.
-    let mut ways = vec![(0u64, 0f64, 0f64); tree.len()];
+    // Per PE, for all messages through it: latencies from P0's port to here, what the last
+    // flit takes on the later edges whatever its length, ticks per byte of that flit, and the
+    // slowest edge so far.
+    let mut ways = vec![(0u64, 0f64, 0f64, 0f64); tree.len()];
     for &pe in tree.top_down() {
         let Some(parent) = tree.parent(pe) else {
             continue;
         };
-        let (latency, per_byte, slowest) = ways[parent.index()];
+        let (latency, setup, per_byte, slowest) = ways[parent.index()];
         let edge = timing.down(pe);
-        let later = if parent == tree.root() {
-            0.0
-        } else {
-            edge.ticks_per_byte
+        let later = match parent == tree.root() {
+            true => [0.0, 0.0],
+            false => timing.down_flit(pe),
         };
         ways[pe.index()] = (
             latency.saturating_add(edge.latency),
-            per_byte + later,
+            setup + later[0],
+            per_byte + later[1],
             slowest.max(edge.ticks_per_byte),
         );
     }
@@ -52,16 +53,16 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
         .unwrap_or(0)
         .max(1);
     let tail = |pe: PeId| {
-        let (latency, per_byte, slowest) = ways[pe.index()];
+        let (latency, setup, per_byte, slowest) = ways[pe.index()];
         let bytes = bytes[pe.index()];
-        let flit = bytes.min(timing.flit_bytes().into()) as f64;
+        let flit = bytes.min(timing.flit_bytes_of(pe.into()).into()) as f64;
         let first = tree.child_toward(tree.root(), pe).unwrap_or(pe);
         let adds = (slowest - timing.down(first).ticks_per_byte) * bytes as f64;
-        let tail = latency.saturating_add((per_byte * flit + adds).round() as u64);
+        let tail = latency.saturating_add((setup + per_byte * flit + adds).round() as u64);
         tail.saturating_add(quantum / 2) / quantum
     };
     let mut order: Vec<PeId> = tree.pes().filter(|pe| bytes[pe.index()] > 0).collect();
-    order.sort_by_cached_key(|&pe| (std::cmp::Reverse(tail(pe)), pe));
+    order.sort_by_cached_key(|&pe| (std::cmp::Reverse((tail(pe), tree.depth(pe))), pe));
     order
 }
 

@@ -11,6 +11,7 @@ const ORIGINS: [u64; 2] = [1, 10_000_000_000_000_000];
 fn link(bits_per_s: u64, latency_ns: f64) -> Link {
     Link {
         latency_ns,
+        setup_ns: 0.0,
         ns_per_byte: 8e9 / bits_per_s as f64,
         burst_bytes: 0.0,
     }
@@ -201,6 +202,7 @@ fn two_streams_share_a_port() {
 fn an_unlimited_link_only_delays() {
     let link = Link {
         latency_ns: 2_500.0,
+        setup_ns: 0.0,
         ..Link::default()
     };
     let (mut send, mut receive) = (SendPort::default(), ReceivePort::default());
@@ -246,6 +248,7 @@ fn links_that_cannot_be_had() {
 fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
     let link = Link {
         latency_ns: 0.0,
+        setup_ns: 0.0,
         ns_per_byte: 40.0,
         burst_bytes: 0.0,
     };

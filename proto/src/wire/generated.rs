@@ -633,6 +633,9 @@ pub struct Exchange {
     /// Parent: when the last byte of the answer was there.
     #[prost(uint64, tag = "6")]
     pub returned_ns: u64,
+    /// Flits of the burst beyond those that one of its size is made of otherwise.
+    #[prost(uint32, tag = "7")]
+    pub extra_flits: u32,
 }
 /// One direction of an edge.
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -644,6 +647,9 @@ pub struct Link {
     /// What an idle link lets through before its rate holds.
     #[prost(double, tag = "3")]
     pub burst_bytes: f64,
+    /// For which a flit has it, whatever its length.
+    #[prost(double, tag = "4")]
+    pub setup_ns: f64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Prepare {
@@ -680,6 +686,9 @@ pub struct Brief {
     /// By a static schedule: what crosses the PE's edges, by first steps.
     #[prost(message, repeated, tag = "9")]
     pub legs: ::prost::alloc::vec::Vec<Leg>,
+    /// Payload bytes of a full flit of each of `sends`, where they are not flit_bytes for all.
+    #[prost(uint32, repeated, tag = "10")]
+    pub packet_bytes: ::prost::alloc::vec::Vec<u32>,
 }
 /// Flits of a message cross an edge, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -292,6 +292,7 @@ impl Dice {
         let alike = self.below(2) == 0;
         let link = |dice: &mut Dice| Link {
             latency_ns: dice.scale(20_000_000) as f64,
+            setup_ns: 0.0,
             ns_per_byte: dice.scale(8_000) as f64 / 8.0,
             burst_bytes: 0.0,
         };

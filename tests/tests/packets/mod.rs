@@ -1,8 +1,10 @@
 //! Plans in packets that cost something to start: what the command prints, held against cases that
-//! were worked out independently, replayed packet by packet, and refused where nothing fits.
+//! were worked out independently, replayed packet by packet, and refused where nothing fits; and
+//! rounds whose messages go in packets.
 
 mod brute_force;
 mod replay;
+mod rounds;
 
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_tests::run;

@@ -132,3 +132,24 @@ fn without_p0_nothing_can_be_repaired_but_resumed() {
     files.resume(&[]).ok();
     files.assert_complete(&before);
 }
+
+/// Who goes on later sends what is missing in packets again.
+#[test]
+fn what_went_in_packets_goes_on_in_packets() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("scatter", &["--packets", "200"]);
+    files.wait_for(&["p3"]);
+    let before = files.there();
+    kill(&running, 2);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let record = std::fs::read_to_string(files.record()).expect("it is a text");
+    assert!(record.contains("\npackets = \"200\"\n"), "{record}");
+    let resumed = files.resume(&["--revive"]).ok();
+    files.assert_complete(&before);
+    assert!(
+        resumed.stdout.contains("200 packets a message"),
+        "{}",
+        resumed.stdout
+    );
+}

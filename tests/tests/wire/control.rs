@@ -26,6 +26,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
     let exchange = |down_bytes, up_bytes| Exchange {
         down_bytes,
         up_bytes,
+        extra_flits: if up_bytes > 0 { 3 } else { 0 },
         sent_ns: 1 << 50,
         received_ns: 5,
         answered_ns: 6,
@@ -79,7 +80,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
             "probe_result { child: 2
              exchanges { down_bytes: 65536 sent_ns: 1125899906842624 received_ns: 5
                          answered_ns: 6 returned_ns: 1125899906842633 }
-             exchanges { up_bytes: 7 sent_ns: 1125899906842624 received_ns: 5
+             exchanges { up_bytes: 7 extra_flits: 3 sent_ns: 1125899906842624 received_ns: 5
                          answered_ns: 6 returned_ns: 1125899906842633 } }",
         ),
         (FromPe::FilesMeasured(None), "files_measured { }"),
@@ -199,6 +200,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
 fn link(latency_ns: f64, ns_per_byte: f64) -> Link {
     Link {
         latency_ns,
+        setup_ns: 0.0,
         ns_per_byte,
         burst_bytes: 0.0,
     }
@@ -293,6 +295,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         flit_bytes: 4096,
         pace: pace(),
         sends: vec![message(3, 9), message(1, 300)],
+        packet_bytes: vec![64, 150],
         takes: vec![message(2, 8)],
         subtree_messages: 5,
         child_messages: vec![3, 1],
@@ -322,6 +325,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
             "prepare { rounds: 100 brief { operation: OPERATION_GATHER_LINEAR window: 2
              flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
+             packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
              legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5

@@ -293,6 +293,7 @@ fn base(
 ) {
     let round = RoundArgs {
         transfer: args.transfer.clone(),
+        packets: None,
         input: None,
         output: None,
         force: false,

@@ -35,7 +35,11 @@ fn edges(found: &Calibrated) -> String {
             .flat_map(|edge| [edge.down, edge.up])
     };
     let bursts = links().any(|link| link.burst_bytes.value > 0.0);
+    let setups = links().any(|link| link.setup_ns.value > 0.0);
     let mut header = vec!["edge", "latency", "from", "to", "rate", "from", "to"];
+    if setups {
+        header.extend(["a flit", "from", "to"]);
+    }
     if bursts {
         header.extend(["burst", "from", "to"]);
     }
@@ -55,6 +59,9 @@ fn edges(found: &Calibrated) -> String {
         // The more time a byte takes, the lower is the rate.
         let [value, low, high] = all(link.ns_per_byte).map(rate);
         row.extend([value, high, low]);
+        if setups {
+            row.extend(all(link.setup_ns).map(|ns| Nanos(ns as u64).to_string()));
+        }
         if bursts {
             row.extend(all(link.burst_bytes).map(|bytes| Bytes(bytes as u64).to_string()));
         }
@@ -174,6 +181,7 @@ pub fn json(found: &Calibrated) -> String {
     let link = |link: MeasuredLink| {
         json!({
             "latency_us": estimate(link.latency_ns, 1000.0),
+            "setup_us": estimate(link.setup_ns, 1000.0),
             "ns_per_byte": estimate(link.ns_per_byte, 1.0),
             "burst_bytes": estimate(link.burst_bytes, 1.0),
         })

@@ -32,6 +32,7 @@ pub fn edge(edge: MeasuredEdge) -> MeasuredEdge {
     let rate = |ns_per_byte: f64| significant(ns_per_byte, 5).max(1e-3);
     let link = |link: MeasuredLink| MeasuredLink {
         latency_ns: each(link.latency_ns, &f64::round),
+        setup_ns: each(link.setup_ns, &f64::round),
         ns_per_byte: each(link.ns_per_byte, &rate),
         burst_bytes: each(link.burst_bytes, &f64::round),
     };

@@ -272,6 +272,7 @@ impl MapArgs {
                 metrics,
                 guard,
             },
+            packets: None,
             input: Some(input),
             output: Some(output),
             force,

@@ -23,6 +23,8 @@ type Range = RangeInclusive<f64>;
 
 /// A minute, in microseconds: no link is slower than that and of use.
 const LATENCY_US: Range = 0.0..=60e6;
+/// A second for each flit.
+const SETUP_US: Range = 0.0..=1e6;
 /// From a terabyte to a hundred bytes a second. A byte that takes no time is none.
 const NS_PER_BYTE: Range = 1e-3..=1e7;
 /// A gibibyte.
@@ -271,14 +273,20 @@ fn read_link(link: &Table<'_, '_>) -> Option<MeasuredLink> {
     let latency_us = estimate("latency_us", LATENCY_US);
     let ns_per_byte = estimate("ns_per_byte", NS_PER_BYTE);
     let burst_bytes = estimate("burst_bytes", BURST_BYTES);
+    // Profiles of before it was measured have none.
+    let setup_us = match link.optional("setup_us") {
+        Some(field) => read_estimate(&field, SETUP_US),
+        None => Some(Estimate::default()),
+    };
     link.refuse_others();
-    let Estimate { value, low, high } = latency_us?;
+    let in_nanos = |Estimate { value, low, high }| Estimate {
+        value: nanos(value),
+        low: nanos(low),
+        high: nanos(high),
+    };
     Some(MeasuredLink {
-        latency_ns: Estimate {
-            value: nanos(value),
-            low: nanos(low),
-            high: nanos(high),
-        },
+        latency_ns: in_nanos(latency_us?),
+        setup_ns: in_nanos(setup_us?),
         ns_per_byte: ns_per_byte?,
         burst_bytes: burst_bytes?,
     })

@@ -22,6 +22,7 @@ fn estimate(value: f64) -> Estimate {
 fn link(latency_ns: f64) -> MeasuredLink {
     MeasuredLink {
         latency_ns: estimate(latency_ns),
+        setup_ns: estimate(2_500.0),
         ns_per_byte: estimate(0.25),
         burst_bytes: estimate(0.0),
     }
@@ -378,14 +379,18 @@ fn any_estimate(whole: bool, least: f64, most: f64) -> impl Strategy<Value = Est
 fn any_link() -> impl Strategy<Value = MeasuredLink> {
     let parts = (
         any_estimate(true, 0.0, 1e10),
+        any_estimate(true, 0.0, 1e9),
         any_estimate(false, 1e-3, 1e6),
         any_estimate(false, 0.0, 1e8),
     );
-    parts.prop_map(|(latency_ns, ns_per_byte, burst_bytes)| MeasuredLink {
-        latency_ns,
-        ns_per_byte,
-        burst_bytes,
-    })
+    parts.prop_map(
+        |(latency_ns, setup_ns, ns_per_byte, burst_bytes)| MeasuredLink {
+            latency_ns,
+            setup_ns,
+            ns_per_byte,
+            burst_bytes,
+        },
+    )
 }
 
 proptest! {

@@ -16,8 +16,9 @@ const HEAD: &str = "\
 const EDGES: &str = "
 # Each edge, by the PE at its lower end, as it looks from outside: wire and software.
 # [value, low, high]: the truth lies between low and high in 95 of 100 cases.
-# burst_bytes is what an idle link lets through before its rate holds. The clock is
-# the lower end's, less P0's; uncertainty 0 is one clock for both.
+# setup_us is what a flit takes beside its bytes, burst_bytes what an idle link lets through
+# before its rate holds. The clock is the lower end's, less P0's; uncertainty 0 is one clock
+# for both.
 ";
 
 /// What is said of [`HOST_COSTS`].
@@ -153,6 +154,7 @@ fn write_link(link: &MeasuredLink, out: &mut String) -> std::fmt::Result {
         [value, low, high].map(print).join(", ")
     };
     writeln!(out, "latency_us = [{}]", list(link.latency_ns, micros))?;
+    writeln!(out, "setup_us = [{}]", list(link.setup_ns, micros))?;
     writeln!(out, "ns_per_byte = [{}]", list(link.ns_per_byte, number))?;
     writeln!(out, "burst_bytes = [{}]", list(link.burst_bytes, number))
 }

@@ -18,6 +18,7 @@ fn tree(spec: &str) -> Arc<Tree> {
 fn model(tree: &Tree, ns_per_byte: f64) -> Model {
     let link = Link {
         latency_ns: 50_000.0,
+        setup_ns: 0.0,
         ns_per_byte,
         burst_bytes: 0.0,
     };

@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::files::user_file::FileError;
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkFault;
+use crate::options::packets::PacketsFault;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::pictures::PictureError;
 use crate::options::retries::RetryFault;
@@ -198,6 +199,24 @@ pub enum RequestError {
     /// Flits of this size are not sent.
     #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
     FlitSize(u64),
+    /// No packets, or too large or small ones.
+    #[error("--packets {0}")]
+    Packets(#[from] PacketsFault),
+    /// What goes by other rules.
+    #[error(
+        "--packets is for a scatter by fdf, for a gather by shoulder-tap or certification and for any \
+         broadcast, not for {0}: --flit-size says how large flits are there"
+    )]
+    NotInPackets(String),
+    /// Two sizes.
+    #[error("--packets says how large flits are, and so does --flit-size: choose one")]
+    PacketsAndFlits,
+    /// A choice among ways and one among packets.
+    #[error(
+        "--packets is for one algorithm on one tree: name them, or leave it out, since auto chooses \
+         among flits as well"
+    )]
+    PacketsOfAuto,
     /// A link that cannot be had.
     #[error("--link: {0}")]
     Link(#[from] LinkFault),

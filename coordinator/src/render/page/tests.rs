@@ -46,6 +46,7 @@ fn page(check: impl FnOnce(&Page<'_>)) {
         points: vec![point(0, 20.5, true), point(1 << 40, 9e9, false)],
         link: Link {
             latency_ns: 20.0,
+            setup_ns: 0.0,
             ns_per_byte: 0.25,
             burst_bytes: 8.0,
         },

@@ -228,6 +228,9 @@ impl Record {
         if let Some(asked) = self.way.flit_bytes {
             writeln!(out, "flit_bytes = {asked}")?;
         }
+        if let Some(packets) = self.way.packets {
+            writeln!(out, "packets = {}", quoted(&packets.to_string()))?;
+        }
         let timeouts = timeouts::written(&self.timeouts);
         writeln!(out, "timeouts = {}", quoted(&timeouts))?;
         writeln!(out, "input = {}", path(&self.input))?;

@@ -71,6 +71,10 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let credentials = credentials.and_then(|field| read_path(&field, "credentials"));
     let flit_bytes = top.optional("flit_bytes");
     let flit_bytes = flit_bytes.and_then(|field| read_flit_bytes(&field));
+    let packets = top.optional("packets").and_then(|field| {
+        let fault = |fault| [format!("packets: {fault}")];
+        field.parse(|text| text.parse().map_err(fault))
+    });
     let way = read_way(name, algorithm, sync, tree.as_ref());
     // Of another way, messages are as those of a scatter, if it is not known.
     let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
@@ -99,6 +103,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         way: Way {
             pacing,
             flit_bytes,
+            packets,
             ..way?
         },
         tree_name: tree_name?,
@@ -208,6 +213,7 @@ fn read_way(
         baseline: None,
         pacing: None,
         flit_bytes: None,
+        packets: None,
     });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {

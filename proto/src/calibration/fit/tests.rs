@@ -49,6 +49,7 @@ fn measure(weather: Weather, random: &mut SplitMix64) -> Vec<Point> {
 fn link(latency_ns: f64, ns_per_byte: f64, burst_bytes: f64) -> Link {
     Link {
         latency_ns,
+        setup_ns: 0.0,
         ns_per_byte,
         burst_bytes,
     }

@@ -14,6 +14,7 @@ pub(super) fn put_brief(brief: &Brief) -> pb::Brief {
         flit_bytes: brief.flit_bytes,
         pace: Some(put_pace(&brief.pace)),
         sends: brief.sends.iter().map(put_message).collect(),
+        packet_bytes: brief.packet_bytes.clone(),
         takes: brief.takes.iter().map(put_message).collect(),
         subtree_messages: brief.subtree_messages,
         child_messages: brief.child_messages.clone(),
@@ -22,9 +23,11 @@ pub(super) fn put_brief(brief: &Brief) -> pb::Brief {
 }
 
 pub(super) fn parse_brief(brief: pb::Brief) -> Result<Brief, WireError> {
+    let flit_bytes = parse_flit_bytes(brief.flit_bytes)?;
     Ok(Brief {
         operation: parse_operation(brief.operation, brief.window)?,
-        flit_bytes: parse_flit_bytes(brief.flit_bytes)?,
+        flit_bytes,
+        packet_bytes: parse_packet_bytes(brief.packet_bytes, brief.sends.len(), flit_bytes)?,
         pace: parse_pace(brief.pace)?,
         sends: brief.sends.iter().map(parse_message).collect(),
         takes: brief.takes.iter().map(parse_message).collect(),
@@ -44,6 +47,27 @@ pub(super) fn parse_flit_bytes(flit_bytes: u32) -> Result<u32, WireError> {
         true => Ok(flit_bytes),
         false => Err(WireError::malformed(format!(
             "no flit can have {flit_bytes} bytes"
+        ))),
+    }
+}
+
+/// A size for each message, or none at all; neighbours have room for the largest flit.
+fn parse_packet_bytes(
+    packet_bytes: Vec<u32>,
+    sends: usize,
+    flit_bytes: u32,
+) -> Result<Vec<u32>, WireError> {
+    if !packet_bytes.is_empty() && packet_bytes.len() != sends {
+        return Err(WireError::malformed(format!(
+            "{} packet sizes for {sends} messages",
+            packet_bytes.len()
+        )));
+    }
+    let fits = |bytes: &u32| (MIN_FLIT_BYTES..=flit_bytes).contains(bytes);
+    match packet_bytes.iter().find(|bytes| !fits(bytes)) {
+        None => Ok(packet_bytes),
+        Some(bytes) => Err(WireError::malformed(format!(
+            "no packet can have {bytes} bytes where a flit has {flit_bytes}"
         ))),
     }
 }

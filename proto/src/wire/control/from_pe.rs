@@ -163,6 +163,7 @@ fn put_exchange(exchange: &Exchange) -> pb::Exchange {
     pb::Exchange {
         down_bytes: exchange.down_bytes,
         up_bytes: exchange.up_bytes,
+        extra_flits: exchange.extra_flits,
         sent_ns: exchange.sent_ns,
         received_ns: exchange.received_ns,
         answered_ns: exchange.answered_ns,
@@ -174,6 +175,7 @@ fn parse_exchange(exchange: &pb::Exchange) -> Exchange {
     Exchange {
         down_bytes: exchange.down_bytes,
         up_bytes: exchange.up_bytes,
+        extra_flits: exchange.extra_flits,
         sent_ns: exchange.sent_ns,
         received_ns: exchange.received_ns,
         answered_ns: exchange.answered_ns,

@@ -440,6 +440,7 @@ fn put_link(link: Link) -> pb::Link {
         latency_ns: link.latency_ns,
         ns_per_byte: link.ns_per_byte,
         burst_bytes: link.burst_bytes,
+        setup_ns: link.setup_ns,
     }
 }
 
@@ -449,8 +450,15 @@ fn parse_link(link: Option<pb::Link>) -> Result<Link, WireError> {
         latency_ns: link.latency_ns,
         ns_per_byte: link.ns_per_byte,
         burst_bytes: link.burst_bytes,
+        setup_ns: link.setup_ns,
     };
-    let numbers = [link.latency_ns, link.ns_per_byte, link.burst_bytes];
+    let Link {
+        latency_ns,
+        setup_ns,
+        ns_per_byte,
+        burst_bytes,
+    } = link;
+    let numbers = [latency_ns, setup_ns, ns_per_byte, burst_bytes];
     match numbers.iter().all(|x| x.is_finite() && *x >= 0.0) {
         true => Ok(link),
         false => Err(WireError::malformed("a link with nonsense numbers")),

@@ -1,0 +1,183 @@
+//! How messages are to be cut into packets, as people write it behind `--packets`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use thiserror::Error;
+
+use crate::text::units::{Bytes, UnitError, parse_bytes};
+
+/// How messages are cut. A packet is one flit: a relay has all of it before it sends any of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packets {
+    /// As it is predicted to take the least time.
+    Auto,
+    /// Each message into so many equal ones, at least 1.
+    Count(u64),
+    /// Each into as few equal ones as there can be of at most so many bytes.
+    Size(u32),
+}
+
+/// What is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PacketsFault {
+    /// Neither of the three.
+    #[error("`{text}` is neither auto, nor a COUNT of packets, nor the SIZE of one: {source}")]
+    Form {
+        /// As typed.
+        text: String,
+        /// Why it is no size.
+        source: UnitError,
+    },
+    /// No packets at all.
+    #[error("0: a message goes in one packet at least")]
+    None,
+    /// A packet that is no flit.
+    #[error("{}: a packet is one flit, of {} to {}, which a relay holds whole",
+        Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
+    Size(u64),
+    /// Too few for a message.
+    #[error(
+        "{count}: the message of {} would go in packets of {}, and a relay holds one of at most {}: \
+         at least {least} packets, or a SIZE",
+        Bytes(*bytes), Bytes(bytes.div_ceil(*count)), Bytes(MAX_FLIT_BYTES.into())
+    )]
+    TooFew {
+        /// How many.
+        count: u64,
+        /// The longest message.
+        bytes: u64,
+        /// How many it needs.
+        least: u64,
+    },
+    /// Too many for all messages.
+    #[error(
+        "{count}: a packet has at least {}, so the longest message, of {}, can go in at most {most}",
+        Bytes(MIN_FLIT_BYTES.into()), Bytes(*bytes)
+    )]
+    TooMany {
+        /// How many.
+        count: u64,
+        /// The longest message.
+        bytes: u64,
+        /// How many it can have.
+        most: u64,
+    },
+}
+
+impl FromStr for Packets {
+    type Err = PacketsFault;
+
+    fn from_str(text: &str) -> Result<Packets, PacketsFault> {
+        let text = text.trim();
+        if text == "auto" {
+            return Ok(Packets::Auto);
+        }
+        if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
+            // Of digits alone there can only be too many.
+            return match text.parse().unwrap_or(u64::MAX) {
+                0 => Err(PacketsFault::None),
+                count => Ok(Packets::Count(count)),
+            };
+        }
+        let bytes = parse_bytes(text).map_err(|source| PacketsFault::Form {
+            text: text.to_owned(),
+            source,
+        })?;
+        match u32::try_from(bytes) {
+            Ok(fits) if (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&fits) => {
+                Ok(Packets::Size(fits))
+            }
+            _ => Err(PacketsFault::Size(bytes)),
+        }
+    }
+}
+
+/// As it is read.
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Packets::Auto => f.write_str("auto"),
+            Packets::Count(count) => write!(f, "{count}"),
+            Packets::Size(bytes) => write!(f, "{bytes}B"),
+        }
+    }
+}
+
+impl Packets {
+    /// Whether messages can be cut so, the longest being so long.
+    ///
+    /// # Errors
+    ///
+    /// How many packets it can have.
+    pub fn check(self, longest: u64) -> Result<(), PacketsFault> {
+        let Packets::Count(count) = self else {
+            return Ok(());
+        };
+        let [least, most] = [MAX_FLIT_BYTES, MIN_FLIT_BYTES].map(|b| longest.div_ceil(b.into()));
+        let bytes = longest;
+        match count {
+            _ if longest == 0 || (least..=most).contains(&count) => Ok(()),
+            _ if count < least => Err(PacketsFault::TooFew {
+                count,
+                bytes,
+                least,
+            }),
+            _ => Err(PacketsFault::TooMany { count, bytes, most }),
+        }
+    }
+
+    /// The largest packet of a message of so many bytes, all others but its last being as large;
+    /// `None` if that is to be found out.
+    pub fn of(self, bytes: u64) -> Option<u32> {
+        let packets = match self {
+            Packets::Auto => return None,
+            Packets::Count(count) => count,
+            Packets::Size(size) => bytes.div_ceil(size.into()).max(1),
+        };
+        let [least, most] = [MIN_FLIT_BYTES, MAX_FLIT_BYTES].map(u64::from);
+        Some(bytes.div_ceil(packets).clamp(least, most) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_is_read_and_written() {
+        for (text, packets) in [
+            ("auto", Packets::Auto),
+            ("7", Packets::Count(7)),
+            ("64KiB", Packets::Size(64 << 10)),
+            ("65536B", Packets::Size(64 << 10)),
+        ] {
+            assert_eq!(text.parse(), Ok(packets));
+            assert_eq!(packets.to_string().parse(), Ok(packets));
+        }
+    }
+
+    #[test]
+    fn what_no_packet_can_be_is_refused() {
+        let refused = |text: &str| text.parse::<Packets>().expect_err(text).to_string();
+        assert!(refused("0").contains("one packet at least"));
+        assert!(refused("2MiB").contains("64 B to 1 MiB"));
+        assert!(refused("63B").contains("64 B to 1 MiB"));
+        assert!(refused("some").contains("neither auto"));
+        let few = Packets::Count(3).check(4 << 20).expect_err("1.3 MiB");
+        assert!(few.to_string().contains("at least 4 packets"), "{few}");
+        let many = Packets::Count(3).check(128).expect_err("43 B");
+        assert!(many.to_string().contains("at most 2"), "{many}");
+        assert_eq!(Packets::Count(2).check(128), Ok(()));
+        assert_eq!(Packets::Count(9).check(0), Ok(()));
+    }
+
+    #[test]
+    fn packets_are_equal_and_as_few_as_there_can_be() {
+        assert_eq!(Packets::Count(4).of(1_000_001), Some(250_001));
+        assert_eq!(Packets::Size(64 << 10).of(100_000), Some(50_000));
+        assert_eq!(Packets::Count(4).of(100), Some(64));
+        assert_eq!(Packets::Size(100).of(0), Some(64));
+    }
+}

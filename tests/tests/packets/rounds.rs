@@ -1,0 +1,134 @@
+//! Rounds of real processes whose messages are cut into packets.
+
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same, assert_same_below, fill, snapshot};
+use flitcast_tests::{Finished, Report, run, scratch};
+
+const TREES: [(&str, usize); 3] = [("path:5", 5), ("star:4", 4), ("random:7:3", 7)];
+const PACKETS: [&str; 4] = ["1", "3", "7KiB", "auto"];
+
+fn lengths(pes: usize) -> Vec<usize> {
+    let kinds = [100_001, 1, 65_536, 0, 7_168, 300_000];
+    (0..pes - 1)
+        .map(|place| kinds[place % kinds.len()])
+        .collect()
+}
+
+#[track_caller]
+fn report(line: &str) -> Report {
+    let line = format!("{line} --format json");
+    let report = run(line.split_whitespace()).ok().report();
+    // Of a broadcast, each byte counts once and arrives everywhere.
+    if report.value("/operation") != "broadcast" {
+        report.assert_all_arrived();
+    }
+    report
+}
+
+#[test]
+fn files_arrive_byte_for_byte() {
+    for (tree, pes) in TREES {
+        let dir = scratch();
+        let path = |name: &str| dir.path().join(name);
+        for (pe, bytes) in (1..).zip(lengths(pes)) {
+            if bytes > 0 {
+                fill(&path(&format!("input/p{pe}/data")), bytes);
+            }
+        }
+        let before = snapshot(&path("input"));
+        for packets in PACKETS {
+            let at = |name: &str| path(&format!("{name} {packets}").replace(' ', "-"));
+            let moved = |operation: &str, from: &Path, to: &Path| {
+                let (from, to) = (from.display(), to.display());
+                let line = format!(
+                    "{operation} --tree {tree} --input {from} --output {to} --packets {packets}"
+                );
+                report(&line);
+            };
+            moved("scatter", &path("input"), &at("scattered"));
+            assert_same(&before, &snapshot(&at("scattered")));
+            moved("gather", &at("scattered"), &at("gathered"));
+            assert_same(&before, &snapshot(&at("gathered")));
+            moved("broadcast", &path("input/p1"), &at("copies"));
+            for pe in 1..pes {
+                assert_same_below(&path("input/p1"), &at("copies").join(format!("p{pe}")));
+            }
+        }
+    }
+}
+
+#[test]
+fn each_message_goes_in_as_many_packets_as_were_asked_for() {
+    for operation in ["scatter", "gather", "gather --algorithm certification"] {
+        let line = format!("{operation} --tree path:4 --lengths 100001,0,30000 --packets 3");
+        let report = report(&line);
+        assert_eq!(report.value("/packets/asked"), "3");
+        assert_eq!(report.number("/packets/count"), 6);
+        assert_eq!(report.number("/packets/largest_bytes"), 33_334);
+        assert_eq!(report.number("/flit_bytes"), 33_334);
+        assert!(report.number("/round/peak_buffered_flits") <= 1, "{line}");
+    }
+    let report = report("broadcast --tree kary:2:5 --size 1000000 --packets 100000B");
+    assert_eq!(report.number("/packets/count"), 10);
+    assert_eq!(report.number("/packets/largest_bytes"), 100_000);
+}
+
+/// One long message over slow links: whoever asks for the best number gets many, and few where
+/// there is nothing to gain.
+#[test]
+fn the_best_number_is_found() {
+    let slow = "--link rate=50mbit --packets auto";
+    let long = report(&format!(
+        "scatter --tree path:6 --lengths 0,0,0,0,256KiB {slow}"
+    ));
+    assert!(
+        long.number("/packets/count") > 8,
+        "{:?}",
+        long.value("/packets")
+    );
+    assert!(long.value("/flit_choice").is_null());
+    let told = |pointer: &str| long.value(pointer).as_f64().expect("a time");
+    assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
+}
+
+#[track_caller]
+fn refused(line: &str, cause: &str) {
+    let Finished { code, stderr, .. } = run(line.split_whitespace());
+    assert_eq!(code, Some(2), "{line}\n{stderr}");
+    assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
+}
+
+#[test]
+fn what_cannot_go_in_such_packets_is_refused() {
+    for (rest, cause) in [
+        (
+            "--packets 0",
+            "--packets 0: a message goes in one packet at least",
+        ),
+        ("--packets 2MiB", "64 B to 1 MiB"),
+        ("--packets few", "neither auto, nor a COUNT"),
+        ("--packets 2", "at least 3 packets"),
+        ("--packets 1000000", "at most 49152"),
+        ("--packets 4 --flit-size 1KiB", "and so does --flit-size"),
+        (
+            "--packets 4 --algorithm auto",
+            "--packets is for one algorithm",
+        ),
+        (
+            "--packets 4 --algorithm linear",
+            "not for scatter by linear",
+        ),
+    ] {
+        refused(&format!("scatter --tree star:4 --size 3MiB {rest}"), cause);
+    }
+    let of_pairs = "--tree star:4 --packets 4";
+    refused(
+        &format!("gossip {of_pairs} --size 1MiB"),
+        "not for gossip by flood: --flit-size",
+    );
+    refused(
+        &format!("exchange {of_pairs} --lengths equal:1MiB"),
+        "not for exchange by tree: --flit-size",
+    );
+}

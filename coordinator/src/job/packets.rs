@@ -65,7 +65,7 @@ impl fmt::Display for PacketChoice {
             match self.asked {
                 Packets::Auto => "predicted to be the best".to_owned(),
                 Packets::Count(count) =>
-                    format!("{} a message", counted(count, "packet", "packets")),
+                    format!("{} a message at most", counted(count, "packet", "packets")),
                 Packets::Size(bytes) => format!("none above {}", Bytes(bytes.into())),
             },
             Nanos(self.predicted_ns),

@@ -396,6 +396,8 @@ mod tests {
     use flitcast_proto::ops::{Exchange, Gossip};
     use flitcast_proto::tree::TreeSpec;
 
+    use std::io::Write as _;
+
     use super::*;
 
     const GOSSIP: Operation = Operation::Gossip(Gossip::Flood);
@@ -461,9 +463,14 @@ mod tests {
             let left_out = |it: DeliveryId| left_out.contains(&it.0);
             measure_input(dir.path(), operation, false, &star(3), left_out)
         };
-        for name in ["p0", "p2"] {
-            std::fs::write(dir.path().join(name), name).unwrap();
-        }
+        // All of one time, which is a part of a message: others would take more bytes, or fewer.
+        let write = |name: &str| {
+            let file = std::fs::File::create(dir.path().join(name)).unwrap();
+            (&file).write_all(b"p0").unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        };
+        write("p0");
+        write("p2");
         let whole = measure(GOSSIP, &[]).unwrap();
         let bytes = whole[1];
         assert!(bytes > 0);
@@ -478,7 +485,7 @@ mod tests {
         for name in ["p0/p2", "p1/p0"] {
             let path = dir.path().join(name);
             std::fs::create_dir(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "p0").unwrap();
+            write(name);
         }
         let pieces = measure(EXCHANGE, &[3]).unwrap();
         assert_eq!(pieces, [0, 0, bytes, 0, 0, 0, 0, 0, 0]);

@@ -309,7 +309,7 @@ impl Host {
     }
 
     /// The same host, when a round is not the first one.
-    pub fn settled(self) -> Host {
+    pub fn in_later_rounds(self) -> Host {
         Host {
             first_ns: 0.0,
             ..self

@@ -286,7 +286,7 @@ impl Calibration {
         let model = |host: Host| Model {
             edges: edges_from_measurements(&profile.edges, &host),
             // What is observed are medians of many rounds.
-            host: host.settled(),
+            host: host.in_later_rounds(),
             ..start.clone()
         };
         // By the schedules that the rounds were run by: PEs that were told to wait have waited.

@@ -97,7 +97,7 @@ impl Driver<'_> {
             }
         };
         if request.rounds > 1 {
-            model.host = model.host.settled();
+            model.host = model.host.in_later_rounds();
         }
         let measured_at = Instant::now();
         let files = self.know_files(&found, &mut model).await?;

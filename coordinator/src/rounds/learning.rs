@@ -80,7 +80,11 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     };
     let is_first = outcome.rounds_ns.len() == 1;
     let predict = |host: &Host, _: usize| {
-        let host = if is_first { *host } else { host.settled() };
+        let host = if is_first {
+            *host
+        } else {
+            host.in_later_rounds()
+        };
         would_take(request, outcome, &host)
     };
     host_costs::learn(lesson, request.site.guard.is_encrypted(), &predict);
@@ -100,7 +104,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     };
     let host = match outcome.rounds_ns.len() {
         1 => rounds.costs.host,
-        _ => rounds.costs.host.settled(),
+        _ => rounds.costs.host.in_later_rounds(),
     };
     let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.host);
     let wires_alone = model_of(edges, host, &request.site);

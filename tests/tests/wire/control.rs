@@ -87,7 +87,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         (
             FromPe::FilesMeasured(Some(FileCosts::from_array([1.5; FILE_COSTS]))),
             "files_measured { costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5
-                              costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 }",
+                              costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5
+                              costs: 1.5 }",
         ),
         (FromPe::Prepared, "prepared { }"),
         (

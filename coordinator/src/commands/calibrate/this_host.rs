@@ -123,7 +123,7 @@ pub async fn measure_host(
     let predict = |host: &Host, index: usize| {
         let (request, outcome) = ran.get(index / 2)?;
         match index % 2 {
-            0 => would_take(request, outcome, &host.settled()),
+            0 => would_take(request, outcome, &host.in_later_rounds()),
             _ => would_take(request, outcome, host).map(|times| times[..1].to_vec()),
         }
     };

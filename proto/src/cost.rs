@@ -308,7 +308,15 @@ impl Host {
         }
     }
 
-    /// The same host, when a round is not the first one.
+    /// The same host in the median of so many rounds, most of which are not the first one.
+    pub fn in_median_of(self, rounds: u64) -> Host {
+        match rounds {
+            1 => self,
+            _ => self.in_later_rounds(),
+        }
+    }
+
+    /// The same host in a round that is not the first one.
     pub fn in_later_rounds(self) -> Host {
         Host {
             first_ns: 0.0,

@@ -96,9 +96,7 @@ impl Driver<'_> {
                 (measured, costs, model, Some(began.elapsed()))
             }
         };
-        if request.rounds > 1 {
-            model.host = model.host.in_later_rounds();
-        }
+        model.host = model.host.in_median_of(request.rounds);
         let measured_at = Instant::now();
         let files = self.know_files(&found, &mut model).await?;
         let tree = &request.site.tree;

@@ -66,8 +66,8 @@ pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<V
     host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
 }
 
-/// Learns from rounds of this machine. Those with files tell of their file systems alone;
-/// those on shaped links of the links.
+/// Learns from rounds of this machine. Those with files tell of files, and of what
+/// those make of the processes' costs; those on shaped links of the links.
 pub fn learn(request: &Request, outcome: &Outcome) {
     learn_files(request, outcome);
     let tells = host_costs::is_here(&request.site)
@@ -78,16 +78,9 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     let Some(lesson) = lesson(outcome).filter(|_| tells) else {
         return;
     };
-    let is_first = outcome.rounds_ns.len() == 1;
-    let predict = |host: &Host, _: usize| {
-        let host = if is_first {
-            *host
-        } else {
-            host.in_later_rounds()
-        };
-        would_take(request, outcome, &host)
-    };
-    host_costs::learn(lesson, request.site.guard.is_encrypted(), &predict);
+    let predict =
+        |host: &Host, _: usize| would_take(request, outcome, &host.in_median_of(lesson.rounds));
+    host_costs::learn(&lesson, request.site.guard.is_encrypted(), &predict);
 }
 
 /// Learns from rounds with files what those cost where they all went.
@@ -102,10 +95,8 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let Some(kept) = CachedFiles::load(written) else {
         return;
     };
-    let host = match outcome.rounds_ns.len() {
-        1 => rounds.costs.host,
-        _ => rounds.costs.host.in_later_rounds(),
-    };
+    let count = outcome.rounds_ns.len();
+    let host = rounds.costs.host.in_median_of(count as u64);
     let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.host);
     let wires_alone = model_of(edges, host, &request.site);
     // Of waiting for files, which may be none at all, only what is a part of the transfer counts.
@@ -135,8 +126,8 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let [transfer_ns, whole_ns, disk_ns] = [transfer, whole, disk].map(|it| it.measured.median);
     let lesson = Lesson {
         times_ns: times(transfer_ns, whole_ns, disk_ns),
-        deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, outcome.rounds_ns.len()),
-        rounds: outcome.rounds_ns.len() as u64,
+        deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, count),
+        rounds: count as u64,
     };
     if flits_on_edges(request, outcome) <= MOST_FLITS_WITH_FILES {
         kept.after(lesson, &would_take).store();

@@ -217,7 +217,7 @@ pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
 
 /// Learns what processes of this machine cost from a lesson of their rounds, and keeps it for the
 /// commands that follow.
-pub fn learn(lesson: Lesson, encrypted: bool, predict: &PredictHost<'_>) {
+pub fn learn(lesson: &Lesson, encrypted: bool, predict: &PredictHost<'_>) {
     let (Some(key), Some(folder)) = (Key::here(encrypted), cache::folder()) else {
         return;
     };
@@ -225,7 +225,7 @@ pub fn learn(lesson: Lesson, encrypted: bool, predict: &PredictHost<'_>) {
     let before = CachedHost::load(&folder, &key);
     let learned = before.as_ref().and_then(CachedHost::learned);
     let learned = learned.unwrap_or_else(|| Learned::assumed(&prior(encrypted)));
-    let learned = after(&learned, &[lesson], encrypted, predict);
+    let learned = after(&learned, std::slice::from_ref(lesson), encrypted, predict);
     CachedHost::new(key, &learned, before.as_ref()).store(&folder);
 }
 

@@ -1,11 +1,11 @@
 //! `flitcast calibrate`: measures the edges and the clocks of a cluster, then runs
-//! rounds on it and fits what its processes cost to what they took, and keeps all of it
+//! rounds on it and learns what its processes cost from what they took, and keeps all of it
 //! in a profile. The order of things lives here; the command line, how the host is
-//! fitted, what is run and how the result is printed are files of their own.
+//! learned, what is run and how the result is printed are files of their own.
 
 mod args;
 mod ended;
-mod host_fit;
+mod learn;
 mod report;
 mod rounded;
 mod this_host;
@@ -17,8 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use flitcast_proto::calibration::fit::MeasuredLink;
-use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
-use flitcast_proto::cost::{Host, Model};
+use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
@@ -26,6 +25,7 @@ use flitcast_proto::{PeId, Tree};
 use futures_util::FutureExt as _;
 
 use crate::files::profile::{Fit, Profile, Relay, parents};
+use crate::job::host_costs::host_of;
 use crate::job::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
 use crate::job::request::{Messages, Request, Site, gather_operation};
 use crate::launch::log_args::LogArgs;
@@ -34,12 +34,11 @@ use crate::options::link_spec::LinkSpec;
 use crate::options::names::pacing_name;
 use crate::options::pictures::Pictures;
 use crate::options::workload::Lengths;
-use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
 use crate::ways::way::Way;
-use host_fit::{Observation, fit_host};
+use learn::{Run, learned, would_take_later};
 use workloads::{PACED, WORKLOADS};
 
 pub use args::CalibrateArgs;
@@ -60,11 +59,8 @@ const MOST_ROUNDS: u64 = 25;
 const SHORT: Duration = Duration::from_millis(100);
 /// To stop a cluster and start the next, beside launching its processes.
 const BETWEEN: Duration = Duration::from_millis(40);
-/// Of the rounds' time, the part that the fit of the host gets, and hosts that it looks
-/// at.
+/// Of the rounds' time, the part that learning from them gets.
 const FIT_SHARE: f64 = 0.15;
-const FIT_LEAST: usize = 60;
-const FIT_MOST: usize = 3_000;
 /// What one pacing has to be quicker than another to be preferred: 1 % in each of the three
 /// workloads that decide.
 const NOTICEABLE: f64 = 0.03;
@@ -151,8 +147,8 @@ impl Calibration {
         };
         let mut profile = self.profile(measured, &request);
         let tree = request.site.tree.clone();
-        let mut ran = Vec::new();
-        let mut observations = Vec::new();
+        let mut names = Vec::new();
+        let mut ran: Vec<Run> = Vec::new();
         let mut left_out = Vec::new();
         let mut launching = Duration::ZERO;
         // How much slower than foreseen the last rounds were.
@@ -177,7 +173,7 @@ impl Calibration {
             let time = slot.saturating_sub(launching + BETWEEN);
             let time = time.div_f64(slower).max(SHORT);
             let rounds = match rounds_in(time, &request) {
-                0 if observations.len() >= 2 => {
+                0 if ran.len() >= 2 => {
                     left_out.push(name);
                     continue;
                 }
@@ -192,11 +188,12 @@ impl Calibration {
             launching = outcome.launching;
             let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
             slower = (measured_ns as f64 / outcome.predicted_ns.max(1) as f64).max(1.0);
-            observations.push(observation(&request, &outcome));
-            ran.push((name, rounds));
+            names.push(name);
+            ran.push((request, outcome));
         }
-        profile.pacing = best_pacing(&observations);
-        let workloads = self.fit(&mut profile, &tree, &observations, ran, announced);
+        profile.pacing = best_pacing(&ran);
+        let time = announced.mul_f64((1.0 - EDGES_SHARE) * FIT_SHARE);
+        let workloads = self.fit(&mut profile, names, &ran, time);
         if interrupts.next().now_or_never().is_some() {
             return Ok(Ended::Interrupted);
         }
@@ -273,66 +270,39 @@ impl Calibration {
         }
     }
 
-    /// Fits the host to what was run.
+    /// Learns what the host costs from what was run.
     fn fit(
         &self,
         profile: &mut Profile,
-        tree: &Arc<Tree>,
-        observations: &[Observation],
-        ran: Vec<(String, u64)>,
-        announced: Duration,
+        names: Vec<String>,
+        ran: &[Run],
+        time: Duration,
     ) -> Vec<Ran> {
-        let start = profile.model();
-        let model = |host: Host| Model {
-            edges: edges_from_measurements(&profile.edges, &host),
-            // What is observed are medians of many rounds.
-            host: host.in_later_rounds(),
-            ..start.clone()
-        };
-        // By the schedules that the rounds were run by: PEs that were told to wait have waited.
-        let predict = |model: &Model, observed: &Observation| {
-            let foreseen = flitcast_proto::predict::predict(tree, &observed.briefs, model);
-            foreseen.map_or_else(
-                |_| vec![None; observed.bytes.len()],
-                |prediction| prediction.arrivals_ns,
-            )
-        };
-        let began = Instant::now();
-        for observed in observations {
-            predict(&start, observed);
-        }
-        let look = began.elapsed().as_secs_f64().max(1e-6);
-        let time = announced.as_secs_f64() * (1.0 - EDGES_SHARE) * FIT_SHARE;
-        let most = ((time / look) as usize).clamp(FIT_LEAST, FIT_MOST);
-        let fit = fit_host(observations, start.host, &model, &predict, most);
-        profile.host = rounded::host(fit.host);
-        profile.relay = relay(tree, profile);
-        let residuals = fit.residuals_pct(observations);
-        let mut sizes: Vec<f64> = residuals.iter().map(|off| off.abs()).collect();
-        sizes.sort_by(f64::total_cmp);
-        profile.fit = Fit {
-            workloads: ran.iter().map(|(name, _)| name.clone()).collect(),
-            median_residual_pct: rounded::significant(
-                sizes.get(sizes.len() / 2).copied().unwrap_or(0.0),
-                3,
-            ),
-            worst_residual_pct: rounded::significant(sizes.last().copied().unwrap_or(0.0), 3),
-        };
-        let all = ran
-            .into_iter()
-            .zip(observations)
-            .zip(fit.predicted_ns)
-            .zip(residuals);
-        all.map(
-            |((((name, rounds), observed), predicted_ns), error_pct)| Ran {
-                name,
-                rounds,
-                measured_ns: observed.round_ns(),
+        let learned = learned(ran, self.guard.is_encrypted(), time);
+        profile.host = rounded::host(host_of(&learned.costs));
+        profile.relay = relay(&self.topology.tree, profile);
+        let told = names.iter().zip(ran).map(|(name, run)| {
+            let measured_ns = round_ns(run);
+            let predicted = would_take_later(run, &profile.host);
+            let predicted_ns = predicted.map_or(0, |times| times[0] as u64);
+            Ran {
+                name: name.clone(),
+                rounds: run.0.rounds,
+                measured_ns,
                 predicted_ns,
-                error_pct,
-            },
-        )
-        .collect()
+                error_pct: (predicted_ns as f64 / measured_ns.max(1) as f64 - 1.0) * 100.0,
+            }
+        });
+        let told: Vec<Ran> = told.collect();
+        let mut sizes: Vec<f64> = told.iter().map(|ran| ran.error_pct.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let at = |place: usize| rounded::significant(sizes.get(place).copied().unwrap_or(0.0), 3);
+        profile.fit = Fit {
+            workloads: names,
+            median_residual_pct: at(sizes.len() / 2),
+            worst_residual_pct: at(sizes.len().saturating_sub(1)),
+        };
+        told
     }
 }
 
@@ -352,20 +322,20 @@ fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
 }
 
 /// The pacing that was quickest where all were run; of equals, the first.
-fn best_pacing(observations: &[Observation]) -> Pacing {
+fn best_pacing(ran: &[Run]) -> Pacing {
     let pacings = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
     let gathers = |pacing: Pacing| {
-        let gathers = observations.iter();
-        gathers.filter(move |o| o.operation.gives_orders() && o.pacing == pacing)
+        let gathers = ran.iter();
+        gathers.filter(move |(request, _)| request.way.pacing == Some(pacing))
     };
     let slowness = |pacing: Pacing| -> f64 {
         // Of the workloads that were run with all three.
-        let paced = gathers(pacing).filter(|o| {
-            pacings
-                .iter()
-                .all(|&pacing| gathers(pacing).any(|other| other.bytes == o.bytes))
+        let paced = gathers(pacing).filter(|(_, outcome)| {
+            let bytes = &outcome.rounds.bytes;
+            let has = |pacing| gathers(pacing).any(|(_, other)| other.rounds.bytes == *bytes);
+            pacings.into_iter().all(has)
         });
-        paced.map(|o| (o.round_ns().max(1) as f64).ln()).sum()
+        paced.map(|run| (round_ns(run).max(1) as f64).ln()).sum()
     };
     let mut best = Pacing::default();
     for pacing in pacings {
@@ -375,6 +345,11 @@ fn best_pacing(observations: &[Observation]) -> Pacing {
         }
     }
     best
+}
+
+/// When the last message of a run's rounds arrived, in the median.
+fn round_ns((_, outcome): &Run) -> u64 {
+    outcome.measured.map_or(0, |spread| spread.median)
 }
 
 /// How many rounds fit into a time; 0 if not the least number.
@@ -406,24 +381,6 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
     match rounds {
         0..LEAST_ROUNDS => 0,
         _ => rounds.min(MOST_ROUNDS),
-    }
-}
-
-fn observation(request: &Request, outcome: &Outcome) -> Observation {
-    let arrivals = outcome
-        .pes
-        .iter()
-        .map(|pe| pe.measured.map(|spread| spread.median));
-    let spread = outcome.measured.map_or(0.0, |spread| {
-        (spread.median - spread.min) as f64 / spread.median.max(1) as f64
-    });
-    Observation {
-        operation: request.way.operation,
-        pacing: request.way.pacing.unwrap_or_default(),
-        bytes: outcome.rounds.bytes.clone(),
-        briefs: outcome.rounds.briefs.clone(),
-        arrivals_ns: arrivals.collect(),
-        spread,
     }
 }
 

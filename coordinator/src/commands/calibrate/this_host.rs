@@ -6,21 +6,20 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::learned::{Learned, Lesson};
-use flitcast_proto::cost::{COSTS, Host};
+use flitcast_proto::calibration::learned::Learned;
+use flitcast_proto::cost::COSTS;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::Calibration;
-use crate::job::host_costs::{after, host_of, keep_measured, prior};
+use super::learn::{Run, learned};
+use crate::job::host_costs::{host_of, keep_measured};
 use crate::job::model::Measurement;
 use crate::job::request::{Request, local_topology};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::rounds::learning::{first_lesson, lesson, would_take};
-use crate::rounds::outcome::Outcome;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
 use crate::text::units::Nanos;
@@ -39,6 +38,8 @@ const GATHER: Operation = Operation::Certification(Sync::Pipelined);
 /// Nothing further is begun that would end after this, if it took what the longest before it did:
 /// the first command on a machine waits for it.
 const ENOUGH: Duration = Duration::from_millis(90);
+/// For learning from them, which takes some 10 ms.
+const FIT: Duration = Duration::from_millis(50);
 const FLIT_BYTES: u32 = 64 << 10;
 
 /// A measured host.
@@ -97,7 +98,7 @@ pub async fn measure_host(
     };
     let nothing = request(Operation::Scatter, Pacing::default(), 0, None);
     let profile = calibration.profile(no_wires, &nothing);
-    let mut ran: Vec<(Request, Box<Outcome>)> = Vec::new();
+    let mut ran: Vec<Run> = Vec::new();
     let mut longest = Duration::ZERO;
     for (operation, pacing, bytes, rounds) in RUNS {
         let began_this = began.elapsed();
@@ -114,21 +115,7 @@ pub async fn measure_host(
         ran.push((request, outcome));
         longest = longest.max(began.elapsed() - began_this);
     }
-    // Of all rounds of a run, and of its first one.
-    let of_run = |(_, outcome): &(_, Box<Outcome>)| {
-        let [all, first] = [lesson(outcome), first_lesson(outcome)];
-        Some([all?, first?])
-    };
-    let lessons: Vec<Lesson> = ran.iter().filter_map(of_run).flatten().collect();
-    let predict = |host: &Host, index: usize| {
-        let (request, outcome) = ran.get(index / 2)?;
-        match index % 2 {
-            0 => would_take(request, outcome, &host.in_later_rounds()),
-            _ => would_take(request, outcome, host).map(|times| times[..1].to_vec()),
-        }
-    };
-    let learned = Learned::assumed(&prior(encrypted));
-    let learned = after(&learned, &lessons, encrypted, &predict);
+    let learned = learned(&ran, encrypted, FIT);
     let kept = keep_measured(&learned, encrypted).context("this system does not name its boots")?;
     Ok(Ended::Done(Box::new(MeasuredHost {
         learned,

@@ -150,11 +150,11 @@ pub type PredictHost<'a> = dyn Fn(&Host, usize) -> Option<Vec<f64>> + 'a;
 pub fn after(
     learned: &Learned<COSTS>,
     lessons: &[Lesson],
-    encrypted: bool,
+    prior: &Prior<COSTS>,
     predict: &PredictHost<'_>,
 ) -> Learned<COSTS> {
     let predict = |costs: &[f64; COSTS], lesson: usize| predict(&host_of(costs), lesson);
-    learned.after(lessons, &prior(encrypted), &predict)
+    learned.after(lessons, prior, &predict)
 }
 
 /// Has this machine measured if a site without a profile needs that, and nobody has done it yet.
@@ -224,8 +224,9 @@ pub fn learn(lesson: &Lesson, encrypted: bool, predict: &PredictHost<'_>) {
     // As another command may have left it by now.
     let before = CachedHost::load(&folder, &key);
     let learned = before.as_ref().and_then(CachedHost::learned);
-    let learned = learned.unwrap_or_else(|| Learned::assumed(&prior(encrypted)));
-    let learned = after(&learned, std::slice::from_ref(lesson), encrypted, predict);
+    let prior = prior(encrypted);
+    let learned = learned.unwrap_or_else(|| Learned::assumed(&prior));
+    let learned = after(&learned, std::slice::from_ref(lesson), &prior, predict);
     CachedHost::new(key, &learned, before.as_ref()).store(&folder);
 }
 

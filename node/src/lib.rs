@@ -52,6 +52,7 @@ pub mod door;
 mod error;
 pub mod health;
 mod held;
+mod host;
 mod inbox;
 mod io;
 pub mod join;

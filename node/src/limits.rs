@@ -172,6 +172,9 @@ pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
 /// To find out what files cost on a file system; it takes some tenths of a second.
 pub const MEASURE_FILES: Duration = Duration::from_secs(3);
 
+/// To find out what processes cost on a host; it takes a tenth of a second.
+pub const MEASURE_HOST: Duration = Duration::from_secs(2);
+
 /// Bytes of others' messages that a PE holds in memory where it sends them on later; what is more
 /// goes into a file.
 pub const HELD_IN_MEMORY: usize = 64 << 20;

@@ -20,6 +20,7 @@ use crate::config::NodeConfig;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
 use crate::error::NodeError;
+use crate::host;
 use crate::inbox::Inbox;
 use crate::io::{NodeIo, State};
 use crate::neighbours::Neighbours;
@@ -154,6 +155,8 @@ async fn register(
         listen: listen.to_string(),
         pid: std::process::id(),
         clock: process::clock(),
+        processor: process::processor().unwrap_or_default(),
+        cores: process::cores().unwrap_or(0),
         secret: config.secret,
     };
     channel.say(FromPe::Register(register)).await
@@ -382,6 +385,10 @@ async fn prepare(
                 ToPe::MeasureFiles => {
                     let costs = measure_files(config, assignment).await;
                     channel.say(FromPe::FilesMeasured(costs)).await?;
+                }
+                ToPe::MeasureHost { encrypted } => {
+                    let found = host::measure(encrypted).await;
+                    channel.say(FromPe::HostMeasured { found }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),

@@ -55,7 +55,7 @@ pub struct Edge {
 /// What the processes spend, in nanoseconds of a core unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
-    /// Cores that all PEs share; `None` where each has its own.
+    /// Cores that all PEs on it share; `None` where each has its own.
     pub shared_cores: Option<u32>,
     /// From the moment a sleeping process with something to do has a core until it runs there;
     /// the core does nothing else meanwhile.
@@ -77,6 +77,90 @@ pub struct Host {
     pub first_ns: f64,
 }
 
+/// What processes cost on each machine, and which PE is on which.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hosts {
+    machines: Vec<Host>,
+    /// By PE index, the machine that the PE is on; all are on the first where there is none.
+    of: Vec<usize>,
+    /// The same of the PE at the upper end of its edge.
+    above: Vec<usize>,
+}
+
+impl Hosts {
+    /// One machine for all.
+    pub fn one(host: Host) -> Hosts {
+        Hosts {
+            machines: vec![host],
+            of: Vec::new(),
+            above: Vec::new(),
+        }
+    }
+
+    /// PEs of a tree on several machines; by PE index, the place of its own among them.
+    ///
+    /// # Panics
+    ///
+    /// Without a machine, or if one has none of these places.
+    pub fn new(machines: Vec<Host>, of: Vec<usize>, tree: &Tree) -> Hosts {
+        assert!(of.len() == tree.len() && of.iter().all(|place| *place < machines.len()));
+        let above = tree.ids().map(|pe| tree.parent(pe).unwrap_or(pe));
+        let above = above.map(|pe| of[pe.index()]).collect();
+        Hosts {
+            machines,
+            of,
+            above,
+        }
+    }
+
+    /// The machines, one at least.
+    pub fn machines(&self) -> &[Host] {
+        &self.machines
+    }
+
+    /// The place of a PE's machine among them.
+    pub fn machine_of(&self, pe: PeId) -> usize {
+        self.of.get(pe.index()).copied().unwrap_or(0)
+    }
+
+    /// What a process costs where a PE is.
+    pub fn of(&self, pe: PeId) -> &Host {
+        &self.machines[self.machine_of(pe)]
+    }
+
+    /// What processes cost at the upper end and at the lower end of a PE's edge.
+    pub fn ends(&self, edge: usize) -> [&Host; 2] {
+        let host = |of: &[usize]| &self.machines[of.get(edge).copied().unwrap_or(0)];
+        [host(&self.above), host(&self.of)]
+    }
+
+    /// Where a relay needs longest for flits of so many bytes.
+    pub fn slowest(&self, flit_bytes: u32) -> &Host {
+        let relays = self.machines.iter();
+        let slowest = relays.max_by(|one, other| {
+            let [one, other] = [one, other].map(|host| host.relays_ns(flit_bytes));
+            one.total_cmp(&other)
+        });
+        slowest.unwrap_or(&Host::NONE)
+    }
+
+    /// The same PEs on other machines.
+    #[must_use]
+    pub fn map(&self, mut change: impl FnMut(usize, Host) -> Host) -> Hosts {
+        let machines = self.machines.iter().enumerate();
+        Hosts {
+            machines: machines.map(|(place, host)| change(place, *host)).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The same in the median of so many rounds, most of which are not the first one.
+    #[must_use]
+    pub fn in_median_of(&self, rounds: u64) -> Hosts {
+        self.map(|_, host| host.in_median_of(rounds))
+    }
+}
+
 /// Whether a PE's edges share what they send and receive through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
@@ -92,7 +176,7 @@ pub struct Model {
     /// `edges[i]` lies between P_i and its parent; `edges[0]` is not looked at.
     pub edges: Vec<Edge>,
     /// The processes.
-    pub host: Host,
+    pub hosts: Hosts,
     /// Their ports.
     pub ports: Ports,
     /// Bytes that a link holds between the sender's write and the receiver's read,
@@ -261,7 +345,7 @@ impl Model {
                 };
                 pes
             ],
-            host: Host::NONE,
+            hosts: Hosts::one(Host::NONE),
             ports: Ports::Single,
             buffer_bytes: u64::MAX,
             ahead_ns: 0.0,
@@ -306,6 +390,12 @@ impl Host {
             first_ns,
             ..self
         }
+    }
+
+    /// For which a process that passes a flit of so many bytes on is busy with it.
+    pub fn relays_ns(&self, flit_bytes: u32) -> f64 {
+        let a_byte = self.send_ns_per_byte + self.receive_ns_per_byte;
+        2.0 * self.flit_ns + a_byte * f64::from(flit_bytes)
     }
 
     /// The same host in the median of so many rounds, most of which are not the first one.

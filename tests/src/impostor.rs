@@ -224,6 +224,8 @@ impl Impostor {
             pid: self.pid as u32,
             // Its clock is nobody else's.
             clock: String::new(),
+            processor: String::new(),
+            cores: 0,
         }
     }
 
@@ -294,6 +296,10 @@ impl Impostor {
             match self.words.try_recv() {
                 Ok(ToPe::Prepare(prepare)) => break prepare,
                 Ok(ToPe::MeasureFiles) => self.say(&FromPe::FilesMeasured(None)),
+                Ok(ToPe::MeasureHost { .. }) => {
+                    let found = String::new();
+                    self.say(&FromPe::HostMeasured { found });
+                }
                 Ok(ToPe::ProbeEdge { child, .. }) => {
                     let exchanges = guessed_exchanges();
                     self.say(&FromPe::ProbeResult { child, exchanges });

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use flitcast_tests::files::fill;
 use flitcast_tests::run::{CACHE_VARIABLE, start_with};
 use flitcast_tests::{Report, run, scratch};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// As short as it may be: what is found is not looked at.
@@ -179,18 +180,45 @@ fn a_cache_that_is_broken_or_cannot_be_written_is_none() {
     }
 }
 
-/// Where PEs may be on hosts of their own, nothing of this machine is said of them.
+/// Where PEs have addresses of their own, each machine among theirs is measured by one of them, kept
+/// apart from the others, and learned. What a container or a cpuset may use of a machine is one, too.
 #[test]
-fn costs_of_other_hosts_are_assumed_and_it_is_said() {
+fn each_machine_of_a_cluster_is_measured_and_learned() {
     let dir = scratch();
     let path = dir.path().join("cluster.toml");
-    let pe = |name: &str, more: &str| {
-        format!("[[pe]]\nname = \"{name}\"\naddress = \"127.0.0.1\"\nrun = [\"env\"]\n{more}")
+    let pe = |name: &str, run: &str, more: &str| {
+        format!("[[pe]]\nname = \"{name}\"\naddress = \"127.0.0.1\"\nrun = [{run}]\n{more}")
     };
-    let text = pe("a", "") + &pe("b", "parent = \"a\"\n");
+    let one_core = r#""taskset", "-c", "0""#;
+    let text = pe("a", one_core, "")
+        + &pe("b", r#""env""#, "parent = \"a\"\n")
+        + &pe("c", one_core, "parent = \"a\"\n");
     fs::write(&path, text).expect("a scratch directory can be written to");
     let cache = Cache(scratch());
-    let line = format!("scatter --cluster {} --size 3KiB", path.display());
-    assert_eq!(cache.known(&line), ("assumed".to_owned(), None));
-    assert!(!cache.folder().exists());
+    let line = format!(
+        "scatter --cluster {} --size 3KiB --rounds 3",
+        path.display()
+    );
+    let report = cache.run(&line);
+    report.assert_all_arrived();
+    assert_eq!(report.value("/costs/source"), "measured");
+    let machines = report.value("/costs/machines").as_array().expect("a list");
+    let pes: Vec<&Value> = machines.iter().map(|machine| &machine["pes"]).collect();
+    let cores = std::thread::available_parallelism()
+        .expect("Linux tells")
+        .get();
+    match cores {
+        1 => assert_eq!(pes, [&json!([0, 1, 2])]),
+        _ => {
+            assert_eq!(pes, [&json!([0, 2]), &json!([1])]);
+            assert_eq!(machines[0]["cores"], 1);
+            assert_eq!(machines[1]["cores"], cores);
+        }
+    }
+    let rounds = |known: (String, Option<u64>)| {
+        assert_eq!(known.0, "cached");
+        known.1.expect("they are counted")
+    };
+    let first = rounds(cache.known(&line));
+    assert_eq!(rounds(cache.known(&line)), first + 3);
 }

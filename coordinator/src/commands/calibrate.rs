@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use flitcast_proto::calibration::fit::MeasuredLink;
 use flitcast_proto::calibration::MeasuredEdge;
+use flitcast_proto::calibration::fit::MeasuredLink;
+use flitcast_proto::cost::Host;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
@@ -25,7 +26,6 @@ use flitcast_proto::{PeId, Tree};
 use futures_util::FutureExt as _;
 
 use crate::files::profile::{Fit, Profile, Relay, parents};
-use crate::job::host_costs::host_of;
 use crate::job::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
 use crate::job::request::{Messages, Request, Site, gather_operation};
 use crate::launch::log_args::LogArgs;
@@ -249,7 +249,12 @@ impl Calibration {
 
     /// What is known once the edges are measured.
     fn profile(&self, measured: Measurement, request: &Request) -> Profile {
-        let Measurement { edges, clocks, .. } = measured;
+        let Measurement {
+            edges,
+            clocks,
+            shared_cores,
+            ..
+        } = measured;
         let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded::edge).collect();
         let now = humantime::format_rfc3339_seconds(SystemTime::now());
         Profile {
@@ -260,7 +265,10 @@ impl Calibration {
             encrypted: self.guard.is_encrypted(),
             pacing: Pacing::default(),
             flit_bytes: self.flit_bytes,
-            host: assumed_host(),
+            host: Host {
+                shared_cores,
+                ..assumed_host()
+            },
             ports: ports(&request.site),
             buffer_bytes: BUFFER_BYTES,
             relay: None,
@@ -278,12 +286,12 @@ impl Calibration {
         ran: &[Run],
         time: Duration,
     ) -> Vec<Ran> {
-        let learned = learned(ran, self.guard.is_encrypted(), time);
-        profile.host = rounded::host(host_of(&learned.costs));
+        let learned = learned(ran, profile.host, self.guard.is_encrypted(), time);
+        profile.host = rounded::host(profile.host.with_costs(learned.costs));
         profile.relay = relay(&self.topology.tree, profile);
         let told = names.iter().zip(ran).map(|(name, run)| {
             let measured_ns = round_ns(run);
-            let predicted = would_take_later(run, &profile.host);
+            let predicted = would_take_later(run, profile.host);
             let predicted_ns = predicted.map_or(0, |times| times[0] as u64);
             Ran {
                 name: name.clone(),

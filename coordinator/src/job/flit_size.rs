@@ -234,7 +234,7 @@ pub(super) fn dearest(tree: &Tree, operation: Operation, model: &Model) -> Link 
 /// The same with what software adds at a relay: a packet's beta and g.
 pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> [f64; 2] {
     let link = dearest(tree, operation, model);
-    let host = &model.host;
+    let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let a_byte = link.ns_per_byte + host.send_ns_per_byte + host.receive_ns_per_byte;
     let a_packet = 2.0 * host.flit_ns + link.occupied_ns(1, model.prefix_bytes);
     [a_packet, a_byte]
@@ -242,7 +242,7 @@ pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> 
 
 /// Whether links are that much slower than the software at their ends.
 fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
-    let host = &model.host;
+    let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
     dearest(tree, operation, model).ns_per_byte >= SLOWER * software
 }

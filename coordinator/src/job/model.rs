@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
-use flitcast_proto::cost::{Edge, Host, Model, Ports};
+use flitcast_proto::cost::{Edge, Host, Hosts, Model, Ports};
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::{Prediction, predict};
 use flitcast_proto::round::RoundFault;
@@ -33,6 +33,8 @@ pub struct Measurement {
     pub clocks: Vec<ClockOffset>,
     /// What the edges were fitted to, if they were measured just now.
     pub fits: Vec<EdgeFit>,
+    /// Cores that all PEs share, if they are on one machine.
+    pub shared_cores: Option<u32>,
 }
 
 /// Of an edge that was not measured whole.
@@ -54,9 +56,8 @@ pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
 /// What processes are assumed to cost where nobody could measure it, and what nothing that is
 /// learned leaves too far: about what `flitcast calibrate` finds on a machine of two cores.
 pub fn assumed_host() -> Host {
-    let cores = std::thread::available_parallelism();
     Host {
-        shared_cores: cores.ok().and_then(|cores| cores.get().try_into().ok()),
+        shared_cores: None,
         wake_ns: 15_000.0,
         control_ns: 5_000.0,
         flit_ns: 6_000.0,
@@ -83,10 +84,10 @@ pub fn ports(site: &Site) -> Ports {
 }
 
 /// A model of these edges, the wires alone.
-fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: bool) -> Model {
+fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped: bool) -> Model {
     Model {
         edges,
-        host,
+        hosts,
         ports,
         buffer_bytes,
         // A socket takes what it has room for, however slow the wire is.
@@ -102,23 +103,23 @@ fn model(edges: Vec<Edge>, host: Host, ports: Ports, buffer_bytes: u64, shaped: 
 }
 
 /// A model of a site's edges by what was measured just now, on hosts that cost so much.
-pub fn measured_model(edges: &[MeasuredEdge], host: Host, site: &Site) -> Model {
-    model_of(edges_from_measurements(edges, &host), host, site)
+pub fn measured_model(edges: &[MeasuredEdge], hosts: Hosts, site: &Site) -> Model {
+    model_of(edges_from_measurements(edges, &hosts), hosts, site)
 }
 
 /// A model of a site, if these are its wires and its hosts cost so much.
-pub fn model_of(edges: Vec<Edge>, host: Host, site: &Site) -> Model {
+pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     let shaped = site.is_shaped();
-    model(edges, host, ports(site), BUFFER_BYTES, shaped)
+    model(edges, hosts, ports(site), BUFFER_BYTES, shaped)
 }
 
 impl Profile {
     /// The model that the profile makes.
     pub fn model(&self) -> Model {
         let shaped = self.links.is_some();
-        let host = self.host;
-        let edges = edges_from_measurements(&self.edges, &host);
-        model(edges, host, self.ports, self.buffer_bytes, shaped)
+        let hosts = Hosts::one(self.host);
+        let edges = edges_from_measurements(&self.edges, &hosts);
+        model(edges, hosts, self.ports, self.buffer_bytes, shaped)
     }
 }
 

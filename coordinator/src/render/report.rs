@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flitcast_proto::cost::Link;
+use flitcast_proto::PeId;
+use flitcast_proto::cost::{Host, Link};
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
-use crate::job::host_costs::{CostSource, HostCosts};
+use crate::job::host_costs::CostSource;
 use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
@@ -210,10 +211,15 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             }
         ));
     }
-    let costs = outcome.rounds.costs.source;
+    let costs = &outcome.rounds.costs;
+    let machines = match (costs.keys.len(), request.site.placement.is_spread()) {
+        (_, false) => "of this machine".to_owned(),
+        (1, true) => "of the machine of all PEs".to_owned(),
+        (count, true) => format!("of {count} machines"),
+    };
     out.push_str(&format!(
         "  costs        {}\n",
-        costs_line(costs, "of this machine")
+        costs_line(costs.source(), &machines)
     ));
     if let Some(files) = &outcome.rounds.files {
         let line = costs_line(files.source, "of its files");
@@ -356,7 +362,15 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
 
 /// What the processes were taken to cost, and why.
 fn costs(outcome: &Outcome) -> Value {
-    let HostCosts { host, source } = outcome.rounds.costs;
+    let costs = &outcome.rounds.costs;
+    let machine = |(place, host): (usize, &Host)| {
+        let pes = outcome.rounds.prediction.files_ns.len();
+        let pes = (0..pes as u32).map(PeId);
+        let there = pes.filter(|pe| costs.hosts.machine_of(*pe) == place);
+        machine_json(host, there.map(|pe| pe.0).collect())
+    };
+    let machines = costs.hosts.machines().iter().enumerate().map(machine);
+    let source = costs.source();
     let rounds = match source {
         CostSource::Cached { rounds, .. } => Some(rounds),
         _ => None,
@@ -364,6 +378,16 @@ fn costs(outcome: &Outcome) -> Value {
     json!({
         "source": source.name(),
         "rounds": rounds,
+        "machines": machines.collect::<Vec<_>>(),
+        "files": outcome.rounds.files.as_ref().map(|files| json!({ "source": files.source.name() })),
+    })
+}
+
+/// What processes cost on a machine, and which PEs those are.
+fn machine_json(host: &Host, pes: Vec<u32>) -> Value {
+    json!({
+        "pes": pes,
+        "cores": host.shared_cores,
         "wake_us": host.wake_ns / 1000.0,
         "control_us": host.control_ns / 1000.0,
         "flit_us": host.flit_ns / 1000.0,
@@ -372,7 +396,6 @@ fn costs(outcome: &Outcome) -> Value {
         "send_ns_per_byte": host.send_ns_per_byte,
         "receive_ns_per_byte": host.receive_ns_per_byte,
         "end_ns_per_byte": host.end_ns_per_byte,
-        "files": outcome.rounds.files.as_ref().map(|files| json!({ "source": files.source.name() })),
     })
 }
 

@@ -4,6 +4,7 @@
 mod assign;
 mod driver;
 mod files;
+mod hosts;
 mod inventory;
 mod measure;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::job::flit_size::{Foreseen, foresee_best};
-use crate::job::host_costs::{self, CostSource, HostCosts};
+use crate::job::host_costs::{CostSource, HostCosts};
 use crate::job::model::{Measurement, measured_model};
 use crate::job::packets::foresee_in_packets;
 use crate::job::request::Request;
@@ -81,22 +82,22 @@ impl Driver<'_> {
                     edges,
                     clocks,
                     fits: Vec::new(),
+                    shared_cores: profile.host.shared_cores,
                 };
                 let model = profile.model();
-                let costs = HostCosts {
-                    host: model.host,
-                    source: CostSource::Profile,
-                };
+                let costs = HostCosts::one(profile.host, CostSource::Profile);
                 (measured, costs, model, None)
             }
             None => {
                 let measured = self.measure(SHORT_PROBE, false).await?;
-                let costs = host_costs::of(&request.site);
-                let model = measured_model(&measured.edges, costs.host, &request.site);
-                (measured, costs, model, Some(began.elapsed()))
+                let probing = began.elapsed();
+                let costs = self.know_hosts().await?;
+                let hosts = costs.hosts.clone();
+                let model = measured_model(&measured.edges, hosts, &request.site);
+                (measured, costs, model, Some(probing))
             }
         };
-        model.host = model.host.in_median_of(request.rounds);
+        model.hosts = model.hosts.in_median_of(request.rounds);
         let measured_at = Instant::now();
         let files = self.know_files(&found, &mut model).await?;
         let tree = &request.site.tree;

@@ -1,14 +1,14 @@
-//! What rounds tell of what processes cost on this machine. How that is learned and kept is
+//! What rounds tell of what processes and files cost. How that is learned and kept is
 //! `host_costs`' business.
 
 use flitcast_proto::calibration::edges_from_measurements;
 use flitcast_proto::calibration::learned::Lesson;
-use flitcast_proto::cost::{Host, Model};
+use flitcast_proto::cost::{COSTS, Hosts, Model};
 use flitcast_proto::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::files::{CachedFiles, Factors};
-use crate::job::host_costs::{self, geometric_mean};
+use crate::job::host_costs::{self, Key, geometric_mean};
 use crate::job::model::model_of;
 use crate::job::request::Request;
 use crate::rounds::outcome::{Outcome, by_row};
@@ -20,6 +20,10 @@ const OFF_ALWAYS: f64 = 0.15;
 const OFF_ONCE: f64 = 0.2;
 /// And a single round with files: disks are busy with others now and then.
 const FILES_OFF_ONCE: f64 = 0.25;
+/// How unsure links between hosts are, as they are measured before a round.
+const OFF_ON_WIRES: f64 = 0.25;
+/// The standard deviation of the logarithm of a cost that nobody has measured.
+const UNKNOWN: f64 = 1.1;
 /// A prediction of more flits on edges, some two milliseconds' work, is not worth being made
 /// some thirty times to learn from it.
 const MOST_FLITS: u64 = 4096;
@@ -56,31 +60,88 @@ fn deviation(always: f64, once: f64, rounds: usize) -> f64 {
     (always * always + once * once / rounds.max(1) as f64).sqrt()
 }
 
-/// What rounds that were run would tell on a host that costs so much: by the schedule that they
+/// What rounds that were run would tell on hosts that cost so much: by the schedule that they
 /// were run by, which came of what was known then. PEs that were told to wait have waited.
-pub fn would_take(request: &Request, outcome: &Outcome, host: &Host) -> Option<Vec<f64>> {
-    let edges = edges_from_measurements(&outcome.rounds.measured.edges, host);
-    let model = model_of(edges, *host, &request.site);
+pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option<Vec<f64>> {
+    let edges = edges_from_measurements(&outcome.rounds.measured.edges, hosts);
+    let model = model_of(edges, hosts.clone(), &request.site);
     let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
     let (operation, tree) = (request.way.operation, &request.site.tree);
     host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
 }
 
-/// Learns from rounds of this machine. Those with files tell of files, and of what
-/// those make of the processes' costs; those on shaped links of the links.
+/// Learns from rounds what processes cost on each machine. Those with files tell of files, and of
+/// what those make of the processes' costs; those on shaped links of the links.
 pub fn learn(request: &Request, outcome: &Outcome) {
     learn_files(request, outcome);
-    let tells = host_costs::is_here(&request.site)
-        && matches!(request.messages.payload, Payload::Synthetic { .. })
+    let costs = &outcome.rounds.costs;
+    let machines = costs.keys.len();
+    let tells = matches!(request.messages.payload, Payload::Synthetic { .. })
         && !request.site.is_shaped()
         && request.profile.is_none()
-        && flits_on_edges(request, outcome) <= MOST_FLITS;
+        && flits_on_edges(request, outcome).saturating_mul(machines as u64) <= MOST_FLITS;
     let Some(lesson) = lesson(outcome).filter(|_| tells) else {
         return;
     };
-    let predict =
-        |host: &Host, _: usize| would_take(request, outcome, &host.in_median_of(lesson.rounds));
-    host_costs::learn(&lesson, request.site.guard.is_encrypted(), &predict);
+    let encrypted = request.site.guard.is_encrypted();
+    let hosts = costs.hosts.in_median_of(lesson.rounds);
+    let would_take = |hosts: &Hosts| would_take(request, outcome, hosts);
+    // What is not known of the other machines, nor of the wires between, makes a machine's own part
+    // in the times less sure.
+    let unsure = |place: usize| match machines {
+        1 => 0.0,
+        _ => unsure_of(&costs.keys[place], &hosts, place, &would_take),
+    };
+    let unsure: Vec<f64> = (0..machines).map(unsure).collect();
+    let wires = match host_costs::is_here(&request.site) {
+        true => 0.0,
+        false => OFF_ON_WIRES * OFF_ON_WIRES,
+    };
+    for (place, key) in costs.keys.iter().enumerate() {
+        let Some(key) = key else {
+            continue;
+        };
+        let others: f64 = unsure.iter().sum::<f64>() - unsure[place];
+        let deviation = (lesson.deviation * lesson.deviation + others + wires).sqrt();
+        let lesson = Lesson {
+            deviation,
+            ..lesson.clone()
+        };
+        let predict = |learned: &[f64; COSTS], _: usize| {
+            would_take(&hosts.map(|other, host| match other == place {
+                true => host.with_costs(*learned).in_median_of(lesson.rounds),
+                false => host,
+            }))
+        };
+        host_costs::learn(key, &lesson, encrypted, &predict);
+    }
+}
+
+/// How unsure a round's time is for what is not known of one machine: the variance of its logarithm,
+/// if each cost were off by itself.
+fn unsure_of(
+    key: &Option<Key>,
+    hosts: &Hosts,
+    place: usize,
+    would_take: &dyn Fn(&Hosts) -> Option<Vec<f64>>,
+) -> f64 {
+    let known = key.as_ref().and_then(host_costs::known);
+    let deviations = known.map_or([UNKNOWN; COSTS], |(learned, _)| {
+        std::array::from_fn(|i| learned.covariance[i][i].sqrt())
+    });
+    let log = |hosts: &Hosts| Some(would_take(hosts)?.first()?.max(1.0).ln());
+    let Some(usual) = log(hosts) else {
+        return 0.0;
+    };
+    let shifts = deviations.iter().enumerate().filter_map(|(i, deviation)| {
+        let shifted = hosts.map(|other, host| {
+            let mut costs = host.costs();
+            costs[i] *= if other == place { deviation.exp() } else { 1.0 };
+            host.with_costs(costs)
+        });
+        Some(log(&shifted)? - usual)
+    });
+    shifts.map(|shift| shift * shift).sum()
 }
 
 /// Learns from rounds with files what those cost where they all went.
@@ -96,9 +157,9 @@ fn learn_files(request: &Request, outcome: &Outcome) {
         return;
     };
     let count = outcome.rounds_ns.len();
-    let host = rounds.costs.host.in_median_of(count as u64);
-    let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.host);
-    let wires_alone = model_of(edges, host, &request.site);
+    let hosts = rounds.costs.hosts.in_median_of(count as u64);
+    let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.hosts);
+    let wires_alone = model_of(edges, hosts, &request.site);
     // Of waiting for files, which may be none at all, only what is a part of the transfer counts.
     let times = |transfer_ns: u64, whole_ns: u64, disk_ns: u64| {
         let with_disk_ns = transfer_ns + disk_ns;
@@ -110,10 +171,10 @@ fn learn_files(request: &Request, outcome: &Outcome) {
         let mut files = known.files.clone();
         *files.disks.get_mut(*place)? = kept.costs_by(factors);
         let model = Model {
-            host: match known.changes_host {
+            hosts: wires_alone.hosts.map(|_, host| match known.changes_host {
                 true => factors.host(host),
                 false => host,
-            },
+            }),
             files: Some(files),
             ..wires_alone.clone()
         };

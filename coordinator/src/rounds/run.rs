@@ -10,7 +10,6 @@ use flitcast_proto::wire::control::Payload;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::job::host_costs;
 use crate::job::model::Measurement;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, LaunchPlan};
@@ -76,15 +75,6 @@ pub async fn run(
     interrupts: &mut Interrupts,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
-    let known = async {
-        if request.profile.is_none() {
-            host_costs::ensure(&request.site).await;
-        }
-    };
-    tokio::select! {
-        () = known => {}
-        () = interrupts.next() => return Ok(Ended::Interrupted),
-    }
     let ended = rounds(request, logs, interrupts, is_over).await?;
     if let Ended::Done(outcome) = &ended {
         learning::learn(request, outcome);
@@ -95,8 +85,7 @@ pub async fn run(
     Ok(ended)
 }
 
-/// Runs a request on a host of which nothing more is to be learned: it is not measured before, and
-/// what the rounds took is not kept.
+/// Runs a request of which nothing is to be learned: what the rounds took is not kept.
 ///
 /// # Errors
 ///

@@ -20,6 +20,20 @@ pub fn boot() -> Option<String> {
     Some(boot.trim().to_owned())
 }
 
+/// The processor's name, or what else the kernel says of it first; `None` where it does not tell.
+pub fn processor() -> Option<String> {
+    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let is_name = |line: &&str| line.starts_with("model name");
+    let line = info.lines().find(is_name).or(info.lines().next());
+    Some(line.unwrap_or_default().to_owned())
+}
+
+/// The cores that this process may run on.
+pub fn cores() -> Option<u32> {
+    let cores = std::thread::available_parallelism().ok()?;
+    cores.get().try_into().ok()
+}
+
 /// Whether this process may do what only the system's administrator may.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -9,7 +9,7 @@ pub mod clock;
 pub mod fit;
 pub mod learned;
 
-use crate::cost::{Edge, Host, Link};
+use crate::cost::{Edge, Host, Hosts, Link};
 use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
 
 /// One measured exchange: a burst down (or none), a burst up (or none), and a small
@@ -214,28 +214,29 @@ pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2]
     [down.collect(), up.collect()]
 }
 
-/// The wires alone, `host`'s share being taken off what was measured; by PE index,
-/// like `measured`.
-pub fn edges_from_measurements(measured: &[MeasuredEdge], host: &Host) -> Vec<Edge> {
-    let wire = |link: &MeasuredLink| wire(link.value(), host);
-    measured
-        .iter()
-        .map(|edge| Edge {
-            down: wire(&edge.down),
-            up: wire(&edge.up),
-        })
-        .collect()
+/// The wires alone, the share of the processes at their ends being taken off what was measured; by
+/// PE index, like `measured`.
+pub fn edges_from_measurements(measured: &[MeasuredEdge], hosts: &Hosts) -> Vec<Edge> {
+    let edges = measured.iter().enumerate().map(|(index, edge)| {
+        let [upper, lower] = hosts.ends(index);
+        Edge {
+            down: wire(edge.down.value(), [upper, lower]),
+            up: wire(edge.up.value(), [lower, upper]),
+        }
+    });
+    edges.collect()
 }
 
 /// The software of a small frame is that of its two ends and one wake-up. Bytes and flits are
 /// another matter: a wire that is slower than the software hides it, and one that is
 /// as fast cannot be told from it. Between those two the share goes over evenly.
-fn wire(seen: Link, host: &Host) -> Link {
-    let software = host.send_ns_per_byte + host.receive_ns_per_byte;
+fn wire(seen: Link, [sender, receiver]: [&Host; 2]) -> Link {
+    let software = sender.send_ns_per_byte + receiver.receive_ns_per_byte;
     let share = |seen: f64, software: f64| (2.0 * (seen - software)).clamp(0.0, seen);
+    let small = sender.control_ns + receiver.wake_ns + receiver.control_ns;
     Link {
-        latency_ns: (seen.latency_ns - host.wake_ns - 2.0 * host.control_ns).max(0.0),
-        setup_ns: share(seen.setup_ns, 2.0 * host.flit_ns),
+        latency_ns: (seen.latency_ns - small).max(0.0),
+        setup_ns: share(seen.setup_ns, sender.flit_ns + receiver.flit_ns),
         ns_per_byte: share(seen.ns_per_byte, software),
         burst_bytes: seen.burst_bytes,
     }
@@ -244,6 +245,7 @@ fn wire(seen: Link, host: &Host) -> Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::Host;
 
     const HOST: Host = Host {
         shared_cores: None,
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn a_slow_wire_keeps_its_rate_and_a_fast_one_is_the_software() {
         let seen = [measured(1e6, 40.0), measured(38_000.0, 0.45)];
-        let wires = edges_from_measurements(&seen, &HOST);
+        let wires = edges_from_measurements(&seen, &Hosts::one(HOST));
         assert_eq!(wires[0].up.latency_ns, 960_000.0);
         assert_eq!(wires[0].up.ns_per_byte, 40.0);
         assert_eq!(wires[0].up.burst_bytes, 7.0);
@@ -409,7 +411,9 @@ mod tests {
                 down: link,
                 up: link,
             };
-            edges_from_measurements(&[edge], &HOST)[0].down.setup_ns
+            edges_from_measurements(&[edge], &Hosts::one(HOST))[0]
+                .down
+                .setup_ns
         };
         assert_eq!(set_up(9_000.0), 0.0);
         assert_eq!(set_up(12_000.0), 4_000.0);

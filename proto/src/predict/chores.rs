@@ -47,8 +47,8 @@ impl World<'_> {
             .as_mut()
             .map(|desks| std::mem::take(&mut desks.begun));
         for chore in begun.into_iter().flatten() {
+            let wake = self.model.hosts.of(chore.at).wake_ns.round() as u64;
             self.chores.push(chore);
-            let wake = self.model.host.wake_ns.round() as u64;
             self.cause(now.saturating_add(wake), Event::Step(self.chores.len() - 1));
         }
     }
@@ -63,10 +63,10 @@ impl World<'_> {
         }
         let (at, goal) = (chore.at, chore.goal);
         if let Some(Step::Core(_)) = chore.steps.front() {
-            if self.cores.is_over(now, thread) {
+            if self.cores_of(thread).is_over(now, thread) {
                 self.give_up_core(now, thread);
             }
-            if self.cores.take(now, thread) {
+            if self.cores_of(thread).take(now, thread) {
                 self.work_on(now, index);
             }
             return;

@@ -95,6 +95,7 @@ pub fn predict(
         receive: PortQueue::default(),
     });
     let files = model.files.as_ref();
+    let machines = model.hosts.machines().iter();
     let operation = briefs.first().map(|brief| brief.operation);
     let operation = operation.unwrap_or(Operation::Scatter);
     let mut world = World {
@@ -109,7 +110,9 @@ pub fn predict(
             .ids()
             .map(|pe| operation.neighbours(tree, pe))
             .collect(),
-        cores: Cores::new(model.host.shared_cores, tree.len()),
+        cores: machines
+            .map(|host| Cores::new(host.shared_cores, tree.len()))
+            .collect(),
         desks: files.map(|files| Desks::new(files, briefs, piece)),
         chores: Vec::new(),
         events: BTreeMap::new(),
@@ -150,7 +153,8 @@ struct World<'a> {
     others: BTreeMap<(PeId, PeId), Wire>,
     /// By PE: whom it is connected with, its neighbours in the tree first.
     neighbours: Vec<Vec<PeId>>,
-    cores: Cores,
+    /// Of each machine.
+    cores: Vec<Cores>,
     /// Where messages are made of files.
     desks: Option<Desks<'a>>,
     chores: Vec<Chore>,
@@ -210,10 +214,10 @@ impl World<'_> {
                 let station = &mut self.stations[at.index()];
                 station.work = Some(work);
                 station.began = now;
-                if self.cores.is_over(now, at.index()) {
+                if self.cores_of(at.index()).is_over(now, at.index()) {
                     self.give_up_core(now, at.index());
                 }
-                if self.cores.take(now, at.index()) {
+                if self.cores_of(at.index()).take(now, at.index()) {
                     self.start(now, at);
                 }
             }
@@ -229,10 +233,19 @@ impl World<'_> {
         Ok(())
     }
 
+    /// The cores of the machine that a thread runs on.
+    fn cores_of(&mut self, thread: Thread) -> &mut Cores {
+        let at = match thread.checked_sub(self.stations.len()) {
+            Some(chore) => self.chores[chore].at,
+            None => PeId(thread as u32),
+        };
+        &mut self.cores[self.model.hosts.machine_of(at)]
+    }
+
     /// Who has waited longest for a core goes on with this thread's, if it has one.
     fn give_up_core(&mut self, now: u64, thread: Thread) {
         let pes = self.stations.len();
-        match self.cores.give_up(now, thread) {
+        match self.cores_of(thread).give_up(now, thread) {
             Some(next) if next < pes => self.start(now, PeId(next as u32)),
             Some(next) => self.work_on(now, next - pes),
             None => {}
@@ -247,12 +260,9 @@ impl World<'_> {
         let work = self.core_ns(at, work);
         let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
         let begins = std::mem::take(&mut self.stations[at.index()].fresh);
-        let wake = if wakes { self.model.host.wake_ns } else { 0.0 };
-        let first = if begins {
-            self.model.host.first_ns
-        } else {
-            0.0
-        };
+        let host = self.model.hosts.of(at);
+        let wake = if wakes { host.wake_ns } else { 0.0 };
+        let first = if begins { host.first_ns } else { 0.0 };
         let done = now.saturating_add((wake + first).round() as u64);
         self.cause(done.saturating_add(work), Event::Done(at));
     }
@@ -505,7 +515,7 @@ impl World<'_> {
 
     /// Nanoseconds of a core.
     fn core_ns(&self, at: PeId, work: &Work) -> u64 {
-        let host = &self.model.host;
+        let host = self.model.hosts.of(at);
         let (message, offset, bytes, per_byte) = match *work {
             Work::Out(
                 Action::SendFlit {

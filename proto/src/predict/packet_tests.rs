@@ -2,7 +2,7 @@
 //! shares no code with it.
 
 use super::*;
-use crate::cost::{Edge, Host};
+use crate::cost::{Edge, Host, Hosts};
 use crate::packets::model::{LinkCost, Timetable};
 use crate::packets::plan;
 use crate::schedule::pace::{Pacing, Timing};
@@ -128,10 +128,10 @@ fn a_set_up_on_the_wire_hides_that_of_a_process() {
     let took = |setup, flit_ns| {
         let cost = LinkCost { setup, flit: 1 };
         let model = Model {
-            host: Host {
+            hosts: Hosts::one(Host {
                 flit_ns,
                 ..Host::NONE
-            },
+            }),
             ..model(2, cost)
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);

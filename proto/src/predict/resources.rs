@@ -113,7 +113,7 @@ impl Cores {
         Cores {
             pes,
             free: shared.map(|cores| cores.max(1)),
-            since: vec![None; pes],
+            since: Vec::new(),
             waiting: Default::default(),
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cost::Edge;
+use crate::cost::{Edge, Host, Hosts};
 use crate::ops::Operation;
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
@@ -221,20 +221,24 @@ fn every_pacing_of_every_gather_brings_every_message() {
     }
 }
 
-/// A star whose wires take no time, and whose processes spend nothing but a nanosecond for each
-/// byte that is sent or received.
-fn gathered_on(cores: u32, wake_ns: f64) -> u64 {
+/// Processes that spend nothing but a nanosecond for each byte that is sent or received.
+fn machine(cores: u32, wake_ns: f64) -> Host {
+    Host {
+        shared_cores: Some(cores),
+        wake_ns,
+        send_ns_per_byte: 1.0,
+        receive_ns_per_byte: 1.0,
+        ..Host::NONE
+    }
+}
+
+/// A star whose wires take no time.
+fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
     let tree = tree("star:8");
     let bytes: Vec<u64> = (0..8).map(|i| if i == 0 { 0 } else { 64_000 }).collect();
     let model = Model {
         edges: vec![Edge::default(); tree.len()],
-        host: crate::cost::Host {
-            shared_cores: Some(cores),
-            wake_ns,
-            send_ns_per_byte: 1.0,
-            receive_ns_per_byte: 1.0,
-            ..crate::cost::Host::NONE
-        },
+        hosts: hosts(&tree),
         ports: Ports::PerEdge,
         ahead_ns: f64::INFINITY,
         ..Model::unit(tree.len())
@@ -247,12 +251,32 @@ fn gathered_on(cores: u32, wake_ns: f64) -> u64 {
 
 #[test]
 fn one_core_does_all_of_the_work_one_after_the_other() {
-    assert_eq!(gathered_on(1, 0.0), 2 * 7 * 64_000);
+    let one_core = |_: &Tree| Hosts::one(machine(1, 0.0));
+    assert_eq!(gathered_on(one_core), 2 * 7 * 64_000);
+}
+
+/// P0 takes what seven machines send, and they are quicker, or one of them much slower.
+#[test]
+fn machines_share_no_cores_and_cost_each_their_own() {
+    let apart = |slow: f64| {
+        gathered_on(|tree| {
+            let machines = tree.ids().map(|pe| Host {
+                send_ns_per_byte: if pe.0 == 7 { slow } else { 0.1 },
+                ..machine(1, 0.0)
+            });
+            Hosts::new(machines.collect(), (0..tree.len()).collect(), tree)
+        })
+    };
+    let took = apart(0.1);
+    assert!((7 * 64_000..7 * 64_000 + 200).contains(&took), "{took}");
+    let took = apart(20.0);
+    assert!((20 * 64_000..21 * 64_000).contains(&took), "{took}");
 }
 
 /// Each PE wakes up to be asked and again to send at the least; P0 does not for each message.
 #[test]
 fn waking_up_takes_a_core() {
-    let more = gathered_on(1, 1_000.0) - gathered_on(1, 0.0);
+    let [more, less] = [1_000.0, 0.0].map(|wake| gathered_on(|_| Hosts::one(machine(1, wake))));
+    let more = more - less;
     assert!((14_000..40_000).contains(&more), "{more}");
 }

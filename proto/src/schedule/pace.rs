@@ -133,22 +133,22 @@ impl Timing {
 
     /// On the links and hosts of `model`.
     pub fn of(model: &Model, flit_bytes: u32, pacing: Pacing) -> Timing {
-        let Host {
-            wake_ns,
-            control_ns,
-            ..
-        } = model.host;
-        let passage = |link: &Link| passage(link, &model.host, flit_bytes);
-        let edges = model.edges.iter().map(|Edge { down, up }| {
-            let port = control_ns + down.ns_per_byte * model.control_bytes as f64;
-            EdgeTiming {
-                control: port.round() as u64,
-                reach: (port + down.latency_ns + wake_ns + control_ns).round() as u64,
-                down: passage(down),
-                up: passage(up),
-                down_flit: a_flit(down, &model.host, flit_bytes),
-            }
-        });
+        let edges = model
+            .edges
+            .iter()
+            .enumerate()
+            .map(|(edge, Edge { down, up })| {
+                let [upper, lower] = model.hosts.ends(edge);
+                let port = upper.control_ns + down.ns_per_byte * model.control_bytes as f64;
+                let reach = port + down.latency_ns + lower.wake_ns + lower.control_ns;
+                EdgeTiming {
+                    control: port.round() as u64,
+                    reach: reach.round() as u64,
+                    down: passage(down, [upper, lower], flit_bytes),
+                    up: passage(up, [lower, upper], flit_bytes),
+                    down_flit: a_flit(down, [upper, lower], flit_bytes),
+                }
+            });
         Timing {
             pacing,
             flit_bytes,
@@ -258,26 +258,27 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
     (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
 }
 
-/// A link with the software of both its ends. A process that passes a flit on takes
-/// it and sends it, one after the other, so it may be slower than the wire.
-fn passage(link: &Link, host: &Host, flit_bytes: u32) -> Passage {
-    let [setup, per_byte] = a_flit(link, host, flit_bytes);
-    let latency = link.latency_ns + host.wake_ns + 2.0 * host.flit_ns;
+/// A link with the software of both its ends, the sender's and the receiver's. A process that
+/// passes a flit on takes it and sends it, one after the other, so it may be slower than the wire.
+fn passage(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
+    let [setup, per_byte] = a_flit(link, ends, flit_bytes);
+    let [sender, receiver] = ends;
+    let latency = link.latency_ns + receiver.wake_ns + sender.flit_ns + receiver.flit_ns;
     Passage {
         latency: latency.round() as u64,
         ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
-        message: host.message_ns.round() as u64,
+        message: sender.message_ns.round() as u64,
         flit_bytes,
     }
 }
 
 /// What a flit and each byte of it take: on the wire, or by the software if that takes longer over a
 /// full flit. The software's share of a flit is spread over its bytes.
-fn a_flit(link: &Link, host: &Host, flit_bytes: u32) -> [f64; 2] {
-    let full = f64::from(flit_bytes);
-    let software = 2.0 * host.flit_ns / full + host.send_ns_per_byte + host.receive_ns_per_byte;
-    match link.occupied_ns(1, flit_bytes.into()) >= software * full {
+fn a_flit(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> [f64; 2] {
+    let [one, other] = ends.map(|host| host.relays_ns(flit_bytes));
+    let software_ns = one.max(other);
+    match link.occupied_ns(1, flit_bytes.into()) >= software_ns {
         true => [link.setup_ns, link.ns_per_byte],
-        false => [0.0, software],
+        false => [0.0, software_ns / f64::from(flit_bytes)],
     }
 }

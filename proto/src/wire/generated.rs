@@ -243,7 +243,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -303,6 +303,10 @@ pub mod control {
         MeasureFiles(super::MeasureFiles),
         #[prost(message, tag = "30")]
         FilesMeasured(super::FilesMeasured),
+        #[prost(message, tag = "31")]
+        MeasureHost(super::MeasureHost),
+        #[prost(message, tag = "32")]
+        HostMeasured(super::HostMeasured),
     }
 }
 /// The first word of a PE that nobody has started for this launch. The coordinator answers
@@ -437,6 +441,12 @@ pub struct Register {
     /// As in Hello.
     #[prost(bytes = "bytes", tag = "8")]
     pub secret: ::prost::bytes::Bytes,
+    /// The processor, as the kernel names it, and the cores that the PE may run on: where both are
+    /// the same, on one boot, processes cost the same. Empty and 0 where the system does not tell.
+    #[prost(string, tag = "9")]
+    pub processor: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "10")]
+    pub cores: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Assignment {
@@ -595,6 +605,19 @@ pub struct FilesMeasured {
     /// In the order of FileCosts; none where it cannot tell.
     #[prost(double, repeated, tag = "1")]
     pub costs: ::prost::alloc::vec::Vec<f64>,
+}
+/// What processes cost where the PE runs, which it is to find out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasureHost {
+    /// With encrypted connections.
+    #[prost(bool, tag = "1")]
+    pub encrypted: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HostMeasured {
+    /// What `flitcast calibrate --host --format json` says there; empty where it cannot tell.
+    #[prost(string, tag = "1")]
+    pub found: ::prost::alloc::string::String,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProbeEdge {

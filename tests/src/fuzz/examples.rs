@@ -260,6 +260,10 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         Kind::FilesMeasured(pb::FilesMeasured {
             costs: vec![1.5; 11],
         }),
+        Kind::MeasureHost(pb::MeasureHost { encrypted: true }),
+        Kind::HostMeasured(pb::HostMeasured {
+            found: "{\"rounds\": 3}".to_owned(),
+        }),
         Kind::Run(pb::Run {
             words: vec![b"wc".to_vec().into(), b"-w".to_vec().into()],
             work: b"/tmp/.flitcast-map-7".to_vec().into(),

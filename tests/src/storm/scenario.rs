@@ -6,7 +6,7 @@ mod fault;
 use std::sync::Arc;
 
 use flitcast_coordinator::machines::Next;
-use flitcast_proto::cost::{Edge, Host, Link, Model, Ports};
+use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
 use flitcast_proto::gossip::Arena;
 use flitcast_proto::ops::{Brief, Broadcast, Exchange, Gossip, OnNetwork, Operation};
 use flitcast_proto::predict::predict;
@@ -310,7 +310,7 @@ impl Dice {
         let frame = u64::from(flit_bytes) + MAX_FLIT_PREFIX as u64;
         Model {
             edges: edges.collect(),
-            host: Host::NONE,
+            hosts: Hosts::one(Host::NONE),
             ports: Ports::PerEdge,
             buffer_bytes: frame * self.scale(64),
             ahead_ns: f64::INFINITY,

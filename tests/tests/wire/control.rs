@@ -55,7 +55,8 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
             register(),
             r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
                  secret: "0123456789abcdef0123456789abcdef"
-               listen: "[::1]:4711" pid: 4194304 clock: "boot" }"#,
+               listen: "[::1]:4711" pid: 4194304 clock: "boot"
+               processor: "a processor" cores: 8 }"#,
         ),
         (
             FromPe::Ready(Ready {
@@ -84,6 +85,12 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                          answered_ns: 6 returned_ns: 1125899906842633 } }",
         ),
         (FromPe::FilesMeasured(None), "files_measured { }"),
+        (
+            FromPe::HostMeasured {
+                found: "{}".to_owned(),
+            },
+            r#"host_measured { found: "{}" }"#,
+        ),
         (
             FromPe::FilesMeasured(Some(FileCosts::from_array([1.5; FILE_COSTS]))),
             "files_measured { costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5 costs: 1.5
@@ -335,6 +342,10 @@ fn to_pe() -> Vec<(ToPe, String)> {
                port_ns_per_byte: 1.25 ahead_bytes: 12 } } }",
         ),
         (ToPe::MeasureFiles, "measure_files { }"),
+        (
+            ToPe::MeasureHost { encrypted: true },
+            "measure_host { encrypted: true }",
+        ),
         (ToPe::Trigger { round }, "trigger { round: 6 }"),
         (ToPe::Collect { round }, "collect { round: 6 }"),
         (ToPe::Stop { over: false }, "stop { }"),
@@ -428,12 +439,13 @@ fn fields_of_a_later_version_are_skipped() {
     let later = Reference::later(|text| {
         text.replace(
             "message Register {",
-            "message Register { repeated uint32 cores = 77;",
+            "message Register { repeated uint32 rails = 77;",
         )
     });
     let text = r#"register { cluster: 18446744073709551614 pe: 7 min_version: 1 max_version: 2
                  secret: "0123456789abcdef0123456789abcdef"
-                  listen: "[::1]:4711" pid: 4194304 clock: "boot" cores: 1 cores: 2 }"#;
+                  listen: "[::1]:4711" pid: 4194304 clock: "boot" processor: "a processor" cores: 8
+                  rails: 1 rails: 2 }"#;
     assert_eq!(
         FromPe::parse(&later.encode("Control", text)),
         Ok(register())

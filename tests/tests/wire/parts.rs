@@ -15,6 +15,8 @@ pub fn register() -> FromPe {
         listen: "[::1]:4711".to_owned(),
         pid: 4_194_304,
         clock: "boot".to_owned(),
+        processor: "a processor".to_owned(),
+        cores: 8,
         secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
     })
 }

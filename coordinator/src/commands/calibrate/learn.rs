@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use flitcast_proto::calibration::learned::{Learned, Lesson, Prior};
-use flitcast_proto::cost::{COSTS, Host};
+use flitcast_proto::cost::{COSTS, Host, Hosts};
 
-use crate::job::host_costs::{after, host_of, prior};
+use crate::job::host_costs::prior;
 use crate::job::request::Request;
 use crate::rounds::learning::{first_lesson, lesson, would_take};
 use crate::rounds::outcome::Outcome;
@@ -14,9 +14,9 @@ use crate::rounds::outcome::Outcome;
 /// Rounds of one kind that were run.
 pub type Run = (Request, Box<Outcome>);
 
-/// What is known of a host after these runs: of all rounds of each, and of its first one. It takes
-/// some `time`, but tries to come nearer at least once.
-pub fn learned(ran: &[Run], encrypted: bool, time: Duration) -> Learned<COSTS> {
+/// What is known of a host like this one after these runs: of all rounds of each, and of its first
+/// one. It takes some `time`, but tries to come nearer at least once.
+pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Learned<COSTS> {
     let of_run = |(_, outcome): &Run| Some([lesson(outcome)?, first_lesson(outcome)?]);
     let (mut runs, mut lessons): (Vec<&Run>, Vec<Lesson>) = Default::default();
     for run in ran {
@@ -25,18 +25,19 @@ pub fn learned(ran: &[Run], encrypted: bool, time: Duration) -> Learned<COSTS> {
             lessons.extend(told);
         }
     }
-    let predict = |host: &Host, index: usize| {
-        let run = runs.get(index / 2)?;
+    let predict = |costs: &[f64; COSTS], index: usize| {
+        let run @ (request, outcome) = runs.get(index / 2)?;
+        let host = host.with_costs(*costs);
         match index % 2 {
             0 => would_take_later(run, host),
-            _ => would_take(&run.0, &run.1, host).map(|times| times[..1].to_vec()),
+            _ => Some(would_take(request, outcome, &Hosts::one(host))?[..1].to_vec()),
         }
     };
     let prior = prior(encrypted);
-    let began = Instant::now();
     let start = Learned::assumed(&prior);
+    let began = Instant::now();
     for index in 0..lessons.len() {
-        predict(&host_of(&start.costs), index);
+        predict(&start.costs, index);
     }
     let iteration = began.elapsed() * (COSTS as u32 + 1);
     let iterations = time.as_secs_f64() / iteration.as_secs_f64().max(1e-9);
@@ -44,10 +45,10 @@ pub fn learned(ran: &[Run], encrypted: bool, time: Duration) -> Learned<COSTS> {
         iterations: (iterations as usize).clamp(1, prior.iterations),
         ..prior
     };
-    after(&start, &lessons, &prior, &predict)
+    start.after(&lessons, &prior, &predict)
 }
 
-/// What rounds of a run would take on such a host, the first ones left out.
-pub fn would_take_later((request, outcome): &Run, host: &Host) -> Option<Vec<f64>> {
-    would_take(request, outcome, &host.in_later_rounds())
+/// What rounds of a run would take on such a host, the first one left out.
+pub fn would_take_later((request, outcome): &Run, host: Host) -> Option<Vec<f64>> {
+    would_take(request, outcome, &Hosts::one(host.in_later_rounds()))
 }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use flitcast_node::system::process::cores;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::learned::Learned;
@@ -14,7 +15,7 @@ use flitcast_proto::schedule::pace::Pacing;
 
 use super::Calibration;
 use super::learn::{Run, learned};
-use crate::job::host_costs::{host_of, keep_measured};
+use crate::job::host_costs::{host_here, keep_measured};
 use crate::job::model::Measurement;
 use crate::job::request::{Request, local_topology};
 use crate::launch::log_args::LogArgs;
@@ -92,6 +93,7 @@ pub async fn measure_host(
         alike: vec![None; pes],
         clocks: vec![ClockOffset::SHARED; pes],
         fits: Vec::new(),
+        shared_cores: cores(),
     };
     let request = |operation, pacing, bytes, profile| {
         calibration.request(operation, pacing, vec![bytes; pes - 1], profile)
@@ -115,7 +117,7 @@ pub async fn measure_host(
         ran.push((request, outcome));
         longest = longest.max(began.elapsed() - began_this);
     }
-    let learned = learned(&ran, encrypted, FIT);
+    let learned = learned(&ran, profile.host, encrypted, FIT);
     let kept = keep_measured(&learned, encrypted).context("this system does not name its boots")?;
     Ok(Ended::Done(Box::new(MeasuredHost {
         learned,
@@ -128,7 +130,7 @@ pub async fn measure_host(
 impl MeasuredHost {
     /// As it is printed.
     pub fn told(&self, format: Format) -> String {
-        let host = host_of(&self.learned.costs);
+        let host = host_here(&self.learned.costs);
         if format == Format::Json {
             return format!("{}\n", self.kept);
         }

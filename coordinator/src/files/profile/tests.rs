@@ -45,7 +45,10 @@ fn profile() -> Profile {
         links: None,
         encrypted: false,
         flit_bytes: 65_536,
-        host: crate::job::model::assumed_host(),
+        host: Host {
+            shared_cores: Some(2),
+            ..crate::job::model::assumed_host()
+        },
         pacing: Pacing::Turns,
         ports: Ports::PerEdge,
         buffer_bytes: 4 << 20,

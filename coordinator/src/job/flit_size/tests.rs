@@ -1,4 +1,4 @@
-use flitcast_proto::cost::{Edge, Host, Ports};
+use flitcast_proto::cost::{Edge, Host, Hosts, Ports};
 use flitcast_proto::ops::Exchange;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::tree::TreeSpec;
@@ -30,7 +30,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
             };
             tree.len()
         ],
-        host: Host {
+        hosts: Hosts::one(Host {
             shared_cores: None,
             wake_ns: 15_000.0,
             control_ns: 5_000.0,
@@ -40,7 +40,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
             end_ns_per_byte: 0.05,
             message_ns: 20_000.0,
             first_ns: 0.0,
-        },
+        }),
         ports: Ports::Single,
         buffer_bytes: BUFFER_BYTES,
         ahead_ns: f64::INFINITY,

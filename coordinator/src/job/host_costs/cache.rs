@@ -1,6 +1,6 @@
-//! What was learned of this host, in a file below the user's cache directory: one for each
+//! What was learned of a host, in a file below the user's cache directory: one for each
 //! boot, processor, number of cores, build and kind of connection, since what was learned
-//! elsewhere is no more than a guess here. Files of earlier boots are removed.
+//! elsewhere is no more than a guess here. Files that nobody has written for long are removed.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,13 +8,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use flitcast_node::system::process::boot;
+use flitcast_node::system::process::{boot, cores, processor};
 use flitcast_proto::calibration::learned::Learned;
 use flitcast_proto::cost::COSTS;
+use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::system::machine;
 
 /// A file of this is some 2 KiB; a longer one is none of ours.
 const LONGEST_BYTES: u64 = 64 << 10;
@@ -22,13 +21,13 @@ const LONGEST_BYTES: u64 = 64 << 10;
 const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What the costs hold for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// The kernel's name of this boot.
     boot: String,
     /// The processor, as the kernel names it.
     cpu: String,
-    /// The cores that this process may use.
+    /// The cores that its processes may use.
     cores: u32,
     /// The program: its version, length and time of modification.
     build: String,
@@ -39,12 +38,29 @@ pub struct Key {
 impl Key {
     /// Of this process; `None` where the system does not tell.
     pub fn here(encrypted: bool) -> Option<Key> {
+        Key::of(boot()?, processor()?, cores()?, encrypted)
+    }
+
+    /// Of a PE's, by what it says of itself. PEs are of this build, or one that speaks with it.
+    pub fn of_pe(register: &Register, encrypted: bool) -> Option<Key> {
+        let boot = register.clock.split(' ').next();
+        let boot = boot.filter(|boot| !boot.is_empty())?.to_owned();
+        let tells = register.cores > 0 && !register.processor.is_empty();
+        let processor = tells.then(|| register.processor.clone())?;
+        Key::of(boot, processor, register.cores, encrypted)
+    }
+
+    /// The cores that its processes may use.
+    pub fn cores(&self) -> u32 {
+        self.cores
+    }
+
+    fn of(boot: String, cpu: String, cores: u32, encrypted: bool) -> Option<Key> {
         let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
-        let cores = std::thread::available_parallelism().ok()?;
         Some(Key {
-            boot: boot()?,
-            cpu: machine::processor()?,
-            cores: cores.get().try_into().ok()?,
+            boot,
+            cpu,
+            cores,
             build: format!(
                 "{} {} {}.{:09}",
                 env!("CARGO_PKG_VERSION"),
@@ -58,16 +74,8 @@ impl Key {
 
     fn file_name(&self) -> String {
         let told = format!("{self:?}");
-        format!("{}{:016x}.json", self.prefix(), xxh3_64(told.as_bytes()))
-    }
-
-    /// What the names of all files of this boot begin with.
-    fn prefix(&self) -> String {
-        format!(
-            "{}{:016x}-",
-            CachedHost::PREFIX,
-            xxh3_64(self.boot.as_bytes())
-        )
+        let hash = xxh3_64(told.as_bytes());
+        format!("{}{hash:016x}.json", CachedHost::PREFIX)
     }
 }
 
@@ -121,10 +129,10 @@ impl CachedHost {
         }
     }
 
-    /// Parses what [`text`](Self::text) made, if it is of this key and can be true.
-    pub fn parse(text: &str, key: &Key) -> Option<CachedHost> {
+    /// Parses what [`text`](Self::text) made, wherever that was, if it can be true.
+    pub fn parse(text: &str) -> Option<CachedHost> {
         let kept: CachedHost = serde_json::from_str(text).ok()?;
-        (kept.key == *key && kept.learned().is_some()).then_some(kept)
+        kept.learned().is_some().then_some(kept)
     }
 
     /// As it is kept.
@@ -145,16 +153,13 @@ impl CachedHost {
 
     /// What is kept for a key; `None` if nothing is, or nothing sound.
     pub fn load(folder: &Path, key: &Key) -> Option<CachedHost> {
-        CachedHost::parse(&load(folder, &key.file_name())?, key)
+        let kept = CachedHost::parse(&load(folder, &key.file_name())?)?;
+        (kept.key == *key).then_some(kept)
     }
 
-    /// Keeps it, and removes what was kept of other boots.
+    /// Keeps it.
     pub fn store(&self, folder: &Path) {
         store(folder, self);
-        let prefix = self.key.prefix();
-        remove(folder, |name, _| {
-            name.starts_with(CachedHost::PREFIX) && !name.starts_with(&prefix)
-        });
     }
 }
 
@@ -300,24 +305,30 @@ mod tests {
         for (from, to) in [("15000", "-15000"), ("1.2100000000000002", "0"), ("{", "[")] {
             let text = kept.text();
             assert!(text.contains(from), "{text}");
-            assert_eq!(
-                CachedHost::parse(&text.replace(from, to), &key()),
-                None,
-                "{to}"
-            );
+            assert_eq!(CachedHost::parse(&text.replace(from, to)), None, "{to}");
         }
     }
 
     #[test]
-    fn files_of_earlier_boots_go_and_those_of_others_stay() {
+    fn files_that_nobody_wrote_for_long_go_and_those_of_others_stay() {
         let dir = tempfile::tempdir().unwrap();
-        let mut old = key();
-        old.boot = "an earlier one".to_owned();
-        CachedHost::new(old.clone(), &learned(), None).store(dir.path());
-        fs::write(dir.path().join("other.json"), "{}").unwrap();
+        let [mut old, mut recent] = [key(), key()];
+        old.boot = "long ago".to_owned();
+        recent.boot = "another host's".to_owned();
+        for key in [&old, &recent] {
+            CachedHost::new(key.clone(), &learned(), None).store(dir.path());
+        }
+        let long_ago = SystemTime::now() - OLD - Duration::from_secs(60);
+        for name in [old.file_name(), "other.json".to_owned()] {
+            let file = fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(dir.path().join(name));
+            file.and_then(|file| file.set_modified(long_ago)).unwrap();
+        }
         CachedHost::new(key(), &learned(), None).store(dir.path());
         assert_eq!(CachedHost::load(dir.path(), &old), None);
-        assert!(!dir.path().join(old.file_name()).exists());
+        assert!(CachedHost::load(dir.path(), &recent).is_some());
         assert!(dir.path().join("other.json").exists());
     }
 }

@@ -1,28 +1,26 @@
-//! What processes cost on this machine, and where those numbers come from: measured when a
-//! command is first used on it (`flitcast calibrate --host`, which a command has done by a
-//! process of its own), kept in a cache, and corrected by what every round takes. Hosts over a
-//! network are still assumed to cost what is usual.
+//! What processes cost on each machine, and where those numbers come from: measured when a command
+//! first uses it (`flitcast calibrate --host`, which a PE there has done by a process of its own),
+//! kept in a cache, and corrected by what every round takes.
 //!
 //! The filter that learns is `flitcast_proto::calibration::learned`.
 
 mod cache;
 pub mod files;
 
-use std::process::Stdio;
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use flitcast_proto::calibration::learned::{Learned, Lesson, Prior};
-use flitcast_proto::cost::{COSTS, Host};
-use tokio::process::Command;
+use flitcast_node::system::process::cores;
+use flitcast_proto::calibration::learned::{Learned, Lesson, Predict, Prior};
+use flitcast_proto::cost::{COSTS, Host, Hosts};
+use flitcast_proto::{PeId, Tree};
 
 use crate::job::model::assumed_host;
 use crate::job::request::Site;
-use cache::{CachedHost, Key};
+use cache::CachedHost;
 
-/// For measuring a host before its first round, which takes a tenth of a second: then it is
-/// assumed to be as usual.
-const LONGEST: Duration = Duration::from_secs(2);
+pub use cache::Key;
 
 /// Where what is known of a host comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,50 +68,117 @@ impl CostSource {
     }
 }
 
-/// A host's costs, and where they come from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What processes cost on the machines of a cluster.
+#[derive(Clone, Debug, PartialEq)]
 pub struct HostCosts {
-    /// The costs.
-    pub host: Host,
-    /// Where they come from.
-    pub source: CostSource,
+    /// The costs, and which PE is on which machine.
+    pub hosts: Hosts,
+    /// By machine, as what it is known; `None` if it does not tell.
+    pub keys: Vec<Option<Key>>,
+    /// By machine, where its costs come from.
+    sources: Vec<CostSource>,
 }
 
-/// What this process knows, with plain connections and with encrypted ones. It stays so until the
-/// process ends: no prediction of a command comes from the rounds that it is compared with.
-static KNOWN: [Mutex<Option<(Learned<COSTS>, CostSource)>>; 2] =
-    [Mutex::new(None), Mutex::new(None)];
-
-fn known(encrypted: bool) -> Option<(Learned<COSTS>, CostSource)> {
-    let mut known = KNOWN[usize::from(encrypted)]
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if known.is_none() {
-        let kept = Key::here(encrypted).zip(cache::folder());
-        let kept = kept.and_then(|(key, folder)| CachedHost::load(&folder, &key));
-        *known = kept.and_then(|kept| {
-            let learned = kept.learned()?;
-            let (rounds, age) = (learned.rounds, kept.age());
-            Some((learned, CostSource::Cached { rounds, age }))
-        });
+impl HostCosts {
+    /// One machine that costs so much.
+    pub fn one(host: Host, source: CostSource) -> HostCosts {
+        HostCosts {
+            hosts: Hosts::one(host),
+            keys: vec![None],
+            sources: vec![source],
+        }
     }
-    known.clone()
+
+    /// Of PEs on these machines, by PE index; a PE without one has a machine of its own. What
+    /// nobody has measured is assumed.
+    pub fn of(pes: &[Option<Key>], tree: &Tree, encrypted: bool) -> HostCosts {
+        let mut keys: Vec<Option<Key>> = Vec::new();
+        let mut place = |pe: PeId| {
+            let key = &pes[pe.index()];
+            let known = keys.iter().position(|of| key.is_some() && of == key);
+            // Who takes no part is anywhere.
+            let known = known.or((!tree.contains(pe)).then_some(0));
+            known.unwrap_or_else(|| {
+                keys.push(key.clone());
+                keys.len() - 1
+            })
+        };
+        let of: Vec<usize> = tree.ids().map(&mut place).collect();
+        let each = keys.iter().map(|key| costs_of(key.as_ref(), encrypted));
+        let (machines, sources) = each.unzip();
+        HostCosts {
+            hosts: Hosts::new(machines, of, tree),
+            keys,
+            sources,
+        }
+    }
+
+    /// Where they come from, of the machine that the least is known of.
+    pub fn source(&self) -> CostSource {
+        let sources = self.sources.iter().copied();
+        sources
+            .reduce(CostSource::less_sure)
+            .unwrap_or(CostSource::Assumed)
+    }
 }
 
-/// Whether a site's PEs are processes of this machine that cost what is learned of it.
+/// What a machine costs, as far as this process knows, and where from.
+fn costs_of(key: Option<&Key>, encrypted: bool) -> (Host, CostSource) {
+    let host = Host {
+        shared_cores: key.map(Key::cores),
+        ..assumed(encrypted)
+    };
+    match key.and_then(known) {
+        Some((learned, source)) => (host.with_costs(learned.costs), source),
+        None => (host, CostSource::Assumed),
+    }
+}
+
+/// What this process knows of each machine. It stays so until the process ends: no prediction of a
+/// command comes from the rounds that it is compared with.
+static KNOWN: Mutex<BTreeMap<Key, (Learned<COSTS>, CostSource)>> = Mutex::new(BTreeMap::new());
+
+fn all_known() -> MutexGuard<'static, BTreeMap<Key, (Learned<COSTS>, CostSource)>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is known of a machine, and where from.
+pub fn known(key: &Key) -> Option<(Learned<COSTS>, CostSource)> {
+    let mut all = all_known();
+    if !all.contains_key(key) {
+        let kept = CachedHost::load(&cache::folder()?, key)?;
+        let learned = kept.learned()?;
+        let (rounds, age) = (learned.rounds, kept.age());
+        all.insert(key.clone(), (learned, CostSource::Cached { rounds, age }));
+    }
+    all.get(key).cloned()
+}
+
+/// Takes what `flitcast calibrate --host` said on a machine, and keeps it for the commands that
+/// follow.
+pub fn take_measured(key: &Key, said: &str) {
+    let learned = CachedHost::parse(said).and_then(|kept| kept.learned());
+    let Some(learned) = learned else {
+        tracing::info!("a host could not be measured");
+        return;
+    };
+    if let Some(folder) = cache::folder() {
+        CachedHost::new(key.clone(), &learned, None).store(&folder);
+    }
+    all_known().insert(key.clone(), (learned, CostSource::Measured));
+}
+
+/// Whether a site's PEs are processes of this machine.
 pub fn is_here(site: &Site) -> bool {
     !site.placement.is_spread()
 }
 
-/// What the processes of a site cost, as far as this process knows.
-pub fn of(site: &Site) -> HostCosts {
+/// What the processes of a site that is not up cost, as far as this process knows. What lies over a
+/// network may be anything.
+pub fn expected(site: &Site) -> Hosts {
     let encrypted = site.guard.is_encrypted();
-    let known = is_here(site).then(|| known(encrypted)).flatten();
-    let (host, source) = match known {
-        Some((learned, source)) => (host_of(&learned.costs), source),
-        None => (assumed(encrypted), CostSource::Assumed),
-    };
-    HostCosts { host, source }
+    let key = is_here(site).then(|| Key::here(encrypted)).flatten();
+    Hosts::one(costs_of(key.as_ref(), encrypted).0)
 }
 
 /// What is assumed of a host.
@@ -126,12 +191,16 @@ pub fn assumed(encrypted: bool) -> Host {
     host
 }
 
-/// A host of this machine with these costs.
-pub fn host_of(costs: &[f64; COSTS]) -> Host {
-    assumed_host().with_costs(*costs)
+/// A host like this one with these costs.
+pub fn host_here(costs: &[f64; COSTS]) -> Host {
+    let host = Host {
+        shared_cores: cores(),
+        ..assumed_host()
+    };
+    host.with_costs(*costs)
 }
 
-/// What is assumed of this machine, and how it is learned.
+/// What is assumed of a machine, and how it is learned.
 pub fn prior(encrypted: bool) -> Prior<COSTS> {
     Prior {
         costs: assumed(encrypted).costs(),
@@ -141,60 +210,6 @@ pub fn prior(encrypted: bool) -> Prior<COSTS> {
         drift: 0.02,
         iterations: 10,
     }
-}
-
-/// What rounds of a lesson of this index would take on such a host, as [`foreseen`] tells it.
-pub type PredictHost<'a> = dyn Fn(&Host, usize) -> Option<Vec<f64>> + 'a;
-
-/// What is known of a host after these lessons.
-pub fn after(
-    learned: &Learned<COSTS>,
-    lessons: &[Lesson],
-    prior: &Prior<COSTS>,
-    predict: &PredictHost<'_>,
-) -> Learned<COSTS> {
-    let predict = |costs: &[f64; COSTS], lesson: usize| predict(&host_of(costs), lesson);
-    learned.after(lessons, prior, &predict)
-}
-
-/// Has this machine measured if a site without a profile needs that, and nobody has done it yet.
-pub async fn ensure(site: &Site) {
-    let encrypted = site.guard.is_encrypted();
-    let needed = is_here(site) && site.tree.count() > 1;
-    if !needed || known(encrypted).is_some() {
-        return;
-    }
-    let Some(key) = Key::here(encrypted) else {
-        return;
-    };
-    match tokio::time::timeout(LONGEST, measured_by_a_process(encrypted)).await {
-        Ok(Ok(said)) => match CachedHost::parse(&said, &key).and_then(|kept| kept.learned()) {
-            Some(learned) => {
-                let mut known = KNOWN[usize::from(encrypted)]
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                *known = Some((learned, CostSource::Measured));
-            }
-            None => tracing::info!("this host could not be measured"),
-        },
-        Ok(Err(error)) => tracing::info!("this host could not be measured: {error}"),
-        Err(_) => tracing::info!("this host could not be measured within {LONGEST:?}"),
-    }
-}
-
-/// What `flitcast calibrate --host` prints. It runs by itself, so that what watches, traces and
-/// logs this command knows nothing of it.
-async fn measured_by_a_process(encrypted: bool) -> std::io::Result<String> {
-    let mut measuring = Command::new(std::env::current_exe()?);
-    measuring
-        .args(["calibrate", "--host", "--format", "json"])
-        .args(encrypted.then_some("--encrypted"))
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .env_remove("RUST_LOG")
-        .kill_on_drop(true);
-    let output = measuring.output().await?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// What a prediction foretells of what rounds tell: when their last byte arrives, and when their
@@ -215,19 +230,19 @@ pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).exp())
 }
 
-/// Learns what processes of this machine cost from a lesson of their rounds, and keeps it for the
+/// Learns what processes of a machine cost from a lesson of their rounds, and keeps it for the
 /// commands that follow.
-pub fn learn(lesson: &Lesson, encrypted: bool, predict: &PredictHost<'_>) {
-    let (Some(key), Some(folder)) = (Key::here(encrypted), cache::folder()) else {
+pub fn learn(key: &Key, lesson: &Lesson, encrypted: bool, predict: &Predict<'_, COSTS>) {
+    let Some(folder) = cache::folder() else {
         return;
     };
     // As another command may have left it by now.
-    let before = CachedHost::load(&folder, &key);
+    let before = CachedHost::load(&folder, key);
     let learned = before.as_ref().and_then(CachedHost::learned);
     let prior = prior(encrypted);
     let learned = learned.unwrap_or_else(|| Learned::assumed(&prior));
-    let learned = after(&learned, std::slice::from_ref(lesson), &prior, predict);
-    CachedHost::new(key, &learned, before.as_ref()).store(&folder);
+    let learned = learned.after(std::slice::from_ref(lesson), &prior, predict);
+    CachedHost::new(key.clone(), &learned, before.as_ref()).store(&folder);
 }
 
 /// Keeps what was measured anew, and what a command that asked for it is told.

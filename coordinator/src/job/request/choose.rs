@@ -196,8 +196,8 @@ fn predicted_ns(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64
         None => {
             let asked = request.site.links.iter();
             let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
-            let host = host_costs::of(&request.site).host;
-            model_of(asked.map(edge).collect(), host, &request.site)
+            let hosts = host_costs::expected(&request.site);
+            model_of(asked.map(edge).collect(), hosts, &request.site)
         }
     };
     let pacing = request.pacing();

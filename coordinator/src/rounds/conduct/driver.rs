@@ -171,6 +171,7 @@ impl<'a> Driver<'a> {
             Update::Ready(..)
             | Update::Probed(..)
             | Update::FilesMeasured(..)
+            | Update::HostMeasured(..)
             | Update::RoundReported(_) => return Some(update),
         }
         None

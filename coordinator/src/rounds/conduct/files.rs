@@ -89,7 +89,8 @@ impl Driver<'_> {
             .and_then(|at| known.get(at))
             .filter(|_| changes_host)
         {
-            model.host = kept.factors().host(model.host);
+            let factors = kept.factors();
+            model.hosts = model.hosts.map(|_, host| factors.host(host));
         }
         Ok(Some(KnownFiles {
             source,

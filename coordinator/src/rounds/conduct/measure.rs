@@ -91,6 +91,7 @@ impl Driver<'_> {
             alike: vec![None; exchanges.len()],
             clocks: Vec::new(),
             fits: Vec::new(),
+            shared_cores: self.shared_cores(),
         };
         let mut survey = Survey::default();
         loop {

@@ -23,6 +23,8 @@ pub enum Answer {
     Probe { child: PeId, budget: Duration },
     /// To have found out what files cost.
     FilesMeasured,
+    /// To have found out what processes cost.
+    HostMeasured,
     /// To be prepared for rounds.
     Prepared,
 }
@@ -33,7 +35,7 @@ impl Answer {
         match self {
             Answer::Ready(limit) => limit,
             Answer::Probe { .. } => PROBE,
-            Answer::FilesMeasured | Answer::Prepared => ANSWER,
+            Answer::FilesMeasured | Answer::HostMeasured | Answer::Prepared => ANSWER,
         }
     }
 
@@ -51,6 +53,7 @@ impl Answer {
             Answer::Ready(_) => "reading the input and connecting",
             Answer::Probe { .. } => "measuring its edges",
             Answer::FilesMeasured => "measuring what files cost",
+            Answer::HostMeasured => "measuring what processes cost",
             Answer::Prepared => "preparing the rounds",
         }
     }
@@ -66,6 +69,7 @@ impl Answer {
             (Answer::Probe { child, .. }, FromPe::ProbeResult { child: of, .. }) => child == *of,
             (Answer::Ready(_), FromPe::Ready(_))
             | (Answer::FilesMeasured, FromPe::FilesMeasured(_))
+            | (Answer::HostMeasured, FromPe::HostMeasured { .. })
             | (Answer::Prepared, FromPe::Prepared) => true,
             _ => false,
         }
@@ -129,6 +133,7 @@ impl Awaited {
             FromPe::Ready(ready) => Some(Update::Ready(pe, ready)),
             FromPe::ProbeResult { child, exchanges } => Some(Update::Probed(child, exchanges)),
             FromPe::FilesMeasured(costs) => Some(Update::FilesMeasured(pe, costs)),
+            FromPe::HostMeasured { found } => Some(Update::HostMeasured(pe, found)),
             _ => None,
         })
     }

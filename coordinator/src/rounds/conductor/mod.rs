@@ -5,7 +5,7 @@
 //!
 //! | in | out |
 //! | --- | --- |
-//! | `assign`, `probe`, `measure_files`: one PE is asked for something | `poll_update`: what has happened, for whoever waits for it or shows it |
+//! | `assign`, `probe`, `measure_files`, `measure_host`: one PE is asked for something | `poll_update`: what has happened, for whoever waits for it or shows it |
 //! | `conduct`: all rounds | `poll_word`: what is to be said to a PE |
 //! | `handle_word`, `handle_lost`: what is heard of a PE | `poll_timeout`: when to call `handle_timeout` |
 //! | `fail`: whoever drives it has found trouble | `gave_up`: that all is over, and what came of it |
@@ -69,6 +69,8 @@ pub enum Update {
     Probed(PeId, Vec<Exchange>),
     /// A PE has found out what files cost, if that can be measured.
     FilesMeasured(PeId, Option<FileCosts>),
+    /// A PE has found out what processes cost where it runs, as it says.
+    HostMeasured(PeId, String),
     /// Something else is being done.
     Enters(Phase),
     /// A PE has answered a ping.
@@ -192,6 +194,13 @@ impl Conductor {
     /// Has a PE find out what files cost; it answers with [`Update::FilesMeasured`].
     pub fn measure_files(&mut self, now: Time, pe: PeId) {
         self.ask(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
+    }
+
+    /// Has a PE find out what processes cost where it runs, which have encrypted connections or
+    /// plain ones; it answers with [`Update::HostMeasured`].
+    pub fn measure_host(&mut self, now: Time, pe: PeId, encrypted: bool) {
+        let word = ToPe::MeasureHost { encrypted };
+        self.ask(now, pe, word, Answer::HostMeasured);
     }
 
     /// Prepares all PEs for rounds, and has P0 begin each as soon as the last is reported; the

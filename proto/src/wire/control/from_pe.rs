@@ -24,6 +24,8 @@ impl FromPe {
                 listen: register.listen,
                 pid: register.pid,
                 clock: register.clock,
+                processor: register.processor,
+                cores: register.cores,
                 secret: register.secret.to_bytes(),
             }),
             FromPe::Ready(ready) => Kind::Ready(pb::Ready {
@@ -83,6 +85,7 @@ impl FromPe {
             FromPe::FilesMeasured(costs) => Kind::FilesMeasured(pb::FilesMeasured {
                 costs: costs.map_or(Vec::new(), |costs| costs.to_array().to_vec()),
             }),
+            FromPe::HostMeasured { found } => Kind::HostMeasured(pb::HostMeasured { found }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -102,6 +105,8 @@ impl FromPe {
                 listen: register.listen,
                 pid: register.pid,
                 clock: register.clock,
+                processor: register.processor,
+                cores: register.cores,
                 secret: Secret::parse(&register.secret)?,
             }),
             Kind::Ready(ready) => FromPe::Ready(Ready {
@@ -154,6 +159,7 @@ impl FromPe {
             Kind::FilesMeasured(pb::FilesMeasured { costs }) => {
                 FromPe::FilesMeasured(parse_file_costs(&costs)?)
             }
+            Kind::HostMeasured(pb::HostMeasured { found }) => FromPe::HostMeasured { found },
             _ => return Err(WireError::malformed("a coordinator's message from a PE")),
         })
     }

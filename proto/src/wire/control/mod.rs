@@ -81,6 +81,11 @@ pub enum FromPe {
     },
     /// The answer to a [`ToPe::MeasureFiles`]; `None` where that cannot be measured.
     FilesMeasured(Option<FileCosts>),
+    /// The answer to a [`ToPe::MeasureHost`].
+    HostMeasured {
+        /// What `flitcast calibrate --host --format json` says; empty where it cannot tell.
+        found: String,
+    },
 }
 
 /// What the coordinator says to a PE.
@@ -104,6 +109,11 @@ pub enum ToPe {
     },
     /// Find out what files cost on the PE's file system.
     MeasureFiles,
+    /// Find out what processes cost where the PE runs.
+    MeasureHost {
+        /// With encrypted connections.
+        encrypted: bool,
+    },
     /// What the rounds need to know.
     Prepare(Prepare),
     /// P0 begins a round.
@@ -192,6 +202,10 @@ pub struct Register {
     /// Names the monotonic clock that the PE reads: equal names are one clock. Empty
     /// where the system does not tell.
     pub clock: String,
+    /// The processor, as the kernel names it; empty where it does not tell.
+    pub processor: String,
+    /// The cores that the PE may run on; 0 where the system does not tell.
+    pub cores: u32,
     /// That it is of this launch.
     pub secret: Secret,
 }

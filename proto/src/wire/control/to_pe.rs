@@ -31,6 +31,7 @@ impl ToPe {
                 budget_ns,
             }),
             ToPe::MeasureFiles => Kind::MeasureFiles(pb::MeasureFiles {}),
+            ToPe::MeasureHost { encrypted } => Kind::MeasureHost(pb::MeasureHost { encrypted }),
             ToPe::Prepare(Prepare { brief, rounds }) => Kind::Prepare(pb::Prepare {
                 brief: Some(put_brief(&brief)),
                 rounds,
@@ -65,6 +66,7 @@ impl ToPe {
                 budget_ns: probe.budget_ns,
             },
             Kind::MeasureFiles(pb::MeasureFiles {}) => ToPe::MeasureFiles,
+            Kind::MeasureHost(pb::MeasureHost { encrypted }) => ToPe::MeasureHost { encrypted },
             Kind::Prepare(pb::Prepare { brief, rounds }) => ToPe::Prepare(Prepare {
                 brief: parse_brief(brief.ok_or_else(|| missing("the brief"))?)?,
                 rounds,

@@ -223,6 +223,14 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
             "no word from P2 within 10 s, measuring what files cost".to_owned()
         )
     );
+    let host = asked(|conductor| conductor.measure_host(at(0.0), P2, false));
+    assert_eq!(
+        told(host),
+        (
+            at(10.0),
+            "no word from P2 within 10 s, measuring what processes cost".to_owned()
+        )
+    );
     let mut answered = asked(|conductor| conductor.probe(at(0.0), P2, Duration::ZERO));
     let result = |child| FromPe::ProbeResult {
         child,

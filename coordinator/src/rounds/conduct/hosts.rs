@@ -1,0 +1,48 @@
+//! What processes cost on each machine of a cluster: kept from before, or measured now by one PE
+//! of each, side by side.
+
+use super::driver::{Driver, Halt};
+use crate::job::host_costs::{self, HostCosts, Key};
+use crate::rounds::conductor::Update;
+
+impl Driver<'_> {
+    /// What all machines cost. Where nobody can measure one, that is assumed.
+    pub async fn know_hosts(&mut self) -> Result<HostCosts, Halt> {
+        let site = &self.request.site;
+        let encrypted = site.guard.is_encrypted();
+        let keys = self.keys(encrypted);
+        let mut asked: Vec<&Key> = Vec::new();
+        for pe in site.tree.pes() {
+            let Some(key) = &keys[pe.index()] else {
+                continue;
+            };
+            if host_costs::known(key).is_none() && !asked.contains(&key) {
+                asked.push(key);
+                self.conductor.measure_host(self.now(), pe, encrypted);
+            }
+        }
+        while let Some(answer) = self.next_answer().await? {
+            if let Update::HostMeasured(pe, said) = answer
+                && let Some(key) = &keys[pe.index()]
+            {
+                host_costs::take_measured(key, &said);
+            }
+        }
+        Ok(HostCosts::of(&keys, &site.tree, encrypted))
+    }
+
+    /// By PE index, the machine that a PE is on, if it tells.
+    fn keys(&self, encrypted: bool) -> Vec<Option<Key>> {
+        let key = |pe| Key::of_pe(self.cluster.register(pe)?, encrypted);
+        self.request.site.tree.ids().map(key).collect()
+    }
+
+    /// Cores that all PEs share, if they are on one machine.
+    pub fn shared_cores(&self) -> Option<u32> {
+        let keys = self.keys(false);
+        let mut pes = self.request.site.tree.pes();
+        let first = keys[pes.next()?.index()].as_ref()?;
+        let are_one = pes.all(|pe| keys[pe.index()].as_ref() == Some(first));
+        are_one.then(|| first.cores())
+    }
+}

@@ -26,8 +26,6 @@ const SYNCING_NS: f64 = 40e6;
 const FILES: std::ops::RangeInclusive<usize> = 4..=32;
 /// As many PEs write at once where it matters what they have in common.
 const AT_ONCE: usize = 6;
-/// What takes longer by less than this factor takes as long.
-const ALIKE: f64 = 1.15;
 
 /// The directory itself, or the one above it that is there.
 fn standing(place: &Path) -> PathBuf {
@@ -117,7 +115,7 @@ impl Gauge<'_> {
             self.write("l2", &long_message)?,
         ]);
         drop(long_message);
-        let (at_once, slowest_ns, shared_ns) = self.write_at_once(&many_message)?;
+        let slowest_ns = self.write_at_once(&many_message)?;
 
         let (entries, long_bytes) = ((files + 1) as f64, LONG_BYTES as f64);
         let more = entries - 1.0;
@@ -125,15 +123,10 @@ impl Gauge<'_> {
         let sync_ns = ((many_took.waited - short_took.waited) / more).max(0.0);
         let write_ns_per_byte = (long_took.core - short_took.core).max(0.0) / long_bytes;
         let create_ns = ((many_took.core - short_took.core) / more).max(0.0);
+        // No disk serves anybody alone for longer than this, or all together had taken longer. Where
+        // it is their work that took so long, the disk may be quicker, but then nobody waits for it.
         let syncs = entries + 2.0;
-        // Where several at once take longer than one alone, and than their work takes on the
-        // cores that there are, it is the disk that they wait for, one after the other.
-        let alone_ns = many_took.core + many_took.waited;
-        let entries_at_once = syncs * at_once;
-        let sync_alone_ns = match slowest_ns > ALIKE * alone_ns.max(shared_ns) {
-            true => slowest_ns / entries_at_once,
-            false => sync_ns / at_once,
-        };
+        let sync_alone_ns = slowest_ns / (syncs * AT_ONCE as f64);
         let fetched = self.read_cold(&many, files)?;
         let fetch_ns = fetched.map_or(0.0, |took| took.waited / more);
         let fetched = self.read_cold(&long, 0)?;
@@ -182,9 +175,8 @@ impl Gauge<'_> {
         Ok(written?.1)
     }
 
-    /// Delivers it several times at once; how often, what the slowest took, and what the work
-    /// of all takes on the cores that there are.
-    fn write_at_once(&self, message: &[u8]) -> Result<(f64, f64, f64), PayloadError> {
+    /// Delivers it several times at once; what the slowest took.
+    fn write_at_once(&self, message: &[u8]) -> Result<f64, PayloadError> {
         let all = std::thread::scope(|scope| {
             let write = |i: usize| scope.spawn(move || self.write(&format!("a{i}"), message));
             let writing: Vec<_> = (0..AT_ONCE).map(write).collect();
@@ -194,12 +186,8 @@ impl Gauge<'_> {
             });
             joined.collect::<Result<Vec<Took>, PayloadError>>()
         })?;
-        let (at_once, cores) = (AT_ONCE as f64, std::thread::available_parallelism());
-        let cores = cores.map_or(1.0, |cores| cores.get() as f64).min(at_once);
         let whole = |took: &Took| took.core + took.waited;
-        let slowest = all.iter().map(whole).fold(0.0, f64::max);
-        let work: f64 = all.iter().map(|took| took.core).sum();
-        Ok((at_once, slowest, work / cores))
+        Ok(all.iter().map(whole).fold(0.0, f64::max))
     }
 
     /// Reads what was delivered after the kernel was asked to forget it; `None` if it does

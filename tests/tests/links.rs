@@ -116,6 +116,32 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
     assert_eq!(gathered.float("/edges/0/shaped/up/ns_per_byte"), 8.0);
 }
 
+/// Two relays whose links are half as fast as P0's: farthest first sends the one all that it is to
+/// pass on, and lets the other wait.
+#[test]
+fn a_better_order_than_farthest_first_is_found_where_links_differ() {
+    let dir = scratch();
+    let path = dir.path().join("tree.toml");
+    let mut text = "parents = [0, 0, 1, 1, 2, 2]\n".to_owned();
+    for (child, rate) in [(1, 400), (2, 400), (3, 200), (4, 200), (5, 200), (6, 200)] {
+        text += &format!("[[edges]]\nchild = {child}\nrate = \"{rate}mbit\"\n");
+    }
+    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let line = format!(
+        "scatter --tree file:{} --lengths 0,0,1MiB,1MiB,1MiB,1MiB --order search",
+        path.display()
+    );
+    let searched = report(&line);
+    searched.assert_all_arrived();
+    let of = |field: &str| searched.float(&format!("/order/{field}"));
+    assert!(of("predicted_us") < 0.9 * of("farthest_first_us"));
+    assert!(of("bound_us") <= of("predicted_us"));
+    // Links of a chosen rate let nothing come sooner.
+    assert_not_before(&searched, of("bound_us"));
+    let told = run(line.split_whitespace()).ok().stdout;
+    assert!(told.contains("\n  order        searched for: "), "{told}");
+}
+
 /// The some thirty exchanges over an edge of 30 ms take longer than all measuring before a
 /// round may: then one edge of each kind is measured whole. On one machine the others are like
 /// it; over what may be a network, at least their latencies are measured.

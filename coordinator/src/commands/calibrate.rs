@@ -233,6 +233,7 @@ impl Calibration {
                 pacing: operation.gives_orders().then_some(pacing),
                 flit_bytes: Some(self.flit_bytes),
                 packets: None,
+                searches_order: false,
             },
             choice: None,
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),

@@ -21,6 +21,7 @@ use flitcast_proto::wire::MAX_FLIT_BYTES;
 use serde::Serialize;
 
 use crate::job::model::foresee;
+use crate::job::order::OrderChoice;
 use crate::job::packets::PacketChoice;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
@@ -85,6 +86,8 @@ pub struct Foreseen {
     pub chosen: Option<FlitSize>,
     /// How messages were cut, if packets were asked for.
     pub packets: Option<PacketChoice>,
+    /// In which order messages leave, if one was searched for.
+    pub order: Option<OrderChoice>,
     /// What each PE is told, by PE index.
     pub briefs: Vec<Brief>,
     /// What the round is expected to take.
@@ -117,6 +120,7 @@ pub fn foresee_best(
             flit_bytes,
             chosen: None,
             packets: None,
+            order: None,
             briefs,
             prediction,
         })

@@ -5,5 +5,6 @@ pub mod fit;
 pub mod flit_size;
 pub mod host_costs;
 pub mod model;
+pub mod order;
 pub mod packets;
 pub mod request;

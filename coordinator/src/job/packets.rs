@@ -135,6 +135,7 @@ fn foreseen_of((briefs, prediction): (Vec<Brief>, Prediction)) -> Foreseen {
             .map_or(USUAL_FLIT_BYTES, |brief| brief.flit_bytes),
         chosen: None,
         packets: None,
+        order: None,
         briefs,
         prediction,
     }

@@ -25,7 +25,7 @@ use flitcast_proto::{PeId, Tree};
 use crate::files::profile::Profile;
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
-    RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
+    OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
@@ -98,6 +98,8 @@ impl Request {
         let operation = |topology: &Topology| fitting(asked, &topology.tree, &topology.name);
         let root = args.from.map(|pe| ("--from", pe));
         let (round, spread) = (args.round, args.spread);
+        let searches_order = args.order == OrderArg::Search;
+        let unordered = searches_order && args.algorithm != ScatterAlgorithm::Fdf;
         let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
         let ways = choosing.then(|| Ways {
             candidates: ours(candidates::all(name)),
@@ -113,7 +115,18 @@ impl Request {
             ways,
             like: Operation::Scatter,
         };
-        Request::new(asked, operation)
+        let request = Request::new(asked, operation);
+        match (unordered, request) {
+            (false, request) => request.map(|mut request| {
+                request.way.searches_order = searches_order;
+                request
+            }),
+            (true, request) => {
+                let mut faults = request.err().unwrap_or_default();
+                faults.push(RequestError::OrderOfOther(algorithm));
+                Err(faults)
+            }
+        }
     }
 
     /// Understands `flitcast gather`.
@@ -494,6 +507,7 @@ impl Request {
                         pacing: None,
                         flit_bytes,
                         packets,
+                        searches_order: false,
                     },
                     choice: None,
                     messages: Messages::new(payload, bytes.clone()),

@@ -25,6 +25,10 @@ pub struct ScatterArgs {
     /// How to scatter.
     #[arg(long, value_enum, default_value_t = ScatterAlgorithm::Fdf)]
     pub algorithm: ScatterAlgorithm,
+    /// In which order the messages leave: fdf (farthest destination first, the best where links are
+    /// alike) or search (the quickest that is found for the links and hosts that are there).
+    #[arg(long, value_enum, default_value_t = OrderArg::Fdf)]
+    pub order: OrderArg,
     /// Deal all files below the input over all other PEs, balanced by size.
     #[arg(long)]
     pub spread: bool,
@@ -32,6 +36,15 @@ pub struct ScatterArgs {
     /// [default: P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
+}
+
+/// In which order a scatter's messages leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderArg {
+    /// Farthest destination first.
+    Fdf,
+    /// The quickest that is found.
+    Search,
 }
 
 /// Arguments of `flitcast gather`.

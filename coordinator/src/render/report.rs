@@ -176,6 +176,9 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     if let Some(packets) = outcome.rounds.packets {
         out.push_str(&format!("  packets      {packets}\n"));
     }
+    if let Some(order) = outcome.rounds.order {
+        out.push_str(&format!("  order        {order}\n"));
+    }
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
     out.push_str(&match request.way.operation.is_duplex() {
         // Who takes one stream after the other lets the next one wait.
@@ -333,6 +336,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "flit_bytes": outcome.rounds.flit_bytes,
         "flit_choice": outcome.rounds.flit_size,
         "packets": outcome.rounds.packets,
+        "order": outcome.rounds.order,
         "security": request.site.guard.name(),
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),

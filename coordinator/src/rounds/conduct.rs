@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::job::flit_size::{Foreseen, foresee_best};
 use crate::job::host_costs::{CostSource, HostCosts};
 use crate::job::model::{Measurement, measured_model};
+use crate::job::order;
 use crate::job::packets::foresee_in_packets;
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
@@ -105,6 +106,7 @@ impl Driver<'_> {
             operation,
             flit_bytes,
             packets,
+            searches_order,
             ..
         } = request.way;
         let pacing = request.pacing();
@@ -113,10 +115,15 @@ impl Driver<'_> {
             Some(asked) => foresee_in_packets(tree, operation, pacing, bytes, asked, &model),
             None => foresee_best(tree, operation, pacing, bytes, flit_bytes, &model),
         };
+        let foreseen = match searches_order {
+            true => foreseen.and_then(|foreseen| order::search(tree, foreseen, &model)),
+            false => foreseen,
+        };
         let Foreseen {
             flit_bytes,
             chosen,
             packets,
+            order,
             briefs,
             prediction,
         } = foreseen.map_err(Trouble::from)?;
@@ -160,6 +167,7 @@ impl Driver<'_> {
             flit_bytes,
             flit_size: chosen,
             packets,
+            order,
             pacing,
             briefs,
             prediction,

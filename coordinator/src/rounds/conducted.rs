@@ -13,6 +13,7 @@ use crate::job::flit_size::FlitSize;
 use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
 use crate::job::model::Measurement;
+use crate::job::order::OrderChoice;
 use crate::job::packets::PacketChoice;
 
 /// All that was planned and measured.
@@ -34,6 +35,8 @@ pub struct Rounds {
     pub flit_size: Option<FlitSize>,
     /// How messages were cut, if packets were asked for.
     pub packets: Option<PacketChoice>,
+    /// In which order messages left, if one was searched for.
+    pub order: Option<OrderChoice>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What each PE was told beforehand, by PE index.

@@ -133,6 +133,7 @@ impl Candidate {
             pacing: self.pacing,
             flit_bytes,
             packets: None,
+            searches_order: false,
         }
     }
 

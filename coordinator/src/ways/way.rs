@@ -19,6 +19,8 @@ pub struct Way {
     pub flit_bytes: Option<u32>,
     /// How messages are cut, if packets were asked for.
     pub packets: Option<Packets>,
+    /// Whether a better order of a scatter's messages is searched for.
+    pub searches_order: bool,
 }
 
 impl Way {

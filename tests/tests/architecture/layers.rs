@@ -59,6 +59,7 @@ const HOUSES: [House; 3] = [
             "coordinator",
             "connect",
             "task",
+            "host",
             "session",
             "join",
         ],

@@ -16,6 +16,22 @@ fn sizes_that_overflow() {
     refused("gather --tree path:4 --lengths halfnull:15EiB", &too_many);
 }
 
+/// All that is wrong is told at once.
+#[test]
+fn an_order_that_others_do_not_have() {
+    refused(
+        "scatter --network complete:4 --algorithm binomial --order search --size much",
+        &[
+            "`much` is not a size",
+            "--order search is for a scatter by fdf, not by binomial",
+        ],
+    );
+    refused(
+        "scatter --tree path:3 --order best --size 1",
+        &["invalid value 'best'", "search"],
+    );
+}
+
 #[test]
 fn sizes_that_are_none() {
     refused(

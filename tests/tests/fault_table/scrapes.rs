@@ -57,7 +57,7 @@ fn row_19_a_round_beside_scrapers() {
     round();
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     let mut pace: f64 = 0.0;
-    for _ in 0..if is_exact() { 15 } else { 5 } {
+    for _ in 0..if is_exact() { 9 } else { 5 } {
         let calm = round();
         let began = Instant::now();
         let scrapers: Vec<Scraper> = at.iter().chain(&at).map(|&at| Scraper::at(at)).collect();

@@ -13,7 +13,7 @@ use super::raw::{Raw, RawFault};
 use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::request::{Request, RequestError};
 use crate::options::args::{
-    GatherAlgorithm, GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
+    GatherAlgorithm, GatherArgs, OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
 use crate::options::format::{Format, Formats};
 use crate::options::pictures::PictureArgs;
@@ -307,6 +307,7 @@ fn base(
             let scatter = ScatterArgs {
                 from: None,
                 round,
+                order: OrderArg::Fdf,
                 algorithm: ScatterAlgorithm::Fdf,
                 spread: false,
             };

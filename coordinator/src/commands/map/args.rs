@@ -11,7 +11,9 @@ use flitcast_node::task::WORK_PREFIX;
 use thiserror::Error;
 
 use crate::job::request::{Request, RequestError, Site, output_fault};
-use crate::options::args::{GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs};
+use crate::options::args::{
+    GatherArgs, OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
+};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pictures::PictureArgs;
@@ -152,6 +154,7 @@ impl Map {
             let scatter = ScatterArgs {
                 from: None,
                 round,
+                order: OrderArg::Fdf,
                 algorithm: ScatterAlgorithm::Fdf,
                 spread,
             };

@@ -217,6 +217,9 @@ pub enum RequestError {
          among flits as well"
     )]
     PacketsOfAuto,
+    /// An order that others do not have.
+    #[error("--order search is for a scatter by fdf, not by {0}")]
+    OrderOfOther(String),
     /// A link that cannot be had.
     #[error("--link: {0}")]
     Link(#[from] LinkFault),

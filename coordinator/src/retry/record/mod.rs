@@ -231,6 +231,9 @@ impl Record {
         if let Some(packets) = self.way.packets {
             writeln!(out, "packets = {}", quoted(&packets.to_string()))?;
         }
+        if self.way.searches_order {
+            writeln!(out, "order_search = true")?;
+        }
         let timeouts = timeouts::written(&self.timeouts);
         writeln!(out, "timeouts = {}", quoted(&timeouts))?;
         writeln!(out, "input = {}", path(&self.input))?;

@@ -75,6 +75,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         let fault = |fault| [format!("packets: {fault}")];
         field.parse(|text| text.parse().map_err(fault))
     });
+    let searches_order = top.flag("order_search");
     let way = read_way(name, algorithm, sync, tree.as_ref());
     // Of another way, messages are as those of a scatter, if it is not known.
     let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
@@ -104,6 +105,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             pacing,
             flit_bytes,
             packets,
+            searches_order,
             ..way?
         },
         tree_name: tree_name?,
@@ -214,6 +216,7 @@ fn read_way(
         pacing: None,
         flit_bytes: None,
         packets: None,
+        searches_order: false,
     });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {

@@ -1,0 +1,136 @@
+use flitcast_proto::cost::{Edge, Host, Hosts};
+use flitcast_proto::ops::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::seeded::SplitMix64;
+
+use super::*;
+use crate::job::model::{BUFFER_BYTES, foresee};
+
+const FLIT_BYTES: u32 = 1000;
+
+/// Wires of rates that differ by up to a factor of 16, and processes that cost nothing.
+fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
+    let mut edge = || {
+        let link = Link {
+            latency_ns: random.below(3_000) as f64,
+            ns_per_byte: (1 << random.below(5)) as f64,
+            burst_bytes: [0.0, 700.0][random.below(2) as usize],
+            setup_ns: 0.0,
+        };
+        Edge {
+            down: link,
+            up: link,
+        }
+    };
+    let edges = (0..pes).map(|_| edge()).collect();
+    Model {
+        edges,
+        hosts: Hosts::one(Host::NONE),
+        ports: [Ports::Single, Ports::PerEdge][random.below(2) as usize],
+        buffer_bytes: BUFFER_BYTES,
+        ahead_ns: f64::INFINITY,
+        ..Model::unit(pes)
+    }
+}
+
+fn foreseen(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> Foreseen {
+    let pacing = Pacing::Scheduled;
+    let found = foresee(tree, Operation::Scatter, pacing, bytes, FLIT_BYTES, model);
+    let (briefs, prediction) = found.expect("a schedule");
+    Foreseen {
+        flit_bytes: FLIT_BYTES,
+        chosen: None,
+        packets: None,
+        order: None,
+        briefs,
+        prediction,
+    }
+}
+
+/// What a round takes in the quickest of all orders.
+fn brute_force(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> u64 {
+    fn each(order: &mut Vec<usize>, left: &mut Vec<usize>, look: &mut dyn FnMut(&[usize])) {
+        if left.is_empty() {
+            return look(order);
+        }
+        for place in 0..left.len() {
+            order.push(left.remove(place));
+            each(order, left, look);
+            left.insert(place, order.pop().expect("it was put there"));
+        }
+    }
+    let mut least = u64::MAX;
+    let mut all = (0..briefs[0].sends.len()).collect();
+    each(&mut Vec::new(), &mut all, &mut |order| {
+        let mut briefs = briefs.to_vec();
+        reorder(&mut briefs[0], order);
+        let prediction = predict(tree, &briefs, model).expect("a schedule");
+        least = least.min(prediction.round_ns());
+    });
+    least
+}
+
+#[test]
+fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
+    let mut random = SplitMix64::new(7);
+    let (mut better, mut optimal, mut best) = (0, 0, 0);
+    const CASES: u64 = 300;
+    for _ in 0..CASES {
+        let pes = 3 + random.below(4) as usize;
+        let parents = (0..pes as u64).map(|pe| (pe > 0).then(|| PeId(random.below(pe) as u32)));
+        let tree = Tree::from_parents(parents.collect()).expect("each parent comes first");
+        let tree = Arc::new(tree);
+        let bytes: Vec<u64> = (0..pes as u64)
+            .map(|pe| if pe > 0 { random.below(20_000) } else { 0 })
+            .collect();
+        let model = random_model(&mut random, pes);
+        let before = foreseen(&tree, &bytes, &model);
+        let least = brute_force(&tree, &before.briefs, &model);
+        let found = search(&tree, before, &model).expect("a schedule");
+        let choice = found.order.expect("it was searched for");
+        assert_eq!(choice.predicted_ns, found.prediction.round_ns());
+        assert!(choice.predicted_ns <= choice.farthest_first_ns);
+        // Times are rounded to nanoseconds, hop by hop.
+        assert!(choice.bound_ns <= least + 10, "{choice:?}, {least}");
+        assert!(least <= choice.predicted_ns);
+        if choice.gap_pct == 0.0 {
+            assert!(choice.predicted_ns <= least + 10, "{choice:?}, {least}");
+            optimal += 1;
+        }
+        better += u32::from(choice.predicted_ns < choice.farthest_first_ns);
+        best += u32::from(choice.predicted_ns == least);
+    }
+    assert!(better > 10 && optimal > 30);
+    assert!(best > CASES as u32 * 8 / 10, "{best}");
+}
+
+/// Two relays whose links are half as fast as the root's: farthest first sends all that is for the
+/// one, and lets the other wait.
+#[test]
+fn slow_relays_get_theirs_by_turns() {
+    let spec = "kary:2:7".parse::<flitcast_proto::tree::TreeSpec>();
+    let tree = Arc::new(spec.expect("a tree").build().expect("a tree"));
+    let mut model = random_model(&mut SplitMix64::new(1), tree.len());
+    model.ports = Ports::Single;
+    for (pe, edge) in model.edges.iter_mut().enumerate() {
+        let link = Link {
+            ns_per_byte: if pe > 2 { 2.0 } else { 1.0 },
+            ..Link::default()
+        };
+        *edge = Edge {
+            down: link,
+            up: link,
+        };
+    }
+    let bytes = [0, 0, 0, 100_000, 100_000, 100_000, 100_000];
+    let found = search(&tree, foreseen(&tree, &bytes, &model), &model).expect("a schedule");
+    let order: Vec<u32> = found.briefs[0]
+        .sends
+        .iter()
+        .map(|m| m.id.0 as u32)
+        .collect();
+    let relays: Vec<u32> = order.iter().map(|pe| (pe - 1) / 2).collect();
+    assert_ne!(relays[0], relays[1], "{order:?}");
+    let choice = found.order.expect("it was searched for");
+    assert!(choice.predicted_ns < choice.farthest_first_ns, "{choice}");
+}

@@ -65,7 +65,11 @@ pub fn search(tree: &Tree, flits: &[u64], hops: &[Hop], nodes: u64) -> Option<Or
         problem.small_steps(bound, &mut best);
     }
     Some(Ordered {
-        order: best.order.iter().map(|&message| farthest[message]).collect(),
+        order: best
+            .order
+            .iter()
+            .map(|&message| farthest[message])
+            .collect(),
         time: best.time,
         farthest_first: time_farthest_first,
         bound,
@@ -150,7 +154,13 @@ impl Problem {
                 let next = ports.len();
                 let port = *ports.entry(parent).or_insert(next);
                 problem.through.resize(ports.len(), Vec::new());
-                way.push(Leg { port, hop, head: 0, busy, tail });
+                way.push(Leg {
+                    port,
+                    hop,
+                    head: 0,
+                    busy,
+                    tail,
+                });
                 at = parent;
             }
             way.reverse();

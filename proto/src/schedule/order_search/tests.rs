@@ -53,7 +53,10 @@ fn random_case(random: &mut SplitMix64, alike: bool) -> (Tree, Vec<u64>, Vec<Hop
         flits.push(random.below(6));
     }
     let hop = |_| match alike {
-        true => Hop { flit: 1, latency: 0 },
+        true => Hop {
+            flit: 1,
+            latency: 0,
+        },
         false => Hop {
             flit: 1 + random.below(6),
             latency: random.below(12),

@@ -2,11 +2,8 @@
 //! best there is where links are alike (spec, section 2); elsewhere it keeps a relay waiting whose
 //! links are slow.
 //!
-//! A message is a stream that goes through one send port after the other, as jobs go through the
-//! machines of a flow shop: a port takes the streams in the order in which the root sends them, and
-//! for as long as their bytes take there. Exchanges and moves of messages are tried on that model,
-//! and what they come to is predicted as every round is. What bounds a port's streams from below
-//! (Jackson's rule, 1955) bounds the round.
+//! What the search finds (`schedule/order_search`) is predicted as every round is. What bounds a port's
+//! streams from below (Jackson's rule, 1955) bounds the round.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +14,8 @@ use flitcast_proto::items::Message;
 use flitcast_proto::ops::Brief;
 use flitcast_proto::predict::predict;
 use flitcast_proto::round::RoundFault;
+use flitcast_proto::schedule::order_search::{self, Hop};
+use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
@@ -24,8 +23,8 @@ use crate::job::flit_size::Foreseen;
 use crate::text::figures::as_micros;
 use crate::text::units::Nanos;
 
-/// Crossings that are looked at, some tenth of a second's work.
-const MOST_LOOKS: usize = 20_000_000;
+/// Nodes that the search looks at, some tenths of a second's work.
+const MOST_NODES: u64 = 50_000;
 /// What differs by less than this part is as long: times are whole nanoseconds.
 const ALIKE: f64 = 1e-6;
 
@@ -79,7 +78,7 @@ pub fn search(
         .map(|message| Stream::new(tree, model, brief, message))
         .collect();
     let farthest_first_ns = foreseen.ns();
-    let order = better(&streams, tree.len());
+    let order = better(tree, model, brief);
     if !order.is_sorted() {
         let mut briefs = foreseen.briefs.clone();
         reorder(&mut briefs[root], &order);
@@ -110,11 +109,11 @@ fn reorder(brief: &mut Brief, order: &[usize]) {
 
 /// A message on its way through one port after the other.
 struct Stream {
-    hops: Vec<Hop>,
+    crossings: Vec<Crossing>,
 }
 
 /// A stream at a port.
-struct Hop {
+struct Crossing {
     /// Which, by the index of its PE, or of the edge that has it for itself.
     port: usize,
     /// The PE at the lower end of the edge.
@@ -136,13 +135,13 @@ impl Stream {
         let up = std::iter::successors(Some(to), |pe| tree.parent(*pe));
         let below_root = up.filter(|pe| *pe != tree.root());
         let full = u64::from(brief.flit_bytes_of(message.id));
-        let hop = |pe: PeId| {
+        let crossing = |pe: PeId| {
             let link: &Link = &model.edges[pe.index()].down;
             let port = match (model.ports, tree.parent(pe)) {
                 (Ports::Single, Some(parent)) => parent,
                 _ => pe,
             };
-            Hop {
+            Crossing {
                 port: port.index(),
                 edge: pe,
                 takes: link.occupied_ns(message.bytes.div_ceil(full), message.bytes),
@@ -151,65 +150,43 @@ impl Stream {
                 latency: link.latency_ns,
             }
         };
-        let mut hops: Vec<Hop> = below_root.map(hop).collect();
-        hops.reverse();
-        Stream { hops }
+        let mut crossings: Vec<Crossing> = below_root.map(crossing).collect();
+        crossings.reverse();
+        Stream { crossings }
     }
 }
 
-/// When the last stream has come, if they go in this order.
-fn time(streams: &[Stream], order: &[usize], free: &mut [f64]) -> f64 {
-    free.fill(0.0);
-    let mut last = 0.0_f64;
-    for &place in order {
-        // When the first flit can go on, and when the last one came.
-        let (mut head, mut end) = (0.0_f64, 0.0_f64);
-        for hop in &streams[place].hops {
-            let start = head.max(free[hop.port]);
-            let a_flit = hop.head - hop.latency;
-            let done = (start + hop.takes).max(end + a_flit);
-            free[hop.port] = done;
-            (head, end) = (start + hop.head, done + hop.latency);
+/// The places of messages in the order that the search finds, on links as relays use them.
+fn better(tree: &Tree, model: &Model, brief: &Brief) -> Vec<usize> {
+    let given = 0..brief.sends.len();
+    let full = brief.flit_bytes;
+    let timing = Timing::of(model, full, Pacing::default());
+    let hops = tree.ids().map(|pe| {
+        let passage = timing.down(pe);
+        Hop {
+            flit: passage.ticks(full.into()).max(1),
+            latency: passage.latency,
         }
-        last = last.max(end);
+    });
+    let mut flits = vec![0; tree.len()];
+    for message in &brief.sends {
+        flits[message.id.pe().index()] = message.bytes.div_ceil(full.into());
     }
-    last
-}
-
-/// The places of the streams in a better order than theirs: two are exchanged, or one is moved, as
-/// long as that helps.
-fn better(streams: &[Stream], ports: usize) -> Vec<usize> {
-    let mut best: Vec<usize> = (0..streams.len()).collect();
-    let mut free = vec![0.0; ports];
-    let mut least = time(streams, &best, &mut free);
-    let hops: usize = streams.iter().map(|stream| stream.hops.len()).sum();
-    let mut looks = MOST_LOOKS / hops.max(1);
-    let count = streams.len();
-    let pairs = || (0..count).flat_map(|i| (0..count).map(move |j| (i, j)));
-    let mut helped = true;
-    while std::mem::take(&mut helped) {
-        for (from, to) in pairs() {
-            for is_moved in [false, true] {
-                if from == to || looks == 0 {
-                    continue;
-                }
-                looks -= 1;
-                let mut order = best.clone();
-                match is_moved {
-                    true => {
-                        let one = order.remove(from);
-                        order.insert(to, one);
-                    }
-                    false => order.swap(from, to),
-                }
-                let takes = time(streams, &order, &mut free);
-                if takes < least * (1.0 - ALIKE) {
-                    (best, least, helped) = (order, takes, true);
-                }
-            }
-        }
-    }
-    best
+    let hops: Vec<Hop> = hops.collect();
+    let Some(found) = order_search::search(tree, &flits, &hops, MOST_NODES) else {
+        return given.collect();
+    };
+    let places: BTreeMap<PeId, usize> = brief
+        .sends
+        .iter()
+        .map(|sent| sent.id.pe())
+        .zip(given)
+        .collect();
+    found
+        .order
+        .iter()
+        .filter_map(|pe| places.get(pe).copied())
+        .collect()
 }
 
 /// All that goes through a port.
@@ -232,13 +209,13 @@ fn bound(streams: &[Stream], ports: usize) -> f64 {
         streams: Vec::new(),
     };
     let mut loads = vec![idle; ports];
-    for Stream { hops } in streams {
-        let ways = hops
+    for Stream { crossings } in streams {
+        let ways = crossings
             .iter()
             .map(|hop| (hop.head - hop.burst).max(hop.latency));
         let mut behind: f64 = ways.clone().sum();
         let mut ahead = 0.0;
-        for (hop, way) in hops.iter().zip(ways) {
+        for (hop, way) in crossings.iter().zip(ways) {
             behind -= way;
             let load = &mut loads[hop.port];
             load.soonest = load.soonest.min(ahead);

@@ -9,6 +9,7 @@
 
 pub mod bounds;
 pub mod certification;
+pub mod order_search;
 pub mod pace;
 pub mod scatter;
 pub mod shoulder_tap;

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
+use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
 use super::packets::PacketArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
@@ -133,8 +134,9 @@ pub struct PlanScatterArgs {
     /// Arguments that both operations share.
     #[command(flatten)]
     pub plan: PlanRoundArgs,
-    /// In which order P0 sends: fdf (farthest destination first), nearest-first, search (which is fdf: in steps links are alike), or
-    /// given:5,4 (every nonnull message once).
+    /// In which order P0 sends: fdf (farthest destination first), nearest-first,
+    /// given:5,4 (every nonnull message once), or search[:NODES], the best that is found over
+    /// links that a file gives rates, looking at so many nodes at most (200000).
     #[arg(long, default_value = "fdf")]
     pub order: Order,
     /// The PE that has the messages, 3 or P3; the lengths are those of all other PEs.
@@ -254,6 +256,8 @@ pub enum Order {
     NearestFirst,
     /// As given.
     Given(Vec<PeId>),
+    /// The best that is found, in at most so many nodes.
+    Search(u64),
 }
 
 impl FromStr for Order {
@@ -261,13 +265,22 @@ impl FromStr for Order {
 
     fn from_str(text: &str) -> Result<Order, String> {
         match text {
-            // Where links are alike, no order is quicker.
-            "fdf" | "search" => return Ok(Order::FarthestFirst),
+            "fdf" => return Ok(Order::FarthestFirst),
             "nearest-first" => return Ok(Order::NearestFirst),
+            "search" => return Ok(Order::Search(DEFAULT_NODES)),
             _ => {}
         }
+        if let Some(nodes) = text.strip_prefix("search:") {
+            let nodes = nodes.parse().ok().filter(|nodes| *nodes <= MOST_NODES);
+            return nodes.map(Order::Search).ok_or_else(|| {
+                format!("`{text}`: search:NODES has a number of nodes, at most {MOST_NODES}")
+            });
+        }
         let list = text.strip_prefix("given:").ok_or_else(|| {
-            format!("`{text}` is no order: fdf, nearest-first, search, or given:5,4 with the PEs' indices")
+            format!(
+                "`{text}` is no order: fdf, nearest-first, given:5,4 with the PEs' indices, or \
+                 search[:NODES]"
+            )
         })?;
         let pe = |part: &str| {
             let digits = part.trim().trim_start_matches(['P', 'p']);

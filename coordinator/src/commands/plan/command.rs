@@ -20,7 +20,7 @@ use super::args::{
 };
 use super::gossip_on_network::GossipFault;
 use super::scenes::check_pes;
-use super::{broadcast, cover, exchange, gossip, json, packets, static_plan, svg};
+use super::{broadcast, cover, exchange, gossip, json, ordered, packets, static_plan, svg};
 use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
@@ -257,7 +257,10 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
             let plan = static_plan::scatter(&args)?;
             return plan.write(args.plan.format, args.plan.summary, out);
         }
-        PlanOperation::Scatter(args) => (scatter(&args)?, args.plan),
+        PlanOperation::Scatter(args) => match args.order {
+            Order::Search(nodes) => return ordered::scatter(&args, nodes, out),
+            _ => (scatter(&args)?, args.plan),
+        },
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
         PlanOperation::Broadcast(args) => {
             let plan = broadcast::plan(&args)?;
@@ -425,7 +428,8 @@ fn order_of(
 ) -> Result<(Vec<PeId>, &'static str), PlanError> {
     let farthest = farthest_first(tree, flits);
     match order {
-        Order::FarthestFirst => Ok((farthest, "fdf")),
+        // What is searched for is planned apart (`ordered`), on links of their own.
+        Order::FarthestFirst | Order::Search(_) => Ok((farthest, "fdf")),
         Order::NearestFirst => {
             let mut nearest = farthest;
             nearest.sort_by_key(|&pe| (tree.depth(pe), pe));

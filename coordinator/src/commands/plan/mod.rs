@@ -12,6 +12,7 @@ mod gossip_on_tree;
 mod gossip_report;
 mod gossip_scene;
 mod json;
+mod ordered;
 mod packets;
 mod packets_certified;
 mod packets_report;

@@ -1,6 +1,5 @@
 use flitcast_proto::cost::{Edge, Host, Hosts};
 use flitcast_proto::ops::Operation;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;

@@ -245,19 +245,20 @@ impl Containers {
         }
     }
 
-    /// Has all of it gone. A daemon can hold a network for a moment longer than the containers
-    /// that were on it, and refuses to remove it then: what is left is taken down once more.
+    /// Has all of it gone, but for a network that the daemon refuses to remove although no container
+    /// is there: it counts endpoints wrong now and then until it is started anew (moby 20.10). Who
+    /// comes next finds that network as it was.
     fn down(&self) {
-        let words = ["down", "--remove-orphans", "--timeout", "2"];
-        let tries = (0..5).map(|_| self.compose(&words).output().expect("it can be run"));
-        let mut refused = Vec::new();
-        for down in tries {
-            if down.status.success() {
-                return;
-            }
-            refused.push(told(&down));
+        let mut down = self.compose(&["down", "--remove-orphans", "--timeout", "2"]);
+        let down = down.output().expect("it can be run");
+        if down.status.success() || thread::panicking() {
+            return;
         }
-        assert!(thread::panicking(), "{}", refused.join("\n"));
+        let told = told(&down);
+        let label = format!("label=com.docker.compose.project={}", self.project);
+        let left = docker(&["ps", "--all", "--quiet", "--filter", &label]);
+        let is_miscounted = told.contains("has active endpoints");
+        assert!(is_miscounted && left.trim().is_empty(), "{told}\n{left}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flitcast_proto::PeId;
+use flitcast_proto::Tree;
 use flitcast_proto::cost::{Host, Link};
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
@@ -357,7 +357,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "peak_resident_bytes": resident,
         },
         "phases": outcome.phases,
-        "costs": costs(outcome),
+        "costs": costs(outcome, &request.site.tree),
         "launch_us": micros(outcome.launching.as_nanos() as u64),
         "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
         "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
@@ -365,12 +365,10 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
 }
 
 /// What the processes were taken to cost, and why.
-fn costs(outcome: &Outcome) -> Value {
+fn costs(outcome: &Outcome, tree: &Tree) -> Value {
     let costs = &outcome.rounds.costs;
     let machine = |(place, host): (usize, &Host)| {
-        let pes = outcome.rounds.prediction.files_ns.len();
-        let pes = (0..pes as u32).map(PeId);
-        let there = pes.filter(|pe| costs.hosts.machine_of(*pe) == place);
+        let there = tree.pes().filter(|pe| costs.hosts.machine_of(*pe) == place);
         machine_json(host, there.map(|pe| pe.0).collect())
     };
     let machines = costs.hosts.machines().iter().enumerate().map(machine);

@@ -8,7 +8,7 @@ use flitcast_proto::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::files::{CachedFiles, Factors};
-use crate::job::host_costs::{self, Key, geometric_mean};
+use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::model_of;
 use crate::job::request::Request;
 use crate::rounds::outcome::{Outcome, by_row};
@@ -22,8 +22,6 @@ const OFF_ONCE: f64 = 0.2;
 const FILES_OFF_ONCE: f64 = 0.25;
 /// How unsure links between hosts are, as they are measured before a round.
 const OFF_ON_WIRES: f64 = 0.25;
-/// The standard deviation of the logarithm of a cost that nobody has measured.
-const UNKNOWN: f64 = 1.1;
 /// A prediction of more flits on edges, some two milliseconds' work, is not worth being made
 /// some thirty times to learn from it.
 const MOST_FLITS: u64 = 4096;
@@ -90,7 +88,13 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     // in the times less sure.
     let unsure = |place: usize| match machines {
         1 => 0.0,
-        _ => unsure_of(&costs.keys[place], &hosts, place, &would_take),
+        _ => {
+            let known = costs.keys[place].as_ref().and_then(host_costs::known);
+            let deviations = known.map_or(host_costs::prior(encrypted).unsure, |(learned, _)| {
+                std::array::from_fn(|i| learned.covariance[i][i].sqrt())
+            });
+            unsure_of(deviations, &hosts, place, &would_take)
+        }
     };
     let unsure: Vec<f64> = (0..machines).map(unsure).collect();
     let wires = match host_costs::is_here(&request.site) {
@@ -118,17 +122,13 @@ pub fn learn(request: &Request, outcome: &Outcome) {
 }
 
 /// How unsure a round's time is for what is not known of one machine: the variance of its logarithm,
-/// if each cost were off by itself.
+/// if each cost were off by itself, by such deviations of its logarithm.
 fn unsure_of(
-    key: &Option<Key>,
+    deviations: [f64; COSTS],
     hosts: &Hosts,
     place: usize,
     would_take: &dyn Fn(&Hosts) -> Option<Vec<f64>>,
 ) -> f64 {
-    let known = key.as_ref().and_then(host_costs::known);
-    let deviations = known.map_or([UNKNOWN; COSTS], |(learned, _)| {
-        std::array::from_fn(|i| learned.covariance[i][i].sqrt())
-    });
     let log = |hosts: &Hosts| Some(would_take(hosts)?.first()?.max(1.0).ln());
     let Some(usual) = log(hosts) else {
         return 0.0;

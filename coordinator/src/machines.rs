@@ -25,6 +25,7 @@
 //! let mut conductor = Conductor::new(Time(0), setting);
 //! let plan = Plan {
 //!     briefs: Brief::all(&tree, Operation::Scatter, &bytes, &Timing::LOCK_STEP),
+//!     lanes: Vec::new(),
 //!     bytes: bytes.clone(),
 //!     rounds: 1,
 //!     predicted_ns: 1000,

@@ -1,15 +1,29 @@
 //! Whether what the coordinator tells of the rounds goes with what it has assigned.
 
-use flitcast_proto::PeId;
+use std::sync::Arc;
+
 use flitcast_proto::items::{Leg, Message};
 use flitcast_proto::ops::Brief;
-use flitcast_proto::wire::control::Assignment;
+use flitcast_proto::wire::control::{Assignment, Prepare};
+use flitcast_proto::{PeId, Tree};
+
+/// What this PE is told for each tree that it was assigned; `None` if it is not for these.
+pub fn for_all(pe: PeId, assignment: &Assignment, prepare: &Prepare) -> Option<Vec<Brief>> {
+    let trees = assignment.lanes.iter().map(|lane| &lane.tree);
+    let trees: Vec<&Arc<Tree>> = std::iter::once(&assignment.tree).chain(trees).collect();
+    let briefs = std::iter::once(&prepare.brief).chain(&prepare.lanes);
+    let briefs: Vec<Brief> = briefs.cloned().collect();
+    let mut each = trees.iter().zip(&briefs);
+    let are_for = each.all(|(tree, brief)| is_for(pe, assignment, tree, brief));
+    // A round may be played on fewer trees than there are.
+    (are_for && briefs.len() <= trees.len()).then_some(briefs)
+}
 
 /// Whether a brief is one for this PE: the operation and the tree are those that were assigned,
 /// each message is one that starts or ends here, is nonnull, comes once and is not left out, and
 /// what a list has crosses a connection of this PE.
-pub fn is_for(pe: PeId, assignment: &Assignment, brief: &Brief) -> bool {
-    let (tree, operation) = (&assignment.tree, assignment.operation);
+fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &Brief) -> bool {
+    let operation = assignment.operation;
     let children = tree.children(pe).len();
     let is_known = |message: &Message| {
         let known = operation.address(tree, message.id);

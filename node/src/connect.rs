@@ -20,61 +20,96 @@ use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
 use crate::system::descriptors;
 
-/// Connects to the parent and to other peers, and waits for all children, and for those peers who
-/// call.
+/// One of the trees that are played on at once, as its place among them, 0 first.
+type LaneId = u32;
+
+/// Connects to the parents and to other peers, and waits for all children, and for those peers who
+/// call: the neighbours in each tree, the first one's first.
 pub async fn connect(
     config: &NodeConfig,
     listener: &TcpListener,
     assignment: &Assignment,
-) -> Result<Neighbours, NodeError> {
-    let tree = &assignment.tree;
-    let to_parent = async {
-        match (tree.parent(config.pe), &assignment.parent_listen) {
-            (Some(parent), Some(addr)) => connect_to(config, parent, addr, assignment.flit_bytes)
-                .await
-                .map(Some),
-            _ => Ok(None),
+) -> Result<Vec<Neighbours>, NodeError> {
+    let first = (
+        &assignment.tree,
+        &assignment.parent_listen,
+        &assignment.links,
+    );
+    let further = assignment.lanes.iter();
+    let further = further.map(|lane| (&lane.tree, &lane.parent_listen, &lane.links));
+    let lanes: Vec<_> = std::iter::once(first).chain(further).collect();
+    let flit_bytes = assignment.flit_bytes;
+    let to_parents = async {
+        let mut links = Vec::new();
+        for (lane, (tree, listen, _)) in (0..).zip(&lanes) {
+            links.push(match (tree.parent(config.pe), listen) {
+                (Some(parent), Some(addr)) => {
+                    Some(connect_to(config, parent, addr, lane, flit_bytes).await?)
+                }
+                _ => None,
+            });
         }
+        Ok(links)
     };
     let to_peers = async {
         let mut links = Vec::new();
         for peer in &assignment.peers {
             if let Some(addr) = &peer.listen {
-                links.push(connect_to(config, peer.pe, addr, assignment.flit_bytes).await?);
+                links.push(connect_to(config, peer.pe, addr, 0, flit_bytes).await?);
             }
         }
         Ok(links)
     };
-    let children = tree.children(config.pe);
+    let children = (0..).zip(&lanes).flat_map(|(lane, (tree, ..))| {
+        let children = tree.children(config.pe).iter();
+        children.map(move |child| (lane, *child))
+    });
     let callers = assignment.peers.iter().filter(|peer| peer.listen.is_none());
-    let awaited = children.iter().copied().chain(callers.map(|peer| peer.pe));
-    let accepted = answer_callers(config, listener, awaited.collect(), assignment.flit_bytes);
-    let (parent, mut peers, accepted) = tokio::try_join!(to_parent, to_peers, accepted)?;
-    let is_child = |link: &Link| children.binary_search(&link.peer()).is_ok();
-    let (children, callers): (Vec<Link>, Vec<Link>) = accepted.into_iter().partition(is_child);
-    peers.extend(callers);
-    let mut neighbours = Neighbours::new(parent, children, peers);
-    let kept = neighbours.keep_alive(config.timeouts.silence);
-    kept.map_err(|source| NodeError::Io {
-        what: "keeping connections alive",
-        source,
-    })?;
-    // From here on: who somebody is, is said at any speed.
-    let shaped = neighbours.shape(config.pe, &assignment.links, &assignment.peers);
-    shaped.map_err(|source| NodeError::Io {
-        what: "an alarm",
-        source,
-    })?;
-    Ok(neighbours)
+    let awaited = children.chain(callers.map(|peer| (0, peer.pe)));
+    let accepted = answer_callers(config, listener, awaited.collect(), flit_bytes);
+    let (parents, mut peers, mut accepted) = tokio::try_join!(to_parents, to_peers, accepted)?;
+    let mut all = Vec::new();
+    for (lane, (parent, (tree, _, links))) in (0..).zip(parents.into_iter().zip(lanes)) {
+        let children = tree.children(config.pe);
+        let is_child = |(of, link): &(LaneId, Link)| {
+            *of == lane && children.binary_search(&link.peer()).is_ok()
+        };
+        let (below, rest): (Vec<_>, Vec<_>) = accepted.into_iter().partition(is_child);
+        let (callers, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(of, _)| *of == lane);
+        accepted = rest;
+        let [below, callers] = [below, callers].map(|all| all.into_iter().map(|(_, link)| link));
+        let mut peers = std::mem::take(&mut peers);
+        peers.extend(callers);
+        let mut neighbours = Neighbours::new(parent, below.collect(), peers);
+        let kept = neighbours.keep_alive(config.timeouts.silence);
+        kept.map_err(|source| NodeError::Io {
+            what: "keeping connections alive",
+            source,
+        })?;
+        // From here on: who somebody is, is said at any speed.
+        let shaped_peers = if lane == 0 {
+            &assignment.peers[..]
+        } else {
+            &[]
+        };
+        let shaped = neighbours.shape(config.pe, links, shaped_peers);
+        shaped.map_err(|source| NodeError::Io {
+            what: "an alarm",
+            source,
+        })?;
+        all.push(neighbours);
+    }
+    Ok(all)
 }
 
-fn hello(config: &NodeConfig, min_version: u32, max_version: u32) -> EdgeFrame {
+fn hello(config: &NodeConfig, lane: LaneId, min_version: u32, max_version: u32) -> EdgeFrame {
     EdgeFrame::Hello(Hello {
         cluster: config.cluster,
         pe: config.pe,
         min_version,
         max_version,
         secret: config.secret,
+        lane,
     })
 }
 
@@ -83,11 +118,12 @@ async fn connect_to(
     config: &NodeConfig,
     neighbour: PeId,
     addr: &str,
+    lane: LaneId,
     flit_bytes: u32,
 ) -> Result<Link, NodeError> {
     let mut calls = 1;
     loop {
-        match call(config, neighbour, addr, flit_bytes).await {
+        match call(config, neighbour, addr, lane, flit_bytes).await {
             Err(error) if calls < limits::CALLS && error.is_cut_off() => {
                 tracing::debug!(%error, "calling again");
                 calls += 1;
@@ -101,6 +137,7 @@ async fn call(
     config: &NodeConfig,
     neighbour: PeId,
     addr: &str,
+    lane: LaneId,
     flit_bytes: u32,
 ) -> Result<Link, NodeError> {
     let failed = |source| NodeError::Neighbour {
@@ -116,7 +153,7 @@ async fn call(
     let shake = async {
         let stream = config.security.call(stream, Name::Pe(neighbour)).await;
         let mut link = Link::new(neighbour, stream.map_err(failed)?, flit_bytes).map_err(failed)?;
-        link.send_control(&hello(config, MIN_VERSION, MAX_VERSION))
+        link.send_control(&hello(config, lane, MIN_VERSION, MAX_VERSION))
             .await?;
         match link.next_control().await? {
             EdgeFrame::Hello(theirs)
@@ -143,9 +180,9 @@ async fn call(
 async fn answer_callers(
     config: &NodeConfig,
     listener: &TcpListener,
-    mut missing: Vec<PeId>,
+    mut missing: Vec<(LaneId, PeId)>,
     flit_bytes: u32,
-) -> Result<Vec<Link>, NodeError> {
+) -> Result<Vec<(LaneId, Link)>, NodeError> {
     let mut links = Vec::with_capacity(missing.len());
     let neighbours = missing.len() as u64 + 1;
     let needs = limits::DESCRIPTORS + limits::DESCRIPTORS_PER_NEIGHBOUR * neighbours;
@@ -156,13 +193,17 @@ async fn answer_callers(
     let deadline = tokio::time::Instant::now() + limit;
     while !missing.is_empty() {
         let come = door.next(|caller| greet(config.clone(), caller, flit_bytes));
-        let Ok(link) = timeout_at(deadline, come).await else {
+        let Ok((lane, link)) = timeout_at(deadline, come).await else {
+            let missing = missing.into_iter().map(|(_, pe)| pe).collect();
             return Err(NodeError::MissingCallers { missing });
         };
-        match missing.iter().position(|&caller| caller == link.peer()) {
+        match missing
+            .iter()
+            .position(|&caller| caller == (lane, link.peer()))
+        {
             Some(place) => {
                 missing.swap_remove(place);
-                links.push(link);
+                links.push((lane, link));
             }
             None => tracing::warn!(peer = %link.peer(), "nobody that is to call, or twice"),
         }
@@ -170,7 +211,11 @@ async fn answer_callers(
     Ok(links)
 }
 
-async fn greet(config: Arc<NodeConfig>, caller: Caller, flit_bytes: u32) -> Result<Link, String> {
+async fn greet(
+    config: Arc<NodeConfig>,
+    caller: Caller,
+    flit_bytes: u32,
+) -> Result<(LaneId, Link), String> {
     let stream = config.security.answer(caller.stream, &caller.lease).await;
     let stream = stream.map_err(|e| e.to_string())?;
     // What a stranger waits for is as large as all that may come of it: few get further.
@@ -181,7 +226,7 @@ async fn introduced(
     config: Arc<NodeConfig>,
     stream: Transport,
     flit_bytes: u32,
-) -> Result<Link, String> {
+) -> Result<(LaneId, Link), String> {
     // Who it is, it has yet to say; and until then it may send no more than that.
     let link = Link::new(config.pe, stream, 0);
     let mut link = link.map_err(|e| e.to_string())?;
@@ -197,8 +242,8 @@ async fn introduced(
     }
     let version = negotiate(theirs.min_version, theirs.max_version).map_err(|e| e.to_string())?;
     link.is_known_to_be(theirs.pe, flit_bytes)?;
-    let answer = hello(&config, version, version);
+    let answer = hello(&config, theirs.lane, version, version);
     let answered = link.send_control(&answer).await;
     answered.map_err(|e| e.to_string())?;
-    Ok(link)
+    Ok((theirs.lane, link))
 }

@@ -31,7 +31,12 @@ pub struct HeldMessages {
 #[derive(Debug)]
 enum Frame {
     InMemory(Vec<u8>),
-    InFile { at: u64, len: usize },
+    InFile {
+        at: u64,
+        len: usize,
+    },
+    /// It was taken.
+    Gone,
 }
 
 impl HeldMessages {
@@ -85,18 +90,38 @@ impl HeldMessages {
                 });
                 joined(read.await).map(|body| Some(body.into()))
             }
-            (Frame::InFile { .. }, None) => Ok(None),
+            (Frame::InFile { .. }, None) | (Frame::Gone, _) => Ok(None),
         }
+    }
+
+    /// The same, and nobody else gets it. Empty if there is none.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file.
+    pub async fn take(&mut self, message: MessageId, place: u64) -> io::Result<Vec<u8>> {
+        let frame = self.frame(message, place).await?;
+        let frame = frame.map_or_else(Vec::new, Cow::into_owned);
+        let held = self.messages.get_mut(&message);
+        let held = held.and_then(|frames| frames.get_mut(place as usize));
+        if let Some(Frame::InMemory(body)) = held.map(|held| std::mem::replace(held, Frame::Gone)) {
+            self.free(body);
+        }
+        Ok(frame)
+    }
+
+    fn free(&mut self, mut body: Vec<u8>) {
+        self.in_memory -= body.len();
+        body.clear();
+        self.spare.push(body);
     }
 
     /// Nobody else gets this message.
     pub fn forget(&mut self, message: MessageId) {
         let frames = self.messages.remove(&message);
         for frame in frames.into_iter().flatten() {
-            if let Frame::InMemory(mut body) = frame {
-                self.in_memory -= body.len();
-                body.clear();
-                self.spare.push(body);
+            if let Frame::InMemory(body) = frame {
+                self.free(body);
             }
         }
     }

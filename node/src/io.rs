@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use flitcast_proto::items::Message;
+use flitcast_proto::ops::parts::Turns;
 use flitcast_proto::ops::{Brief, Word};
 use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::control::{Doing, Report};
@@ -23,6 +24,7 @@ use crate::held::HeldMessages;
 use crate::limits::{COMMITS_UNDER_WAY, OPENING};
 use crate::link::{Link, LinkError};
 use crate::neighbours::Neighbours;
+use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
 use crate::pulse::{Pulse, While};
 use crate::round::{Heard, RoundError, RoundIo, Sent, doing};
@@ -52,6 +54,8 @@ pub struct NodeIo<'a> {
     pub alarm: Alarm,
     /// Where it is told what the PE is doing.
     pub pulse: &'a Pulse,
+    /// Where messages go on several trees at once: which of them this is, and what goes on each.
+    pub parts: Option<(usize, &'a Parts)>,
     /// What belongs to the round under way.
     pub state: State<'a>,
 }
@@ -60,6 +64,14 @@ pub struct NodeIo<'a> {
 struct Reader {
     at: u64,
     source: Source,
+    /// Of a part: the trees on which the rest of the message goes, and the one on which this does.
+    turns: Option<(Turns, usize)>,
+}
+
+/// Where a message goes that comes in.
+enum Place {
+    Whole(Sink),
+    Part(PartSink),
 }
 
 /// What belongs to one round.
@@ -68,10 +80,10 @@ pub struct State<'a> {
     outbox: Option<Outbox<'a>>,
     /// The message that goes out, to whom first, and its bytes; and the one that comes in.
     source: Option<(Message, PeId, Reader)>,
-    sink: Option<(Message, Sink)>,
+    sink: Option<(Message, Place)>,
     /// Those of which the next part is yet to go, or to come.
     sources: BTreeMap<(MessageId, PeId), Reader>,
-    sinks: BTreeMap<MessageId, Sink>,
+    sinks: BTreeMap<MessageId, Place>,
     prefix: Vec<u8>,
     held: HeldMessages,
     /// To whom something is under way.
@@ -84,11 +96,14 @@ pub struct State<'a> {
 }
 
 impl<'a> RoundsIo for NodeIo<'a> {
-    type Observer = &'a Counters;
+    type Observer = Told<'a>;
     type Working = While<'a>;
 
     async fn prepare(&mut self) {
-        let mut outbox = Outbox::new(self.store, &self.brief);
+        if let Some((_, parts)) = self.parts {
+            parts.forget();
+        }
+        let mut outbox = Outbox::new(self.store, &self.brief, self.parts.map(|(_, parts)| parts));
         // A disk that takes longer holds the round up when it has begun.
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
@@ -100,11 +115,16 @@ impl<'a> RoundsIo for NodeIo<'a> {
         };
     }
 
-    fn begin(&mut self, id: RoundId) -> Round<&'a Counters> {
+    fn begin(&mut self, id: RoundId) -> Round<Told<'a>> {
         let brief = self.brief.clone();
         let counters = self.pulse.counters();
         let tree = self.tree.clone();
-        let round = Round::observed(id, tree, self.pe, brief, counters);
+        let told = Told {
+            counters,
+            // The round begins and ends once.
+            is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
+        };
+        let round = Round::observed(id, tree, self.pe, brief, told);
         let spans = match self.records_spans {
             true => MAX_REPORT_SPANS,
             false => 0,
@@ -122,7 +142,10 @@ impl<'a> RoundsIo for NodeIo<'a> {
         self.pulse.doing(Doing::Working)
     }
 
-    async fn settle(&mut self, round: &mut Round<&'a Counters>) {
+    async fn settle(&mut self, round: &mut Round<Told<'a>>) {
+        if let Some((_, parts)) = self.parts {
+            parts.give_up().await;
+        }
         while let Some(commit) = self.state.commits.join_next().await {
             // The round has its error already.
             if let Ok(message) = committed(commit) {
@@ -131,7 +154,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
         }
     }
 
-    fn report(&mut self, mut round: Round<&'a Counters>, complete: bool) -> Report {
+    fn report(&mut self, mut round: Round<Told<'a>>, complete: bool) -> Report {
         let links = self.neighbours.all_mut();
         Report {
             round: round.id(),
@@ -190,8 +213,14 @@ impl RoundIo for NodeIo<'_> {
                 let begun = begun_at(sources, message.id, to, payload.start);
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
-                    let source = outbox.take(message, flit_bytes);
-                    Reader { at: 0, source }
+                    Reader {
+                        at: 0,
+                        source: outbox.take(message, flit_bytes),
+                        turns: self.parts.and_then(|(lane, parts)| {
+                            let (_, turns) = parts.whole(message)?;
+                            Some((turns, lane))
+                        }),
+                    }
                 });
                 source.insert((message, to, begun))
             }
@@ -271,12 +300,21 @@ impl RoundIo for NodeIo<'_> {
                 // One that is not whole goes on later.
                 sinks.extend(sink.take().map(|(of, sink)| (of.id, sink)));
                 let begun = sinks.remove(&message.id);
-                let begun = begun.unwrap_or_else(|| self.store.sink(message));
+                let begun = begun.unwrap_or_else(|| {
+                    let part = self
+                        .parts
+                        .and_then(|(lane, parts)| parts.sink(self.store, message, lane));
+                    let whole = || Place::Whole(self.store.sink(message));
+                    part.map_or_else(whole, Place::Part)
+                });
                 sink.insert((message, begun))
             }
         };
         let payload = &self.neighbours.get(from).body()[payload];
-        let stored = sink.write(payload, files_ns).await;
+        let stored = match sink {
+            Place::Whole(sink) => sink.write(payload, files_ns).await,
+            Place::Part(part) => part.write(payload, files_ns).await,
+        };
         stored.map_err(|source| RoundError::Payload { message, source })
     }
 
@@ -293,7 +331,8 @@ impl RoundIo for NodeIo<'_> {
 
     async fn make_room(&mut self) -> Result<Option<Message>, RoundError> {
         let commits = &mut self.state.commits;
-        if commits.len() < COMMITS_UNDER_WAY {
+        // Parts wait for others, which may be behind this one.
+        if commits.len() < COMMITS_UNDER_WAY || self.parts.is_some() {
             return Ok(None);
         }
         let began = clock::now();
@@ -304,12 +343,17 @@ impl RoundIo for NodeIo<'_> {
 
     fn commit(&mut self, message: Message) -> bool {
         match self.state.sink.take() {
-            Some((_, Sink::Files(files))) => {
+            Some((_, Place::Whole(Sink::Files(files)))) => {
                 let commit = async move { (message, files.commit().await) };
                 self.state.commits.spawn(commit);
                 false
             }
-            Some((_, Sink::Synthetic(_))) | None => true,
+            Some((_, Place::Part(part))) => {
+                let commit = async move { (message, part.commit().await) };
+                self.state.commits.spawn(commit);
+                false
+            }
+            Some((_, Place::Whole(Sink::Synthetic(_)))) | None => true,
         }
     }
 
@@ -326,6 +370,8 @@ impl RoundIo for NodeIo<'_> {
             tokio::task::yield_now().await;
         }
         let doing = match sending {
+            // On one tree it waits, on another it may not.
+            _ if self.parts.is_some() => None,
             Some(to) => Some(Doing::Sending(*to)),
             None => doing(round, until.is_none() && commits.is_empty()),
         };
@@ -411,10 +457,24 @@ impl Reader {
     ) -> Result<&[u8], PayloadError> {
         while self.at < range.start {
             let skipped = (range.start - self.at).min(flit_bytes.into());
-            self.source.next(skipped as usize, waited_ns).await?;
-            self.at += skipped;
+            self.next(skipped, flit_bytes, waited_ns).await?;
         }
-        let len = range.end - range.start;
+        self.next(range.end - range.start, flit_bytes, waited_ns)
+            .await
+    }
+
+    /// The next flit of so many bytes; of a part, behind what goes on other trees.
+    async fn next(
+        &mut self,
+        len: u64,
+        flit_bytes: u32,
+        waited_ns: &mut u64,
+    ) -> Result<&[u8], PayloadError> {
+        if let Some((turns, lane)) = &mut self.turns {
+            while turns.next().is_some_and(|turn| turn != *lane) {
+                self.source.next(flit_bytes as usize, waited_ns).await?;
+            }
+        }
         self.at += len;
         self.source.next(len as usize, waited_ns).await
     }
@@ -483,28 +543,38 @@ async fn moved(
     .await
 }
 
-impl Observer for &Counters {
+/// The counters hear what happens in a round.
+pub struct Told<'a> {
+    counters: &'a Counters,
+    is_first: bool,
+}
+
+impl Observer for Told<'_> {
     fn begun(&self) {
-        self.round_begins();
+        if self.is_first {
+            self.counters.round_begins();
+        }
     }
 
     fn finished(&self) {
-        self.round_done();
+        if self.is_first {
+            self.counters.round_done();
+        }
     }
 
     fn moved(&self, bytes: u64) {
-        Counters::moved(self, bytes);
+        self.counters.moved(bytes);
     }
 
     fn late(&self) {
-        Counters::late(self);
+        self.counters.late();
     }
 
     fn holds(&self, flits: u64) {
-        Counters::holds(self, flits);
+        self.counters.holds(flits);
     }
 
     fn started(&self, due: Time, began: Time) {
-        Counters::started(self, due, began);
+        self.counters.started(due, began);
     }
 }

@@ -61,6 +61,7 @@ mod link;
 pub mod lively;
 mod neighbours;
 mod pacer;
+mod parts;
 pub mod payload;
 mod probe;
 pub mod pulse;

@@ -3,6 +3,7 @@
 use flitcast_proto::RoundId;
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
+use futures_util::future::try_join_all;
 use tracing::Instrument as _;
 
 use crate::round::{self, RoundIo};
@@ -53,11 +54,12 @@ pub trait Channel {
     fn fault(&self, round: RoundId, error: &Self::Error) -> Option<FromPe>;
 }
 
-/// Prepares for so many rounds and plays them, and stays until it is to leave. `under_way` says which round it is at.
+/// Prepares for so many rounds and plays them, and stays until it is to leave. `under_way` says which
+/// round it is at. A round is played on all of `lanes` at once: one, or one for each of several trees.
 pub async fn play_rounds<I, C>(
     is_root: bool,
     rounds: u64,
-    io: &mut I,
+    lanes: &mut [I],
     channel: &mut C,
     under_way: &mut RoundId,
 ) -> Result<(), C::Error>
@@ -66,7 +68,7 @@ where
     C: Channel,
     C::Error: From<I::Error>,
 {
-    io.prepare().await;
+    prepare(lanes).await;
     channel.say(FromPe::Prepared).await?;
     for id in (1..=rounds).map(RoundId) {
         *under_way = id;
@@ -80,17 +82,21 @@ where
         }
         // Ahead of the round, which would take longer for it.
         let span = tracing::error_span!("round", round = %id);
-        let mut round = io.begin(id);
+        let mut parts: Vec<Round<I::Observer>> = lanes.iter_mut().map(|io| io.begin(id)).collect();
         let mut complete = false;
-        let playing = play(is_root, io, channel, &mut round, &mut complete);
+        let playing = play(is_root, lanes, channel, id, &mut parts, &mut complete);
         let over = playing.instrument(span).await;
         let gave_up = !matches!(over, Ok(Over::Played));
         if gave_up {
-            io.settle(&mut round).await;
+            for (io, round) in lanes.iter_mut().zip(&mut parts) {
+                io.settle(round).await;
+            }
         }
-        let report = io.report(round, complete);
+        let reports = lanes.iter_mut().zip(parts);
+        let reports = reports.map(|(io, round)| io.report(round, complete));
+        let report = reports.reduce(Report::with_part);
         if !gave_up && id.0 < rounds {
-            io.prepare().await;
+            prepare(lanes).await;
         }
         match over {
             Ok(Over::Stopped) => return Ok(()),
@@ -100,7 +106,9 @@ where
                 None => return Err(error),
             },
         }
-        channel.say(FromPe::Report(report)).await?;
+        if let Some(report) = report {
+            channel.say(FromPe::Report(report)).await?;
+        }
         if gave_up {
             break;
         }
@@ -125,11 +133,18 @@ enum Over {
     Stopped,
 }
 
+async fn prepare<I: RoundsIo>(lanes: &mut [I]) {
+    for io in lanes {
+        io.prepare().await;
+    }
+}
+
 async fn play<I, C>(
     is_root: bool,
-    io: &mut I,
+    lanes: &mut [I],
     channel: &mut C,
-    round: &mut Round<I::Observer>,
+    id: RoundId,
+    parts: &mut [Round<I::Observer>],
     complete: &mut bool,
 ) -> Result<Over, C::Error>
 where
@@ -137,12 +152,12 @@ where
     C: Channel,
     C::Error: From<I::Error>,
 {
-    let id = round.id();
     // The root has said itself that the round is over.
     let mut collect = is_root;
     let mut playing = std::pin::pin!(async {
-        let _working = io.working();
-        round::play(round, io).await
+        let _working = lanes.first().map(RoundsIo::working);
+        let playing = parts.iter_mut().zip(lanes.iter_mut());
+        try_join_all(playing.map(|(round, io)| round::play(round, io))).await
     });
     while !(*complete && collect) {
         tokio::select! {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::Layout;
+use flitcast_proto::ops::{Brief, Layout};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -24,6 +24,7 @@ use crate::host;
 use crate::inbox::Inbox;
 use crate::io::{NodeIo, State};
 use crate::neighbours::Neighbours;
+use crate::parts::Parts;
 use crate::payload::{self, file_system};
 use crate::rounds::Channel;
 use crate::store::Store;
@@ -207,7 +208,9 @@ async fn work(
             other => return Err(unexpected(&other, "before the PE was ready")),
         },
     };
-    neighbours.watch(channel.pulse());
+    for neighbours in &mut neighbours {
+        neighbours.watch(channel.pulse());
+    }
     channel
         .say(FromPe::Ready(Ready {
             message_bytes: sent.bytes,
@@ -217,19 +220,19 @@ async fn work(
             standing: found.standing,
         }))
         .await?;
-    let Some(prepare) = prepare(config, channel, &mut neighbours, &assignment).await? else {
+    let Some(prepare) = prepare(config, channel, &mut neighbours[0], &assignment).await? else {
         return Ok(());
     };
-    if !briefing::is_for(config.pe, &assignment, &prepare.brief) {
+    let Some(briefs) = briefing::for_all(config.pe, &assignment, &prepare) else {
         return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
-    }
+    };
     play_rounds(
         config,
         channel,
         &mut neighbours,
         &store,
         &assignment,
-        &prepare,
+        (briefs, prepare.rounds),
         round,
     )
     .await
@@ -247,32 +250,44 @@ fn no_alarm(source: io::Error) -> NodeError {
 async fn play_rounds(
     config: &NodeConfig,
     channel: &mut Coordinator,
-    neighbours: &mut Neighbours,
+    neighbours: &mut [Neighbours],
     store: &Store,
     assignment: &Assignment,
-    prepare: &Prepare,
+    (briefs, rounds): (Vec<Brief>, u64),
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
     let is_root = pe == assignment.tree.root();
     let pulse = channel.pulse().clone();
-    // Not before: what measures the edges is no round's.
-    neighbours.count(pulse.counters());
-    neighbours.take_flits_of(prepare.brief.flit_bytes);
-    neighbours.pace(&prepare.brief).map_err(no_alarm)?;
-    let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
-    let mut io = NodeIo {
-        pe,
-        tree: assignment.tree.clone(),
-        brief: prepare.brief.clone(),
-        records_spans: assignment.record_spans,
-        retransmissions: Retransmissions::of(ends),
-        neighbours,
-        store,
-        alarm: alarm()?,
-        pulse: &pulse,
-        state: State::default(),
-    };
+    // Whoever is told of several trees was assigned as many.
+    let parts = Parts::of(&briefs).ok_or_else(|| NodeError::Unexpected {
+        said: "Prepare".to_owned(),
+        when: "with parts of messages that are none",
+    })?;
+    let in_parts = briefs.len() > 1;
+    let further = assignment.lanes.iter().map(|lane| &lane.tree);
+    let trees = std::iter::once(&assignment.tree).chain(further);
+    let mut lanes = Vec::new();
+    for (lane, ((tree, neighbours), brief)) in trees.zip(neighbours).zip(briefs).enumerate() {
+        // Not before: what measures the edges is no round's.
+        neighbours.count(pulse.counters());
+        neighbours.take_flits_of(brief.flit_bytes);
+        neighbours.pace(&brief).map_err(no_alarm)?;
+        let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
+        lanes.push(NodeIo {
+            pe,
+            tree: tree.clone(),
+            brief,
+            records_spans: assignment.record_spans,
+            retransmissions: Retransmissions::of(ends),
+            neighbours,
+            store,
+            alarm: alarm()?,
+            pulse: &pulse,
+            parts: in_parts.then_some((lane, &parts)),
+            state: State::default(),
+        });
+    }
     let mut channel = RoundsChannel {
         config,
         is_root,
@@ -280,7 +295,7 @@ async fn play_rounds(
         tick: tokio::time::interval(limits::PROGRESS),
         shown: 0,
     };
-    rounds::play_rounds(is_root, prepare.rounds, &mut io, &mut channel, under_way).await
+    rounds::play_rounds(is_root, rounds, &mut lanes, &mut channel, under_way).await
 }
 
 /// The channel to the coordinator while rounds are played.

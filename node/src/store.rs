@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 use crate::blocking::joined;
 use crate::config::NodeConfig;
 use crate::limits::OPENED_AHEAD;
+use crate::parts::Parts;
 use crate::payload::{
     self, Content, FileSink, FileSource, Others, PayloadError, Sink, Source, Synthetic,
     delivered_at,
@@ -199,6 +200,8 @@ fn one(fault: PayloadError) -> Vec<PayloadError> {
 /// comes: a disk's first answer takes longer than a short message.
 pub struct Outbox<'a> {
     store: &'a Store,
+    /// Which messages are parts of others, that are read instead.
+    parts: Option<&'a Parts>,
     /// Each with the payload of its full flits.
     rest: VecDeque<(Message, u32)>,
     opened: VecDeque<(Message, Source)>,
@@ -206,10 +209,11 @@ pub struct Outbox<'a> {
 
 impl Outbox<'_> {
     /// What a brief says that it sends, in the order in which that will go.
-    pub fn new<'a>(store: &'a Store, brief: &Brief) -> Outbox<'a> {
+    pub fn new<'a>(store: &'a Store, brief: &Brief, parts: Option<&'a Parts>) -> Outbox<'a> {
         let own = brief.sends.iter();
         let mut outbox = Outbox {
             store,
+            parts,
             rest: own
                 .map(|message| (*message, brief.flit_bytes_of(message.id)))
                 .collect(),
@@ -223,7 +227,7 @@ impl Outbox<'_> {
         while self.opened.len() < OPENED_AHEAD
             && let Some((message, flit_bytes)) = self.rest.pop_front()
         {
-            let source = self.store.source(message, flit_bytes);
+            let source = self.open(message, flit_bytes);
             self.opened.push_back((message, source));
         }
     }
@@ -240,9 +244,12 @@ impl Outbox<'_> {
         let place = self.opened.iter().position(|(ahead, _)| *ahead == message);
         let opened = place.and_then(|place| self.opened.remove(place));
         self.open_ahead();
-        opened.map_or_else(
-            || self.store.source(message, flit_bytes),
-            |(_, source)| source,
-        )
+        opened.map_or_else(|| self.open(message, flit_bytes), |(_, source)| source)
+    }
+
+    fn open(&self, message: Message, flit_bytes: u32) -> Source {
+        let whole = self.parts.and_then(|parts| parts.whole(message));
+        let read = whole.map_or(message, |(whole, _)| whole);
+        self.store.source(read, flit_bytes)
     }
 }

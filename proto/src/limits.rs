@@ -26,6 +26,9 @@ pub const MAX_COUNTED_EDGES: usize = 65_536;
 /// arrivals fit in a frame on the control channel.
 pub const MAX_DELIVERIES: usize = 1 << 20;
 
+/// Trees on which messages may go at once.
+pub const MAX_LANES: usize = 16;
+
 /// Of a frame on the control channel: 2^20 messages at 21 bytes each, and the tree.
 pub const MAX_CONTROL_FRAME: usize = 32 * 1024 * 1024;
 

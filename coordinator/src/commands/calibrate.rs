@@ -234,6 +234,7 @@ impl Calibration {
                 flit_bytes: Some(self.flit_bytes),
                 packets: None,
                 searches_order: false,
+                covers: false,
             },
             choice: None,
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),

@@ -20,6 +20,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 use serde::Serialize;
 
+use crate::job::lanes::LaneChoice;
 use crate::job::model::foresee;
 use crate::job::order::OrderChoice;
 use crate::job::packets::PacketChoice;
@@ -88,8 +89,12 @@ pub struct Foreseen {
     pub packets: Option<PacketChoice>,
     /// In which order messages leave, if one was searched for.
     pub order: Option<OrderChoice>,
+    /// How they go, where there could be several trees.
+    pub trees: Option<LaneChoice>,
     /// What each PE is told, by PE index.
     pub briefs: Vec<Brief>,
+    /// By tree, what each PE is told instead, if messages go on several trees.
+    pub lanes: Vec<Vec<Brief>>,
     /// What the round is expected to take.
     pub prediction: Prediction,
 }
@@ -121,7 +126,9 @@ pub fn foresee_best(
             chosen: None,
             packets: None,
             order: None,
+            trees: None,
             briefs,
+            lanes: Vec::new(),
             prediction,
         })
     };

@@ -4,6 +4,7 @@
 pub mod fit;
 pub mod flit_size;
 pub mod host_costs;
+pub mod lanes;
 pub mod model;
 pub mod order;
 pub mod packets;

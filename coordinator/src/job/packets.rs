@@ -136,7 +136,9 @@ fn foreseen_of((briefs, prediction): (Vec<Brief>, Prediction)) -> Foreseen {
         chosen: None,
         packets: None,
         order: None,
+        trees: None,
         briefs,
+        lanes: Vec::new(),
         prediction,
     }
 }

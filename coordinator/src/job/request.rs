@@ -23,6 +23,7 @@ use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
+use crate::job::lanes::has_parts;
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
     OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
@@ -324,12 +325,20 @@ impl Request {
             .transpose();
         let packets = packets.map_err(|fault| faults.push(fault.into())).ok();
         if args.packets.is_some() {
-            let unfit = baseline.is_some() || operation.is_some_and(|it| !is_in_packets(it));
+            let unfit = baseline.is_some() || operation.is_some_and(|it| !has_parts(it));
             let name = baseline.map_or(operation.unwrap_or(like).algorithm(), Baseline::name);
             let what = format!("{} by {name}", operation.unwrap_or(like).name());
             faults.extend(unfit.then_some(RequestError::NotInPackets(what)));
             faults.extend(asked_flit.map(|_| RequestError::PacketsAndFlits));
             faults.extend(ways.as_ref().map(|_| RequestError::PacketsOfAuto));
+        }
+        if args.cover {
+            let name = baseline.map_or(operation.unwrap_or(like).algorithm(), Baseline::name);
+            let what = format!("{} by {name}", operation.unwrap_or(like).name());
+            let unfit = baseline.is_some() || operation.is_some_and(|it| !has_parts(it));
+            faults.extend(unfit.then_some(RequestError::NotCovered(what)));
+            let is_tree = topology.as_ref().is_some_and(|it| it.network.is_none());
+            faults.extend(is_tree.then_some(RequestError::CoverOfTree));
         }
         let link = args
             .transfer
@@ -508,6 +517,7 @@ impl Request {
                         flit_bytes,
                         packets,
                         searches_order: false,
+                        covers: args.cover,
                     },
                     choice: None,
                     messages: Messages::new(payload, bytes.clone()),
@@ -661,18 +671,6 @@ fn fitting(
     let works = candidates::check_fits(operation, tree, name);
     works.map_err(|why| RequestError::Unfit { algorithm, why })?;
     Ok(operation)
-}
-
-/// Whether the messages of an operation can be cut each in its own way: their sources alone need to
-/// know, or there is one message.
-fn is_in_packets(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::Scatter
-            | Operation::ShoulderTap
-            | Operation::Certification(_)
-            | Operation::Broadcast(_)
-    )
 }
 
 /// The payload of a flit, from what was typed.

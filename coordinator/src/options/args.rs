@@ -98,6 +98,7 @@ pub struct BroadcastArgs {
     mut_arg("output", |output| output.help("Where they arrive: P3's becomes visible at P5 as p5/p3, whole or not at all")),
     mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a list for P0..Pn (64KiB,0,3MiB), or equal:MEAN, ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED")),
     mut_arg("packets", |packets| packets.hide(true)),
+    mut_arg("cover", |cover| cover.hide(true)),
 )]
 pub struct GossipArgs {
     /// Arguments that all operations share.
@@ -125,6 +126,7 @@ pub struct GossipArgs {
     mut_arg("output", |output| output.help("Where they arrive: P2's becomes visible at P5 as p5/p2, whole or not at all")),
     mut_arg("lengths", |lengths| lengths.help("Synthetic messages: a file with a row for each sender and a column for each receiver, or equal:MEAN").value_name("FILE")),
     mut_arg("packets", |packets| packets.hide(true)),
+    mut_arg("cover", |cover| cover.hide(true)),
 )]
 pub struct ExchangeArgs {
     /// Arguments that all operations share.
@@ -275,6 +277,10 @@ pub struct RoundArgs {
     /// whole before it sends any of it on.
     #[arg(long, value_name = "auto|COUNT|SIZE")]
     pub packets: Option<String>,
+    /// Sends on all trees of a cover of the network at once, which share no link, where each PE has
+    /// a network card for each neighbour (reached_by in the cluster file).
+    #[arg(long)]
+    pub cover: bool,
     /// Where the messages lie: entry p3, a file or a folder, is P3's.
     #[arg(long, value_name = "DIR")]
     pub input: Option<PathBuf>,

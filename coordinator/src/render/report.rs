@@ -179,6 +179,9 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     if let Some(order) = outcome.rounds.order {
         out.push_str(&format!("  order        {order}\n"));
     }
+    if let Some(trees) = &outcome.rounds.trees {
+        out.push_str(&format!("  trees        {trees}\n"));
+    }
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
     out.push_str(&match request.way.operation.is_duplex() {
         // Who takes one stream after the other lets the next one wait.
@@ -337,6 +340,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "flit_choice": outcome.rounds.flit_size,
         "packets": outcome.rounds.packets,
         "order": outcome.rounds.order,
+        "trees": outcome.rounds.trees,
         "security": request.site.guard.name(),
         "rounds": request.rounds,
         "pes": pes.collect::<Vec<_>>(),

@@ -119,12 +119,15 @@ impl Driver<'_> {
             true => foreseen.and_then(|foreseen| order::search(tree, foreseen, &model)),
             false => foreseen,
         };
+        let foreseen = foreseen.and_then(|one| self.lanes.foresee(request, bytes, one, &model));
         let Foreseen {
             flit_bytes,
             chosen,
             packets,
             order,
+            trees,
             briefs,
+            lanes,
             prediction,
         } = foreseen.map_err(Trouble::from)?;
         let pacing = operation.gives_orders().then_some(pacing);
@@ -136,6 +139,7 @@ impl Driver<'_> {
         self.conduct(Plan {
             bytes: bytes.clone(),
             briefs: briefs.clone(),
+            lanes,
             rounds: request.rounds,
             predicted_ns: prediction.round_ns() + prediction.commit_ns(),
         });
@@ -168,6 +172,7 @@ impl Driver<'_> {
             flit_size: chosen,
             packets,
             order,
+            trees,
             pacing,
             briefs,
             prediction,

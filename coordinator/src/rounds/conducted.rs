@@ -12,6 +12,7 @@ use flitcast_proto::{DeliveryId, RoundId};
 use crate::job::flit_size::FlitSize;
 use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
+use crate::job::lanes::LaneChoice;
 use crate::job::model::Measurement;
 use crate::job::order::OrderChoice;
 use crate::job::packets::PacketChoice;
@@ -37,6 +38,8 @@ pub struct Rounds {
     pub packets: Option<PacketChoice>,
     /// In which order messages left, if one was searched for.
     pub order: Option<OrderChoice>,
+    /// On how many trees they went, where there could be several.
+    pub trees: Option<LaneChoice>,
     /// How orders were obeyed; `None` where there are none.
     pub pacing: Option<Pacing>,
     /// What each PE was told beforehand, by PE index.

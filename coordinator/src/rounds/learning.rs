@@ -71,6 +71,15 @@ pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option
 /// Learns from rounds what processes cost on each machine. Those with files tell of files, and of
 /// what those make of the processes' costs; those on shaped links of the links.
 pub fn learn(request: &Request, outcome: &Outcome) {
+    // On several trees at once PEs do other things than their briefs say of one.
+    if outcome
+        .rounds
+        .trees
+        .as_ref()
+        .is_some_and(|trees| trees.count > 1)
+    {
+        return;
+    }
     learn_files(request, outcome);
     let costs = &outcome.rounds.costs;
     let machines = costs.keys.len();

@@ -19,6 +19,11 @@
 //! address = "198.18.0.2"
 //! parent = "a"
 //! parent_address = "198.18.0.5"    # if its parent has an address for this edge alone
+//! [[pe]]
+//! name = "c"
+//! addresses = ["198.18.0.3", "198.18.1.3"]  # one of each network card, instead of `address`
+//! reached_by = [["a", "198.18.2.3"]]        # at which address which PE reaches it, by a link of
+//!                                           # the two alone
 //! ```
 //!
 //! Where PEs join, `tree = "kary:2:8"` can stand in place of all `[[pe]]`: each is then where
@@ -40,12 +45,13 @@ mod settings;
 mod ssh;
 mod starter;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
+use flitcast_proto::wire::MAX_LANES;
 use flitcast_proto::{PeId, Tree};
 
 pub use settings::across_hosts;
@@ -156,6 +162,8 @@ struct PeEntry {
     address: Option<At<IpAddr>>,
     parent: Option<At<String>>,
     parent_address: Option<At<IpAddr>>,
+    addresses: Option<At<Vec<IpAddr>>>,
+    reached_by: Vec<(Spot, String, IpAddr)>,
     run: Option<At<Vec<String>>>,
     ssh: Option<At<String>>,
     link: Option<At<LinkSpec>>,
@@ -234,7 +242,7 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
         .map(|of| ((of.coordinator, of.launch), of.files))
         .unzip();
     settings.files = files.unwrap_or_default();
-    let placement = placement(&entries, edges.as_ref(), launched);
+    let placement = placement(reader, &entries, edges.as_ref(), launched);
     Some(ClusterFile {
         name,
         edges: edges?,
@@ -252,10 +260,24 @@ fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
             ..PeEntry::default()
         };
     };
+    let addresses = At::key(&table, "addresses", read_rails);
+    let first = addresses.as_ref().map(|at| At {
+        spot: at.spot,
+        said: at.said.as_ref().map(|all: &Vec<IpAddr>| all[0]),
+    });
+    let address = At::key(&table, "address", read_address);
+    if let (Some(At { spot, .. }), Some(_)) = (&addresses, &address) {
+        let both = "there is an address, and addresses beside it: one of both says where it is";
+        reader.fault(*spot, both);
+    }
+    let reached_by = table.optional("reached_by");
+    let reached_by = reached_by.and_then(|field| read_reached_by(&field));
     let entry = PeEntry {
         spot,
         name: At::key(&table, "name", read_name),
-        address: At::key(&table, "address", read_address),
+        address: address.or(first),
+        addresses,
+        reached_by: reached_by.unwrap_or_default(),
         parent: At::key(&table, "parent", read_name),
         parent_address: At::key(&table, "parent_address", read_address),
         run: At::key(&table, "run", read_words),
@@ -333,49 +355,111 @@ fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
     None
 }
 
+/// By PE: where others reach it by links of their own. Noted is who is none of the PEs, and who
+/// has another number of network cards than the first.
+fn own_links(reader: &Reader<'_>, entries: &[PeEntry]) -> Vec<BTreeMap<PeId, IpAddr>> {
+    let mut all = vec![BTreeMap::new(); entries.len()];
+    let called = |name: &str| {
+        entries
+            .iter()
+            .position(|entry| entry.called() == Some(name))
+    };
+    for (at, entry) in entries.iter().enumerate() {
+        let name = entry.name();
+        for (spot, by, address) in &entry.reached_by {
+            match called(by) {
+                Some(other) if other == at => {
+                    reader.fault(*spot, format!("{name}: it is to be reached by itself"));
+                }
+                Some(other) => {
+                    all[at].insert(PeId(other as u32), *address);
+                }
+                None => reader.fault(*spot, format!("{name}: no [[pe]] is called `{by}`")),
+            }
+        }
+        let above = entry
+            .parent
+            .as_ref()
+            .and_then(|parent| parent.said.as_deref());
+        let address = entry.parent_address.as_ref().and_then(|at| at.said);
+        if let (Some(parent), Some(address)) = (above.and_then(called), address) {
+            all[parent].insert(PeId(at as u32), address);
+        }
+    }
+    let cards = |entry: &PeEntry| {
+        let addresses = entry.addresses.as_ref();
+        addresses.map_or(Some(1), |at| Some(at.said.as_ref()?.len()))
+    };
+    let first = entries.first().and_then(cards);
+    let other = entries.iter().find(|entry| {
+        let cards = cards(entry);
+        cards.is_some() && first.is_some() && cards != first
+    });
+    if let (Some(other), Some(first)) = (other, first) {
+        let (name, of_first) = (other.name(), entries[0].name());
+        let cards = cards(other).unwrap_or(1);
+        reader.fault(
+            other.spot,
+            format!("{name} has another number of addresses ({cards}) than {of_first} ({first})"),
+        );
+    }
+    all
+}
+
 /// Where all PEs run, once there is nothing to report any more.
 fn placement(
+    reader: &Reader<'_>,
     entries: &[PeEntry],
     edges: Option<&Edges>,
     launched: Option<(IpAddr, Launch)>,
 ) -> Option<Placement> {
+    let own_links = own_links(reader, entries);
     let edges = edges?;
     let (coordinator, launch) = launched?;
-    let place = |entry: &PeEntry| {
+    let place = |(entry, reached_by): (&PeEntry, BTreeMap<PeId, IpAddr>)| {
         let address = entry.address.as_ref()?.said?;
-        let parent_address = match &entry.parent_address {
-            Some(at) => Some(at.said?),
-            None => None,
-        };
+        if entry
+            .parent_address
+            .as_ref()
+            .is_some_and(|at| at.said.is_none())
+        {
+            return None;
+        }
+        let rails = entry
+            .addresses
+            .as_ref()
+            .map_or(Some(Vec::new()), |at| at.said.clone());
         let run = entry.run.as_ref().and_then(|at| at.said.clone());
         Some(Place {
             name: Some(entry.called()?.to_owned()),
             run: run.unwrap_or_default(),
             ssh: entry.ssh.as_ref().and_then(|at| at.said.clone()),
             address,
-            parent_address,
+            rails: rails?,
+            reached_by,
             listen: address,
         })
     };
-    let places: Option<Vec<Place>> = entries.iter().map(place).collect();
+    let places: Option<Vec<Place>> = entries.iter().zip(own_links).map(place).collect();
     let mut placement = Placement {
         coordinator,
         launch,
         kept: None,
         places: places?,
     };
-    // In a network everybody is reached at one address.
-    let Edges::Tree(tree) = edges else {
-        return Some(placement);
-    };
-    for pe in tree.pes() {
-        let children = tree.children(pe).iter();
-        let reached_at: Vec<IpAddr> = children
-            .map(|&child| placement.parent_address(child, pe))
-            .collect();
-        if let Some(listen) = listen_on(&reached_at) {
-            placement.places[pe.index()].listen = listen;
-        }
+    for (pe, place) in (0..).map(PeId).zip(&mut placement.places) {
+        let by = |other: &PeId| place.reached_by.contains_key(other);
+        let is_reached_there = match edges {
+            Edges::Tree(tree) => tree.children(pe).iter().any(|child| !by(child)),
+            Edges::Network(network) => {
+                let mut neighbours = network.neighbours(pe.0).iter();
+                neighbours.any(|other| !by(&PeId(*other)))
+            }
+        };
+        let address = is_reached_there.then_some(&place.address);
+        let others = place.rails.iter().chain(place.reached_by.values());
+        let reached_at: Vec<IpAddr> = address.into_iter().chain(others).copied().collect();
+        place.listen = listen_on(&reached_at).unwrap_or(place.address);
     }
     Some(placement)
 }
@@ -393,6 +477,35 @@ fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
     let address = field.value().as_str().and_then(|text| text.parse().ok());
     let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
     field.expect("the IP address of one host, in quotes", address)
+}
+
+/// The addresses of a host's network cards.
+fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
+    let expected = format!("a list of 2 to {MAX_LANES} addresses, all different");
+    let addresses: Option<Vec<IpAddr>> = field
+        .list_of(&expected)?
+        .map(|one| read_address(&one))
+        .collect();
+    let addresses = addresses?;
+    let distinct: BTreeSet<&IpAddr> = addresses.iter().collect();
+    let is_so = (2..=MAX_LANES).contains(&addresses.len()) && distinct.len() == addresses.len();
+    field.expect(&expected, is_so.then_some(addresses))
+}
+
+/// Who reaches a PE at which address.
+fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(Spot, String, IpAddr)>> {
+    let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
+    let pairs = field.list_of(expected)?.map(|pair| {
+        let words = pair.texts_where(expected, |words| words.len() == 2)?;
+        let address = words[1].parse().ok();
+        let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
+        Some((
+            pair.spot(),
+            words[0].clone(),
+            pair.expect(expected, address)?,
+        ))
+    });
+    pairs.collect()
 }
 
 /// The words of a command, the first of which says what is run.

@@ -1,7 +1,7 @@
 //! Where the processes of a cluster run, how each is started there, and at which
 //! address it is reached. Starting them is `launch/cluster`'s business.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,12 +63,13 @@ pub struct Place {
     pub run: Vec<String>,
     /// What ssh is given to reach its host, if not its name.
     pub ssh: Option<String>,
-    /// Where its children reach it, those with a `parent_address` apart. Unspecified: at the
-    /// address that it joins from.
+    /// Where others reach it that have no link of their own with it. Unspecified: at the address
+    /// that it joins from.
     pub address: IpAddr,
-    /// Where it reaches its parent on the edge between them, if not at the parent's
-    /// `address`.
-    pub parent_address: Option<IpAddr>,
+    /// Its addresses on all rails, if it has several network cards; that is the first of them.
+    pub rails: Vec<IpAddr>,
+    /// Where those reach it that have a link of their own with it.
+    pub reached_by: BTreeMap<PeId, IpAddr>,
     /// What it listens on, for its children.
     pub listen: IpAddr,
 }
@@ -90,7 +91,8 @@ impl Placement {
             run: Vec::new(),
             ssh: None,
             address: loopback,
-            parent_address: None,
+            rails: Vec::new(),
+            reached_by: BTreeMap::new(),
             listen: loopback,
         };
         Placement {
@@ -111,7 +113,8 @@ impl Placement {
             run: Vec::new(),
             ssh: None,
             address: anywhere,
-            parent_address: None,
+            rails: Vec::new(),
+            reached_by: BTreeMap::new(),
             listen: anywhere,
         };
         Placement {
@@ -122,10 +125,23 @@ impl Placement {
         }
     }
 
-    /// Where `child` reaches its `parent`.
-    pub fn parent_address(&self, child: PeId, parent: PeId) -> IpAddr {
-        let of_the_edge = self.places[child.index()].parent_address;
-        of_the_edge.unwrap_or(self.places[parent.index()].address)
+    /// Where `from` reaches `pe`: over the link that they have for themselves, or else on a rail.
+    pub fn address_for(&self, pe: PeId, from: PeId, rail: usize) -> IpAddr {
+        let place = &self.places[pe.index()];
+        let own = place.reached_by.get(&from).or(place.rails.get(rail));
+        own.copied().unwrap_or(place.address)
+    }
+
+    /// How many network cards each host has, as far as somebody has said it.
+    pub fn rails(&self) -> usize {
+        let rails = self.places.iter().map(|place| place.rails.len().max(1));
+        rails.min().unwrap_or(1)
+    }
+
+    /// Whether two PEs have a link that is nobody else's.
+    pub fn has_link_for(&self, one: PeId, other: PeId) -> bool {
+        let is_reached = |pe: PeId, by| self.places[pe.index()].reached_by.contains_key(by);
+        is_reached(one, &other) || is_reached(other, &one)
     }
 
     /// Whether others start the processes.
@@ -178,7 +194,19 @@ impl Placement {
 
     /// The same places for PEs of other numbers: P_i stands where the PE `nodes[i]` did.
     pub fn renumbered(&self, nodes: &[u32]) -> Placement {
-        let places = nodes.iter().map(|&node| self.places[node as usize].clone());
+        let mut pe_on = BTreeMap::new();
+        for (pe, node) in (0..).map(PeId).zip(nodes) {
+            pe_on.insert(PeId(*node), pe);
+        }
+        let places = nodes.iter().map(|&node| {
+            let place = &self.places[node as usize];
+            let by = place.reached_by.iter();
+            let by = by.filter_map(|(node, address)| Some((*pe_on.get(node)?, *address)));
+            Place {
+                reached_by: by.collect(),
+                ..place.clone()
+            }
+        });
         Placement {
             coordinator: self.coordinator,
             launch: self.launch.clone(),
@@ -192,8 +220,9 @@ impl Placement {
         let mut places = self.places.iter();
         self.coordinator.is_loopback()
             && places.all(|place| {
-                let edge = place.parent_address.unwrap_or(place.address);
-                place.address.is_loopback() && place.listen.is_loopback() && edge.is_loopback()
+                let others = place.rails.iter().chain(place.reached_by.values());
+                let mut all = others.chain([&place.address, &place.listen]);
+                all.all(IpAddr::is_loopback)
             })
     }
 
@@ -201,7 +230,7 @@ impl Placement {
     /// be laid over them.
     pub fn has_any_edge(&self) -> bool {
         let mut places = self.places.iter();
-        places.all(|place| place.parent_address.is_none())
+        places.all(|place| place.reached_by.is_empty())
     }
 }
 

@@ -83,7 +83,8 @@ mod tests {
         let mut placement = crate::site::placement::Placement::local(4);
         named.placement = Some(placement.clone());
         assert!(leads(&named, 3, 0), "each is reached at one address");
-        placement.places[2].parent_address = Some([127, 0, 0, 2].into());
+        let own = [127, 0, 0, 2].into();
+        placement.places[1].reached_by.insert(PeId(2), own);
         named.placement = Some(placement);
         assert!(!leads(&named, 3, 0));
     }

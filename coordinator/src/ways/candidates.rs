@@ -134,6 +134,7 @@ impl Candidate {
             flit_bytes,
             packets: None,
             searches_order: false,
+            covers: false,
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Way {
     pub packets: Option<Packets>,
     /// Whether a better order of a scatter's messages is searched for.
     pub searches_order: bool,
+    /// Whether messages go on all trees of a cover of the network at once.
+    pub covers: bool,
 }
 
 impl Way {

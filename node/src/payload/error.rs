@@ -112,7 +112,7 @@ pub enum PayloadError {
 
 impl PayloadError {
     /// For `map_err`: the file system's answer to an `action` on `path`.
-    pub(super) fn io<E: Into<io::Error>>(
+    pub(crate) fn io<E: Into<io::Error>>(
         action: &'static str,
         path: &Path,
     ) -> impl FnOnce(E) -> Self {

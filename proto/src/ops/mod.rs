@@ -37,6 +37,7 @@ mod linear;
 mod listed;
 mod messages;
 mod orders;
+pub mod parts;
 mod pe;
 pub mod plan;
 mod ports;

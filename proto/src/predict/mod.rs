@@ -55,6 +55,40 @@ impl Prediction {
         visible.max().unwrap_or(0).saturating_sub(self.round_ns())
     }
 
+    /// The same round, and another part of it that is played at the same time on ports of its own.
+    #[must_use]
+    pub fn beside(self, part: Prediction) -> Prediction {
+        let later = |one: Vec<Option<u64>>, other: Vec<Option<u64>>| {
+            let both = one.into_iter().zip(other);
+            both.map(|(one, other)| one.max(other)).collect()
+        };
+        let files = self.files_ns.into_iter().zip(part.files_ns);
+        let spans = self.spans.into_iter().zip(part.spans);
+        Prediction {
+            arrivals_ns: later(self.arrivals_ns, part.arrivals_ns),
+            visible_ns: later(self.visible_ns, part.visible_ns),
+            files_ns: files.map(|(one, other)| one.max(other)).collect(),
+            spans: spans
+                .map(|(one, other)| one.into_iter().chain(other).collect())
+                .collect(),
+        }
+    }
+
+    /// The same round, if its files cost what they do in another round of the same messages.
+    #[must_use]
+    pub fn with_files_of(self, other: &Prediction) -> Prediction {
+        let of = self.arrivals_ns.iter().enumerate();
+        let visible = of.map(|(at, arrives)| {
+            let [came, was] = [other.arrivals_ns[at]?, other.visible_ns[at]?];
+            Some((*arrives)? + was.saturating_sub(came))
+        });
+        Prediction {
+            visible_ns: visible.collect(),
+            files_ns: other.files_ns.clone(),
+            ..self
+        }
+    }
+
     /// The longest that any PE waits for its files.
     pub fn disk_ns(&self) -> u64 {
         self.files_ns.iter().copied().max().unwrap_or(0)

@@ -21,6 +21,8 @@ pub struct Hello {
     pub max_version: u32,
     /// That it is of this launch.
     pub secret: Secret,
+    /// Which of the trees the connection is for, where there are several at once.
+    pub lane: u32,
 }
 
 /// Begins a burst that measures the edge: so many flits without a head follow.
@@ -73,6 +75,7 @@ impl EdgeFrame {
                 min_version: hello.min_version,
                 max_version: hello.max_version,
                 secret: hello.secret.to_bytes(),
+                lane: hello.lane,
             }),
             EdgeFrame::Control { round, item } => control_kind(round.0, item),
             EdgeFrame::Probe(probe) => Kind::Probe(pb::Probe {
@@ -107,6 +110,7 @@ impl EdgeFrame {
                     min_version: hello.min_version,
                     max_version: hello.max_version,
                     secret: Secret::parse(&hello.secret)?,
+                    lane: hello.lane,
                 }),
                 Kind::Wakeup(pb::Wakeup { round, after }) => EdgeFrame::Control {
                     round: RoundId(round),

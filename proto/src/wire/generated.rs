@@ -59,6 +59,9 @@ pub struct Hello {
     /// Known to the processes of this launch only: 32 bytes.
     #[prost(bytes = "bytes", tag = "5")]
     pub secret: ::prost::bytes::Bytes,
+    /// Which of the trees the connection is for, where there are several at once; 0: the first.
+    #[prost(uint32, tag = "6")]
+    pub lane: u32,
 }
 /// Shoulder-Tap: TRANSMIT AFTER >= s (paper 000, section III-A).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -498,6 +501,9 @@ pub struct Assignment {
     /// with it, and ask for receipts.
     #[prost(bool, tag = "42")]
     pub recorded: bool,
+    /// Further trees, where messages go on several at once.
+    #[prost(message, repeated, tag = "43")]
+    pub lanes: ::prost::alloc::vec::Vec<Lane>,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -510,6 +516,17 @@ pub mod assignment {
         #[prost(message, tag = "7")]
         Files(super::FilePayload),
     }
+}
+/// A further tree, with connections of its own.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Lane {
+    /// As in the Assignment, of the same PEs and the same root.
+    #[prost(uint32, repeated, tag = "1")]
+    pub parents: ::prost::alloc::vec::Vec<u32>,
+    #[prost(string, tag = "2")]
+    pub parent_listen: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub links: ::prost::alloc::vec::Vec<ShapedEdge>,
 }
 /// Somebody with whom a PE is connected beside the tree.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -680,6 +697,10 @@ pub struct Prepare {
     pub brief: ::core::option::Option<Brief>,
     #[prost(uint64, tag = "2")]
     pub rounds: u64,
+    /// For each further tree: what goes there. A message is a part of one on each tree then; its
+    /// flits are dealt in proportion to the parts, and the short one at the end to the last part.
+    #[prost(message, repeated, tag = "3")]
+    pub lanes: ::prost::alloc::vec::Vec<Brief>,
 }
 /// What a PE is told of the rounds beforehand.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 pub use crate::limits::{
     LENGTH_BYTES, MAX_ADMISSION, MAX_CONTROL_FRAME, MAX_COUNTED_EDGES, MAX_DELIVERIES,
-    MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_GREETING, MAX_LAST_LINES, MAX_LINE_CHARS,
+    MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_GREETING, MAX_LANES, MAX_LAST_LINES, MAX_LINE_CHARS,
     MAX_REPORT_SPANS, MAX_WELCOME, MIN_FLIT_BYTES,
 };
 
@@ -33,9 +33,9 @@ pub mod pb {
 }
 
 /// The oldest protocol version that this code speaks.
-pub const MIN_VERSION: u32 = 10;
+pub const MIN_VERSION: u32 = 12;
 /// The newest protocol version that this code speaks.
-pub const MAX_VERSION: u32 = 11;
+pub const MAX_VERSION: u32 = 12;
 
 /// The newest version that both sides speak.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {

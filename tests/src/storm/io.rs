@@ -70,7 +70,8 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         started: Time(0),
         idle_turns: 0,
     };
-    play_rounds(is_root, rounds, &mut io, &mut channel, &mut RoundId(0)).await
+    let lanes = std::slice::from_mut(&mut io);
+    play_rounds(is_root, rounds, lanes, &mut channel, &mut RoundId(0)).await
 }
 
 impl Process {

@@ -294,6 +294,7 @@ fn base(
     let round = RoundArgs {
         transfer: args.transfer.clone(),
         packets: None,
+        cover: false,
         input: None,
         output: None,
         force: false,

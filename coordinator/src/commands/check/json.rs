@@ -36,7 +36,7 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
             "run": place.run,
             "ssh": is_ssh.then(|| place.destination()),
             "parent": tree.parent(pe).map(|parent| parent.0),
-            "parent_address": tree.parent(pe).map(|parent| placement.parent_address(pe, parent)),
+            "parent_address": tree.parent(pe).map(|parent| placement.address_for(parent, pe, 0)),
             "link": links[pe.index()].map(|link| link.down.written()),
         })
     });

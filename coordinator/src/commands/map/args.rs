@@ -276,6 +276,7 @@ impl MapArgs {
                 guard,
             },
             packets: None,
+            cover: false,
             input: Some(input),
             output: Some(output),
             force,

@@ -42,7 +42,7 @@ impl Covered {
         let depths = nearest.tree.pes().map(|pe| nearest.tree.depth(pe).into());
         Ok(Covered {
             name: format!("{spec} root {root}"),
-            cover: cover(&network, &spec, root)?,
+            cover: cover(&network, Some(&spec), root)?,
             distances: depths.collect(),
             network,
         })

@@ -41,7 +41,9 @@ fn foreseen(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> Foreseen {
         chosen: None,
         packets: None,
         order: None,
+        trees: None,
         briefs,
+        lanes: Vec::new(),
         prediction,
     }
 }

@@ -217,6 +217,18 @@ pub enum RequestError {
          among flits as well"
     )]
     PacketsOfAuto,
+    /// Several trees without a network.
+    #[error(
+        "--cover: trees that share no link are those of a --network NETWORK (like torus:4x4) or of a \
+         cluster file with [network]"
+    )]
+    CoverOfTree,
+    /// Several trees, and an operation that is played on one.
+    #[error(
+        "--cover is for a scatter by fdf, for a gather by shoulder-tap or certification and for any \
+         broadcast, not for {0}"
+    )]
+    NotCovered(String),
     /// An order that others do not have.
     #[error("--order search is for a scatter by fdf, not by {0}")]
     OrderOfOther(String),

@@ -71,6 +71,16 @@ impl Site {
         shaped.collect()
     }
 
+    /// The same of its edges in another tree.
+    pub fn links_in(&self, tree: &Tree, pe: PeId) -> Vec<(PeId, Edge)> {
+        let lower_ends = std::iter::once(&pe).chain(tree.children(pe));
+        let shaped = lower_ends.filter_map(|&below| {
+            let [down, up] = self.link_between(tree.parent(below)?, below)?;
+            Some((below, Edge { down, up }))
+        });
+        shaped.collect()
+    }
+
     /// What the link from `pe` to somebody else is to be like that is no edge of the tree, and the
     /// one back; `None` if it is not shaped.
     pub fn link_between(&self, pe: PeId, other: PeId) -> Option<[Link; 2]> {

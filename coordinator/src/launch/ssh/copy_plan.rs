@@ -53,7 +53,7 @@ impl CopyPlan {
             let parent = tree.parent(pe).filter(|parent| pes.contains(parent));
             let source = parent.map(|parent| CopySource {
                 host: host(parent),
-                address: placement.parent_address(pe, parent),
+                address: placement.address_for(parent, pe, 0),
             });
             let above = source.as_ref().and_then(|source| hosts.get(&source.host));
             let depth = above.map_or(0, |(_, depth)| depth + 1);
@@ -113,7 +113,8 @@ mod tests {
         let parents = [0, 0, 1, 2, 2, 3, 3, 4, 7, 8, 9];
         let mut placement = placement(&on);
         // On that edge alone, host 1 has another address.
-        placement.places[10].parent_address = Some([10, 9, 9, 1].into());
+        let own = [10, 9, 9, 1].into();
+        placement.places[9].reached_by.insert(PeId(10), own);
         let (tree, pes) = tree(on.len(), |pe| parents[pe as usize]);
         let copy_plan = CopyPlan::new(&tree, &pes, &placement);
         let from = |host: &str| copy_plan.source(host).map(|source| source.host.as_str());

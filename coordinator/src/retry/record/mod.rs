@@ -234,6 +234,9 @@ impl Record {
         if self.way.searches_order {
             writeln!(out, "order_search = true")?;
         }
+        if self.way.covers {
+            writeln!(out, "cover = true")?;
+        }
         let timeouts = timeouts::written(&self.timeouts);
         writeln!(out, "timeouts = {}", quoted(&timeouts))?;
         writeln!(out, "input = {}", path(&self.input))?;

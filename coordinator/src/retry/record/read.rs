@@ -76,6 +76,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         field.parse(|text| text.parse().map_err(fault))
     });
     let searches_order = top.flag("order_search");
+    let covers = top.flag("cover");
     let way = read_way(name, algorithm, sync, tree.as_ref());
     // Of another way, messages are as those of a scatter, if it is not known.
     let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
@@ -106,6 +107,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             flit_bytes,
             packets,
             searches_order,
+            covers,
             ..way?
         },
         tree_name: tree_name?,
@@ -217,6 +219,7 @@ fn read_way(
         flit_bytes: None,
         packets: None,
         searches_order: false,
+        covers: false,
     });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {

@@ -3,11 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 
 use flitcast_node::payload::delivered_at;
-use flitcast_proto::wire::control::{Assignment, FromPe, Peer};
+use flitcast_proto::wire::control::{Assignment, FromPe, Lane, Peer};
 use flitcast_proto::wire::negotiate;
-use flitcast_proto::{DeliveryId, PeId};
+use flitcast_proto::{DeliveryId, PeId, Tree};
 
 use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
@@ -30,7 +31,8 @@ impl Driver<'_> {
             let assignment = Assignment {
                 version,
                 tree: request.site.tree.clone(),
-                parent_listen: self.parent_listen(pe)?,
+                parent_listen: self.parent_listen(&request.site.tree, pe, 0)?,
+                lanes: self.lanes_of(pe)?,
                 peers: self.peers(pe)?,
                 operation: request.way.operation,
                 flit_bytes: request.way.flit_bytes.unwrap_or(USUAL_FLIT_BYTES),
@@ -87,14 +89,28 @@ impl Driver<'_> {
         Trouble::OutputStands(standing.iter().map(place).collect())
     }
 
-    /// Where a PE reaches its parent: at the address that the placement gives, and the
-    /// port that the parent has got.
-    fn parent_listen(&self, pe: PeId) -> Result<Option<String>, Trouble> {
-        let Some(parent) = self.request.site.tree.parent(pe) else {
+    /// Where a PE reaches its parent in a tree: at the address that the placement gives, on one of
+    /// its rails, and the port that the parent has got.
+    fn parent_listen(&self, tree: &Tree, pe: PeId, rail: usize) -> Result<Option<String>, Trouble> {
+        let Some(parent) = tree.parent(pe) else {
             return Ok(None);
         };
-        let address = self.request.site.placement.parent_address(pe, parent);
+        let address = self.request.site.placement.address_for(parent, pe, rail);
         self.listens_at(parent, address)
+    }
+
+    /// A PE's place in the further trees: one for each further rail, where there are such.
+    fn lanes_of(&self, pe: PeId) -> Result<Vec<Lane>, Trouble> {
+        let site = &self.request.site;
+        let rails = site.placement.rails();
+        let lane = |(at, tree): (usize, &Arc<Tree>)| {
+            Ok(Lane {
+                parent_listen: self.parent_listen(tree, pe, at % rails)?,
+                links: site.links_in(tree, pe),
+                tree: tree.clone(),
+            })
+        };
+        (1..).zip(&self.lanes.further).map(lane).collect()
     }
 
     /// Where somebody is reached at this address, and the port that it has got.
@@ -115,7 +131,7 @@ impl Driver<'_> {
         let site = &self.request.site;
         let peers = self.request.way.operation.peers(&site.tree, pe);
         let peer = |other: PeId| {
-            let address = site.placement.places[other.index()].address;
+            let address = site.placement.address_for(other, pe, 0);
             let listen = match other < pe {
                 true => self.listens_at(other, address)?,
                 false => None,

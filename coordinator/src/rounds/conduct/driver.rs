@@ -10,6 +10,7 @@ use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId, Time};
 use tokio::time::Instant;
 
+use crate::job::lanes::Lanes;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::observe::console::Console;
@@ -39,6 +40,8 @@ pub struct Driver<'a> {
     pub request: &'a Request,
     pub console: &'a Console,
     pub conductor: Conductor,
+    /// The trees that messages may go on at once.
+    pub lanes: Lanes,
     /// Lengths by delivery, once the PEs have told.
     pub bytes: Vec<u64>,
     /// Whose messages were there before, with a receipt of this undertaking.
@@ -64,6 +67,7 @@ impl<'a> Driver<'a> {
             cluster,
             request,
             console,
+            lanes: Lanes::of(request),
             conductor: Conductor::new(Time(0), setting),
             bytes: Vec::new(),
             found: Vec::new(),

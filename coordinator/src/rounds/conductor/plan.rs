@@ -16,6 +16,9 @@ pub struct Plan {
     pub bytes: Vec<u64>,
     /// What each PE is told, by PE index: the very briefs that were predicted with.
     pub briefs: Vec<Brief>,
+    /// By tree, what each PE is told instead where messages go on several trees at once, in parts;
+    /// else empty.
+    pub lanes: Vec<Vec<Brief>>,
     /// How many.
     pub rounds: u64,
     /// What one is expected to take.
@@ -38,9 +41,14 @@ impl Plan {
 
     /// What each PE is told.
     pub(super) fn prepares(&self, setting: &Setting) -> Vec<(PeId, Prepare)> {
-        let prepare = |(pe, brief): (PeId, &Brief)| {
-            let (brief, rounds) = (brief.clone(), self.rounds);
-            (pe, Prepare { brief, rounds })
+        let prepare = |(pe, whole): (PeId, &Brief)| {
+            let mut told = self.lanes.iter().map(|lane| lane[pe.index()].clone());
+            let prepare = Prepare {
+                brief: told.next().unwrap_or_else(|| whole.clone()),
+                rounds: self.rounds,
+                lanes: told.collect(),
+            };
+            (pe, prepare)
         };
         let tree = &setting.tree;
         let briefs = tree.ids().zip(&self.briefs);

@@ -48,7 +48,7 @@ fn hosts_on_one_network() {
     // Everybody listens where it is reached, and nowhere else.
     let listen: Vec<IpAddr> = placement.places.iter().map(|place| place.listen).collect();
     assert_eq!(listen, [ip("10.0.0.1"), ip("10.0.0.3"), ip("10.0.0.2")]);
-    assert_eq!(placement.parent_address(PeId(1), PeId(2)), ip("10.0.0.2"));
+    assert_eq!(placement.address_for(PeId(2), PeId(1), 0), ip("10.0.0.2"));
     assert!(placement.has_any_edge());
 }
 
@@ -63,7 +63,7 @@ fn an_address_for_each_edge() {
     let placement = cluster.placement.clone();
     let parent = |child| {
         let parent = tree(&cluster).parent(PeId(child)).unwrap();
-        placement.parent_address(PeId(child), parent)
+        placement.address_for(parent, PeId(child), 0)
     };
     assert_eq!(
         [1, 2, 3].map(parent),

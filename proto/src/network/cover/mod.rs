@@ -48,15 +48,19 @@ pub enum CoverError {
 /// The parent of each node in each tree; of the root, itself.
 type Parents = Vec<Vec<u32>>;
 
-/// The most trees that a rule gives, or all that there can be.
+/// The most trees that a rule gives for a network that is known by name, or all that there can be.
 ///
 /// # Errors
 ///
 /// That there is no such root, nodes that cannot be reached from it, or a network too large to
 /// search.
-pub fn cover(network: &Network, spec: &NetworkSpec, root: u32) -> Result<Cover, CoverError> {
+pub fn cover(
+    network: &Network,
+    spec: Option<&NetworkSpec>,
+    root: u32,
+) -> Result<Cover, CoverError> {
     depths(network, root)?;
-    let parents = match rules::parents(spec, root) {
+    let parents = match spec.and_then(|spec| rules::parents(spec, root)) {
         Some(parents) => parents,
         None => general::parents(network, root)?,
     };

@@ -3,7 +3,7 @@ use super::*;
 fn covered(spec: &str, root: u32) -> Cover {
     let spec: NetworkSpec = spec.parse().unwrap();
     let network = spec.build().unwrap();
-    let cover = cover(&network, &spec, root).unwrap();
+    let cover = cover(&network, Some(&spec), root).unwrap();
     let parents = cover.trees.iter().map(|tree| {
         let mut parents = vec![root; network.len()];
         for pe in tree.pes() {
@@ -68,7 +68,7 @@ fn a_lone_node_and_an_edge_have_a_tree() {
 #[test]
 fn what_cannot_be_searched_is_refused() {
     let spec: NetworkSpec = "complete:100".parse().unwrap();
-    let fault = cover(&spec.build().unwrap(), &spec, 0).unwrap_err();
+    let fault = cover(&spec.build().unwrap(), Some(&spec), 0).unwrap_err();
     let (edges, most) = (4950, 1000);
     assert_eq!(fault, CoverError::TooLarge { edges, most });
 }

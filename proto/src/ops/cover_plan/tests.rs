@@ -14,7 +14,7 @@ fn case(spec: &str, root: u32) -> Case {
     let network = spec.build().unwrap();
     let tree = bfs(&network, root).unwrap().tree;
     Case {
-        cover: cover(&network, &spec, root).unwrap(),
+        cover: cover(&network, Some(&spec), root).unwrap(),
         distances: tree.pes().map(|pe| tree.depth(pe).into()).collect(),
         ports: network.neighbours(root).len(),
         network,

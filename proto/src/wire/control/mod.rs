@@ -259,6 +259,20 @@ pub struct Assignment {
     pub recorded: bool,
     /// P0 in a scatter: where a gather will deliver that follows.
     pub later_output: Option<PathBuf>,
+    /// The further trees, where messages go on several at once.
+    pub lanes: Vec<Lane>,
+}
+
+/// A further tree of the same PEs from the same root, on which a part of the messages goes, over
+/// connections of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lane {
+    /// The whole tree.
+    pub tree: Arc<Tree>,
+    /// Where the PE's parent in it listens; `None` for P0.
+    pub parent_listen: Option<String>,
+    /// What those of its edges are to be like that are shaped, by their lower ends.
+    pub links: Vec<(PeId, Edge)>,
 }
 
 /// Somebody with whom a PE is connected beside the tree.
@@ -339,6 +353,8 @@ pub struct Prepare {
     pub brief: Brief,
     /// How many rounds there will be, counted from 1.
     pub rounds: u64,
+    /// What it is told for each further tree ([`crate::ops::parts`]).
+    pub lanes: Vec<Brief>,
 }
 
 /// A round, seen from one PE.
@@ -378,6 +394,30 @@ pub struct Report {
 }
 
 impl Report {
+    /// One of the parts that a PE has in a round, which are played on several trees at once: the
+    /// arrival of a message is that of its parts.
+    #[must_use]
+    pub fn with_part(mut self, part: Report) -> Report {
+        for arrival in part.arrivals {
+            let known = self.arrivals.iter_mut();
+            match known.into_iter().find(|it| it.message == arrival.message) {
+                Some(known) => known.add_part(&arrival),
+                None => self.arrivals.push(arrival),
+            }
+        }
+        self.arrivals.sort_by_key(|arrival| arrival.message);
+        self.collisions += part.collisions;
+        self.peak_buffered_flits += part.peak_buffered_flits;
+        self.own_start = self.own_start.or(part.own_start);
+        self.late_frames += part.late_frames;
+        self.repeated_frames += part.repeated_frames;
+        self.files_ns = self.files_ns.max(part.files_ns);
+        self.retransmitted_packets += part.retransmitted_packets;
+        let room = super::MAX_REPORT_SPANS.saturating_sub(self.spans.len());
+        self.spans.extend(part.spans.into_iter().take(room));
+        self
+    }
+
     /// Of a round in which nothing has happened but that these messages are expected.
     pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
         Report {
@@ -430,6 +470,18 @@ pub struct Arrival {
 }
 
 impl Arrival {
+    /// Another part of the message arrives as this one says.
+    fn add_part(&mut self, part: &Arrival) {
+        self.bytes_received += part.bytes_received;
+        self.bytes_total += part.bytes_total;
+        self.delivered &= part.delivered;
+        self.at_ns = self.at_ns.max(part.at_ns);
+        self.delivered_ns = match self.delivered {
+            true => self.delivered_ns.max(part.delivered_ns),
+            false => 0,
+        };
+    }
+
     /// Of a message that is to come to a PE.
     pub fn of(message: &Message, at: PeId) -> Arrival {
         Arrival {

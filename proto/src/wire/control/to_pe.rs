@@ -11,12 +11,12 @@ use prost::Message as _;
 use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
 use super::task::parse_work;
 use super::{
-    Assignment, Payload, Peer, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link,
+    Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link,
 };
 use crate::cost::{Edge, Link};
 use crate::shape;
 use crate::wire::pb::{self, control::Kind};
-use crate::wire::{MAX_DELIVERIES, WireError, put_frame};
+use crate::wire::{MAX_DELIVERIES, MAX_LANES, WireError, put_frame};
 use crate::{DeliveryId, PeId, RoundId, Tree};
 
 impl ToPe {
@@ -32,9 +32,14 @@ impl ToPe {
             }),
             ToPe::MeasureFiles => Kind::MeasureFiles(pb::MeasureFiles {}),
             ToPe::MeasureHost { encrypted } => Kind::MeasureHost(pb::MeasureHost { encrypted }),
-            ToPe::Prepare(Prepare { brief, rounds }) => Kind::Prepare(pb::Prepare {
+            ToPe::Prepare(Prepare {
+                brief,
+                rounds,
+                lanes,
+            }) => Kind::Prepare(pb::Prepare {
                 brief: Some(put_brief(&brief)),
                 rounds,
+                lanes: lanes.iter().map(put_brief).collect(),
             }),
             ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
             ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
@@ -67,9 +72,17 @@ impl ToPe {
             },
             Kind::MeasureFiles(pb::MeasureFiles {}) => ToPe::MeasureFiles,
             Kind::MeasureHost(pb::MeasureHost { encrypted }) => ToPe::MeasureHost { encrypted },
-            Kind::Prepare(pb::Prepare { brief, rounds }) => ToPe::Prepare(Prepare {
+            Kind::Prepare(pb::Prepare {
+                brief,
+                rounds,
+                lanes,
+            }) => ToPe::Prepare(Prepare {
                 brief: parse_brief(brief.ok_or_else(|| missing("the brief"))?)?,
                 rounds,
+                lanes: lanes
+                    .into_iter()
+                    .map(parse_brief)
+                    .collect::<Result<_, _>>()?,
             }),
             Kind::Trigger(trigger) => ToPe::Trigger {
                 round: RoundId(trigger.round),
@@ -105,11 +118,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
     pb::Assignment {
         version: assignment.version,
         root: tree.root().0,
-        parents: tree
-            .ids()
-            .filter(|pe| *pe != tree.root())
-            .map(|pe| tree.parent(pe).unwrap_or(pe).0)
-            .collect(),
+        parents: put_parents(tree),
         peers: assignment.peers.into_iter().map(put_peer).collect(),
         left_out: assignment.left_out.iter().map(|it| it.0).collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
@@ -124,6 +133,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .later_output
             .map(|path| path_bytes(&path))
             .unwrap_or_default(),
+        lanes: assignment.lanes.into_iter().map(put_lane).collect(),
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -146,13 +156,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
 }
 
 fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError> {
-    let root = assignment.root;
-    let others = (0..).filter(|pe| *pe != root).zip(assignment.parents);
-    // Its own index is what an absent PE has for a parent.
-    let parents = others.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
-    let mut parents: Vec<Option<PeId>> = parents.collect();
-    parents.insert(parents.len().min(root as usize), None);
-    let tree = Tree::with_absent(PeId(root), parents).map_err(WireError::malformed)?;
+    let tree = parse_tree(assignment.root, assignment.parents)?;
     let operation = parse_operation(assignment.operation, assignment.window)?;
     if operation.is_of_pairs() && operation.deliveries(&tree) > MAX_DELIVERIES {
         return Err(WireError::malformed("too many PEs for messages of each"));
@@ -182,7 +186,12 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
             "messages are left out that there are not, or not in order",
         ));
     }
-    let parent_listen = assignment.parent_listen;
+    if assignment.lanes.len() >= MAX_LANES {
+        return Err(WireError::malformed("too many trees at once"));
+    }
+    let lanes = assignment.lanes.into_iter();
+    let lanes = lanes.map(|lane| parse_lane(lane, &tree));
+    let lanes = lanes.collect::<Result<_, _>>()?;
     Ok(Assignment {
         version: assignment.version,
         peers: assignment
@@ -192,7 +201,8 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
             .collect::<Result<_, _>>()?,
         links,
         tree: Arc::new(tree),
-        parent_listen: (!parent_listen.is_empty()).then_some(parent_listen),
+        parent_listen: Some(assignment.parent_listen).filter(|listen| !listen.is_empty()),
+        lanes,
         operation,
         flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,
@@ -203,6 +213,41 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         later_output: Some(assignment.later_output)
             .filter(|path| !path.is_empty())
             .map(parse_path),
+    })
+}
+
+/// The parents of all but the root; its own index is what an absent PE has for one.
+fn put_parents(tree: &Tree) -> Vec<u32> {
+    let others = tree.ids().filter(|pe| *pe != tree.root());
+    others.map(|pe| tree.parent(pe).unwrap_or(pe).0).collect()
+}
+
+fn parse_tree(root: u32, parents: Vec<u32>) -> Result<Tree, WireError> {
+    let others = (0..).filter(|pe| *pe != root).zip(parents);
+    let parents = others.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
+    let mut parents: Vec<Option<PeId>> = parents.collect();
+    parents.insert(parents.len().min(root as usize), None);
+    Tree::with_absent(PeId(root), parents).map_err(WireError::malformed)
+}
+
+fn put_lane(lane: Lane) -> pb::Lane {
+    pb::Lane {
+        parents: put_parents(&lane.tree),
+        parent_listen: lane.parent_listen.unwrap_or_default(),
+        links: put_links(&lane.links),
+    }
+}
+
+/// One of the further trees, which have the PEs of the first.
+fn parse_lane(lane: pb::Lane, first: &Tree) -> Result<Lane, WireError> {
+    let tree = parse_tree(first.root().0, lane.parents)?;
+    if !tree.pes().eq(first.pes()) {
+        return Err(WireError::malformed("trees of different PEs at once"));
+    }
+    Ok(Lane {
+        links: parse_links(lane.links, &tree)?,
+        parent_listen: Some(lane.parent_listen).filter(|listen| !listen.is_empty()),
+        tree: Arc::new(tree),
     })
 }
 

@@ -98,6 +98,7 @@ impl Scatter {
         let mut conductor = Conductor::new(at(0.0), setting);
         let plan = Plan {
             briefs: Brief::all(&tree, scatter, &bytes, &Timing::LOCK_STEP),
+            lanes: Vec::new(),
             bytes,
             rounds,
             predicted_ns: 1_000_000_000,

@@ -1,0 +1,324 @@
+//! Messages on several trees at once: over the rails of hosts that have several network cards each,
+//! or over a cover of a network in which neighbours have links of their own (paper 000, section IV).
+//!
+//! Each tree has connections of its own and plays a round of its own, with the parts of the messages
+//! that are dealt to it. How they are dealt is what the prediction finds best.
+
+use std::fmt;
+use std::sync::Arc;
+
+use flitcast_proto::cost::{Edge, Hosts, Model};
+use flitcast_proto::network::cover::{Cover, cover};
+use flitcast_proto::ops::cover_plan::{Deal, deal};
+use flitcast_proto::ops::parts::bytes_of_parts;
+use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::predict::Prediction;
+use flitcast_proto::round::RoundFault;
+use flitcast_proto::schedule::flits_of;
+use flitcast_proto::wire::MAX_LANES;
+use flitcast_proto::{PeId, Tree};
+use serde::Serialize;
+
+use crate::job::flit_size::{Foreseen, foresee_best};
+use crate::job::model::foresee;
+use crate::job::request::{Request, Site};
+use crate::site::reach::Reach;
+use crate::text::figures::as_micros;
+use crate::text::units::Nanos;
+
+/// The trees that the messages of a request may go on at once.
+#[derive(Clone, Debug)]
+pub struct Lanes {
+    /// Those beside the site's own.
+    pub further: Vec<Arc<Tree>>,
+    /// Whether messages go on those alone: a cover has no place for another tree.
+    alone: bool,
+    /// Why there are none, where somebody could expect some.
+    why_none: Option<&'static str>,
+}
+
+/// How messages went where there could be several trees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LaneChoice {
+    /// On how many trees.
+    pub count: usize,
+    /// How messages were dealt to them; `None` on one tree.
+    #[serde(serialize_with = "as_named")]
+    pub dealt: Option<Deal>,
+    /// What a round was predicted to take so, in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// What it was predicted to take on one tree.
+    #[serde(rename = "one_us", serialize_with = "as_micros")]
+    pub one_ns: u64,
+    /// Why one tree was taken.
+    pub why_one: Option<&'static str>,
+}
+
+fn as_named<S: serde::Serializer>(deal: &Option<Deal>, to: S) -> Result<S::Ok, S::Error> {
+    match deal {
+        Some(deal) => to.collect_str(deal),
+        None => to.serialize_none(),
+    }
+}
+
+impl fmt::Display for LaneChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = Nanos(self.one_ns);
+        match (self.dealt, self.why_one) {
+            (Some(deal), _) => {
+                let takes = Nanos(self.predicted_ns);
+                write!(
+                    f,
+                    "{} at once, {deal}: {takes} instead of {one} on one",
+                    self.count
+                )
+            }
+            (None, Some(why)) => write!(f, "one: {why}"),
+            (None, None) => f.write_str("one"),
+        }
+    }
+}
+
+impl Lanes {
+    /// Those of a request.
+    pub fn of(request: &Request) -> Lanes {
+        let (site, way) = (&request.site, &request.way);
+        let rails = site.placement.rails();
+        let expected = way.covers || rails > 1;
+        let none = |why: &'static str| Lanes {
+            further: Vec::new(),
+            alone: false,
+            why_none: expected.then_some(why),
+        };
+        if !expected || way.baseline.is_some() || !has_parts(way.operation) {
+            return none("this is played on one tree");
+        }
+        if way.packets.is_some() || way.searches_order {
+            return none("packets and orders are worked out for one tree");
+        }
+        if site.tree.count() < site.tree.len() {
+            return none("some PEs are not there");
+        }
+        let further = match way.covers {
+            true => match covering(site) {
+                Ok(further) => further,
+                Err(why) => return none(why),
+            },
+            false => vec![site.tree.clone(); (rails - 1).min(MAX_LANES - 1)],
+        };
+        let fits = way.operation.fits();
+        match further.iter().all(|tree| fits.holds(tree)) {
+            true => Lanes {
+                further,
+                alone: way.covers,
+                why_none: None,
+            },
+            false => none("the algorithm does not work on all trees of the cover"),
+        }
+    }
+
+    /// A round on these trees, if that is predicted to be quicker than `one`, which is foreseen
+    /// on the site's own; how it goes is said in it, where several trees could be expected.
+    ///
+    /// # Errors
+    ///
+    /// What a state machine refused: a bug of the schedule.
+    pub fn foresee(
+        &self,
+        request: &Request,
+        bytes: &[u64],
+        one: Foreseen,
+        model: &Model,
+    ) -> Result<Foreseen, RoundFault> {
+        let one_ns = one.ns();
+        let on_one = |why| LaneChoice {
+            count: 1,
+            dealt: None,
+            predicted_ns: one_ns,
+            one_ns,
+            why_one: Some(why),
+        };
+        if self.further.is_empty() {
+            return Ok(Foreseen {
+                trees: self.why_none.map(on_one),
+                ..one
+            });
+        }
+        let first = &request.site.tree;
+        let trees: Vec<&Arc<Tree>> = std::iter::once(first).chain(&self.further).collect();
+        let (operation, pacing) = (request.way.operation, request.pacing());
+        let idle = usize::from(self.alone);
+        let used = &trees[idle..];
+        let share = |length: &u64| length.div_ceil(used.len() as u64);
+        let shares: Vec<u64> = bytes.iter().map(share).collect();
+        let wires = Model {
+            files: None,
+            ..model.clone()
+        };
+        let asked = request.way.flit_bytes;
+        let sized = foresee_best(first, operation, pacing, &shares, asked, &wires)?;
+        let flit_bytes = sized.flit_bytes;
+        let models: Vec<Model> = trees
+            .iter()
+            .map(|tree| seen_on(&wires, first, tree))
+            .collect();
+        let flits: Vec<u64> = bytes
+            .iter()
+            .map(|bytes| flits_of(*bytes, flit_bytes))
+            .collect();
+        let mut best: Option<(u64, Deal, Vec<Vec<Brief>>, Prediction)> = None;
+        for how in Deal::ALL {
+            let Some(dealt) = dealt(operation, used, &flits, how) else {
+                continue;
+            };
+            let parts = |(at, bytes): (usize, &u64)| {
+                let flits: Vec<u64> = dealt.iter().map(|tree| tree[at]).collect();
+                let mut parts = vec![0; idle];
+                parts.extend(bytes_of_parts(&flits, *bytes, flit_bytes.into()));
+                parts
+            };
+            let parts: Vec<Vec<u64>> = bytes.iter().enumerate().map(parts).collect();
+            let mut briefs = Vec::new();
+            let mut together: Option<Prediction> = None;
+            for (lane, (tree, model)) in trees.iter().zip(&models).enumerate() {
+                let on_it: Vec<u64> = parts.iter().map(|parts| parts[lane]).collect();
+                let (told, prediction) =
+                    foresee(tree, operation, pacing, &on_it, flit_bytes, model)?;
+                briefs.push(told);
+                together = Some(match together {
+                    Some(others) => others.beside(prediction),
+                    None => prediction,
+                });
+            }
+            let Some(together) = together else { continue };
+            let takes = together.round_ns();
+            if best.as_ref().is_none_or(|(least, ..)| takes < *least) {
+                best = Some((takes, how, briefs, together));
+            }
+        }
+        let Some((_, dealt, lanes, together)) = best else {
+            return Ok(one);
+        };
+        // The disks have the same to do.
+        let prediction = together.with_files_of(&one.prediction);
+        let predicted_ns = prediction.round_ns() + prediction.commit_ns();
+        if predicted_ns >= one_ns {
+            let why = "several at once would not be quicker";
+            return Ok(Foreseen {
+                trees: Some(on_one(why)),
+                ..one
+            });
+        }
+        Ok(Foreseen {
+            flit_bytes,
+            chosen: sized.chosen,
+            lanes,
+            trees: Some(LaneChoice {
+                count: used.len(),
+                dealt: Some(dealt),
+                predicted_ns,
+                one_ns,
+                why_one: None,
+            }),
+            prediction,
+            ..one
+        })
+    }
+}
+
+/// Whether an operation's messages can be cut each in its own way, and go in parts: they go over a
+/// tree and over nothing else, and their sources alone need to know, or there is one message.
+pub fn has_parts(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Scatter
+            | Operation::ShoulderTap
+            | Operation::Certification(_)
+            | Operation::Broadcast(_)
+    )
+}
+
+/// The trees of a cover of the site's network.
+fn covering(site: &Site) -> Result<Vec<Arc<Tree>>, &'static str> {
+    let (Reach::Network(spanned), Some(nodes)) = (&site.reach, &site.nodes) else {
+        return Err("nothing says which network there is");
+    };
+    let tree = &site.tree;
+    if tree.root() != PeId::ROOT {
+        return Err("a cover is one from P0: say --root, and not --from or --to");
+    }
+    let cover = cover(&spanned.network, spanned.spec.as_ref(), nodes[0]);
+    let Ok(Cover { trees, .. }) = cover else {
+        return Err("the network is too large to work a cover out");
+    };
+    if trees.len() >= MAX_LANES {
+        return Err("the cover has more trees than can be played on at once");
+    }
+    if trees.len() < 2 {
+        return Err("no two trees over this network share no link");
+    }
+    let has_own_links = |tree: &Tree| {
+        let mut edges = tree
+            .below_root()
+            .filter_map(|pe| Some((pe, tree.parent(pe)?)));
+        edges.all(|(pe, parent)| site.placement.has_link_for(pe, parent))
+    };
+    match trees.iter().all(has_own_links) {
+        true => Ok(trees.into_iter().map(Arc::new).collect()),
+        false => Err(
+            "a PE has one network card for all its neighbours, so more trees would share it \
+             (reached_by in a cluster file says where they have links of their own)",
+        ),
+    }
+}
+
+/// By tree, then by delivery: the flits that go on it; `None` where that way is not for these.
+fn dealt(
+    operation: Operation,
+    trees: &[&Arc<Tree>],
+    flits: &[u64],
+    how: Deal,
+) -> Option<Vec<Vec<u64>>> {
+    let count = trees.len() as u64;
+    if let Operation::Broadcast(_) = operation {
+        // One message for all: flit x goes down tree x mod k.
+        let on_tree = |at: u64| {
+            let share = flits
+                .iter()
+                .map(|flits| flits.saturating_sub(at).div_ceil(count));
+            share.collect()
+        };
+        return (how == Deal::Striped).then(|| (0..count).map(on_tree).collect());
+    }
+    let cover = Cover {
+        trees: trees.iter().map(|tree| Tree::clone(tree)).collect(),
+        nodes: (0..flits.len() as u32).collect(),
+    };
+    Some(deal(&cover, flits, how))
+}
+
+/// The model of another tree of the same PEs. Of an edge that is none of the first tree's nothing is
+/// measured: it is taken to be like the middling one of those.
+fn seen_on(model: &Model, first: &Tree, tree: &Tree) -> Model {
+    let mut known: Vec<Edge> = first
+        .below_root()
+        .map(|pe| model.edges[pe.index()])
+        .collect();
+    known.sort_by(|one, other| one.down.ns_per_byte.total_cmp(&other.down.ns_per_byte));
+    let middling = known.get(known.len() / 2).copied().unwrap_or_default();
+    let edge = |pe: PeId| match (tree.parent(pe), first.parent(pe)) {
+        (Some(parent), Some(same)) if parent == same => model.edges[pe.index()],
+        (Some(parent), _) if first.parent(parent) == Some(pe) => {
+            let Edge { down, up } = model.edges[parent.index()];
+            Edge { down: up, up: down }
+        }
+        _ => middling,
+    };
+    let machines = tree.ids().map(|pe| model.hosts.machine_of(pe)).collect();
+    Model {
+        edges: tree.ids().map(edge).collect(),
+        hosts: Hosts::new(model.hosts.machines().to_vec(), machines, tree),
+        ..model.clone()
+    }
+}

@@ -1,0 +1,108 @@
+//! Messages that go on several trees at once, in parts (paper 000, section IV): each tree carries
+//! some flits of a message as a message of its own, from its own head to its own digest.
+//!
+//! Which flits these are follows from how many each tree gets. They leave the source by turns, as
+//! evenly as that comes out, so that it reads its files from front to back and a destination holds
+//! little that is not next.
+
+/// On which tree each flit of a message goes, from the first flit to the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turns {
+    /// By tree: its flits, and how many of them have gone.
+    flits: Vec<[u64; 2]>,
+}
+
+impl Turns {
+    /// Of a message that has so many flits on each tree.
+    pub fn new(flits: &[u64]) -> Turns {
+        Turns {
+            flits: flits.iter().map(|flits| [*flits, 0]).collect(),
+        }
+    }
+}
+
+impl Iterator for Turns {
+    type Item = usize;
+
+    /// The tree whose next flit is the smallest part of all that it gets; of several the first.
+    fn next(&mut self) -> Option<usize> {
+        let after = |[of, gone]: [u64; 2]| (u128::from(gone) + 1, u128::from(of));
+        let waiting = (0..self.flits.len()).filter(|at| self.flits[*at][1] < self.flits[*at][0]);
+        let next = waiting.min_by(|one, other| {
+            let ((gone, of), (other_gone, of_other)) =
+                (after(self.flits[*one]), after(self.flits[*other]));
+            (gone * of_other).cmp(&(other_gone * of))
+        })?;
+        self.flits[next][1] += 1;
+        Some(next)
+    }
+}
+
+/// Bytes of each part of a message of `bytes`, of which each tree gets so many flits: all of them
+/// are full but the last, which [`Turns`] gives to the last tree that has any.
+pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
+    let mut parts: Vec<u64> = flits.iter().map(|flits| flits * flit_bytes).collect();
+    let lacks = parts.iter().sum::<u64>().saturating_sub(bytes);
+    if let Some(last) = parts.iter_mut().rfind(|part| **part > 0) {
+        *last -= lacks;
+    }
+    parts
+}
+
+/// The flits of each part of a message; `None` if these cannot be its parts, as not the last one
+/// alone ends with a short flit.
+pub fn flits_of_parts(parts: &[u64], flit_bytes: u64) -> Option<Vec<u64>> {
+    let last = parts.iter().rposition(|part| *part > 0)?;
+    let are_full = parts[..last].iter().all(|part| part % flit_bytes == 0);
+    are_full.then(|| parts.iter().map(|part| part.div_ceil(flit_bytes)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn turns_are_even() {
+        let turns = |flits: &[u64]| Turns::new(flits).collect::<Vec<_>>();
+        assert_eq!(turns(&[3, 3]), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(turns(&[1, 3]), [1, 1, 0, 1]);
+        assert_eq!(turns(&[0, 2, 0]), [1, 1]);
+        assert_eq!(turns(&[]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn every_flit_goes_once_and_the_last_with_the_last_tree(
+            flits in prop::collection::vec(0u64..40, 1..9),
+            short in 0u64..7,
+        ) {
+            let total: u64 = flits.iter().sum();
+            let turns: Vec<usize> = Turns::new(&flits).collect();
+            prop_assert_eq!(turns.len() as u64, total);
+            for (at, flits) in flits.iter().enumerate() {
+                prop_assert_eq!(turns.iter().filter(|turn| **turn == at).count() as u64, *flits);
+            }
+            prop_assert_eq!(turns.last().copied(), flits.iter().rposition(|flits| *flits > 0));
+            // At no time has a tree had more than a flit beyond its share.
+            let mut gone = vec![0u64; flits.len()];
+            for (sent, turn) in (1u64..).zip(&turns) {
+                gone[*turn] += 1;
+                prop_assert!((gone[*turn] - 1) * total <= sent * flits[*turn]);
+            }
+            prop_assume!(total > 0);
+            let bytes = total * 7 - short;
+            let parts = bytes_of_parts(&flits, bytes, 7);
+            prop_assert_eq!(parts.iter().sum::<u64>(), bytes);
+            prop_assert_eq!(flits_of_parts(&parts, 7), Some(flits));
+        }
+    }
+
+    #[test]
+    fn a_short_flit_in_the_middle_is_no_part() {
+        assert_eq!(flits_of_parts(&[8, 5], 4), Some(vec![2, 2]));
+        assert_eq!(flits_of_parts(&[5, 8], 4), None);
+        assert_eq!(flits_of_parts(&[0, 0], 4), None);
+    }
+}

@@ -276,6 +276,7 @@ impl Impostor {
             pe: self.pe,
             min_version: MIN_VERSION,
             max_version: MAX_VERSION,
+            lane: 0,
         }
     }
 

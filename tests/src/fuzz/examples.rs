@@ -49,6 +49,7 @@ fn edge_frames() -> Vec<Vec<u8>> {
             pe: 5,
             min_version: 1,
             max_version: 2,
+            lane: 3,
             ..Default::default()
         })),
         ..Default::default()
@@ -129,6 +130,11 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             up: Some(link),
             ..Default::default()
         }],
+        lanes: vec![pb::Lane {
+            parents: vec![0, 1, 2, 4],
+            parent_listen: "127.0.0.2:4711".to_owned(),
+            ..Default::default()
+        }],
         payload: Some(pb::assignment::Payload::Synthetic(pb::SyntheticPayload {
             lengths: vec![1, 0, 1 << 40, 0],
             ..Default::default()
@@ -178,6 +184,12 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             ..Default::default()
         }),
         rounds: 3,
+        lanes: vec![pb::Brief {
+            operation: pb::Operation::ScatterListed.into(),
+            flit_bytes: 65_536,
+            pace: Some(pb::Pace::default()),
+            ..Default::default()
+        }],
     };
     let counts = pb::Counts {
         edges: vec![pb::EdgeCounts {

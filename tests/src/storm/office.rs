@@ -52,6 +52,7 @@ impl Office {
             Plan {
                 bytes: scenario.bytes.clone(),
                 briefs: scenario.briefs.clone(),
+                lanes: Vec::new(),
                 rounds: scenario.rounds,
                 predicted_ns: scenario.predicted_ns,
             },

@@ -287,6 +287,7 @@ fn row_22_another_cluster_is_turned_away() {
             min_version: MIN_VERSION,
             max_version: MAX_VERSION,
             secret: Secret::new([0; Secret::BYTES]),
+            lane: 0,
         });
         Edge::new(stranger.try_clone().expect("it can be")).say(&hello);
         hung_up(&mut stranger);

@@ -80,6 +80,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             undertaking: 0,
             recorded: false,
             later_output: None,
+            lanes: Vec::new(),
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
@@ -186,6 +187,7 @@ fn peers_are_those_that_the_operation_has() {
         undertaking: 0,
         recorded: false,
         later_output: None,
+        lanes: Vec::new(),
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");

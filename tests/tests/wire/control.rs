@@ -12,7 +12,7 @@ use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Counts, Doing, FromPe, Join, OwnStart, Payload, Peer, Pong, Prepare,
+    Arrival, Assignment, Counts, Doing, FromPe, Join, Lane, OwnStart, Payload, Peer, Pong, Prepare,
     Ready, Report, TimeoutsNs, ToPe, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
@@ -221,6 +221,8 @@ fn edge(down: Link, up: Link) -> Edge {
 fn assignment(operation: Operation, payload: Payload) -> ToPe {
     let parents = [None, Some(0), Some(0), Some(1)];
     let parents = parents.map(|parent| parent.map(PeId)).to_vec();
+    let path = [None, Some(0), Some(1), Some(2)];
+    let path = path.map(|parent| parent.map(PeId)).to_vec();
     ToPe::Assignment(Assignment {
         version: 1,
         tree: Arc::new(Tree::from_parents(parents).expect("it is a tree")),
@@ -249,6 +251,11 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         undertaking: 77,
         recorded: true,
         later_output: Some("/out".into()),
+        lanes: vec![Lane {
+            tree: Arc::new(Tree::from_parents(path).expect("it is a tree")),
+            parent_listen: Some("127.0.0.1:3".to_owned()),
+            links: vec![(PeId(1), edge(link(1.0, 2.0), link(3.0, 4.0)))],
+        }],
     })
 }
 
@@ -267,6 +274,8 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     peers { pe: 2 listen: "127.0.0.1:2" }
     peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
     undertaking: 77 later_output: "/out" recorded: true
+    lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1
+    down { latency_ns: 1 ns_per_byte: 2 } up { latency_ns: 3 ns_per_byte: 4 } } }
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
     links { child: 3 down { latency_ns: 5e8 ns_per_byte: 8e6 } up { ns_per_byte: 0.08 } }"#;
 pub const FILES: &str =
@@ -317,7 +326,18 @@ fn to_pe() -> Vec<(ToPe, String)> {
             first_step: 6,
         }],
     };
-    let prepare = Prepare { brief, rounds: 100 };
+    let lanes = vec![Brief {
+        sends: vec![message(3, 3)],
+        packet_bytes: Vec::new(),
+        takes: Vec::new(),
+        legs: Vec::new(),
+        ..brief.clone()
+    }];
+    let prepare = Prepare {
+        brief,
+        rounds: 100,
+        lanes,
+    };
     let round = RoundId(6);
     let reason = "P2 died".to_owned();
     let others = [
@@ -336,6 +356,13 @@ fn to_pe() -> Vec<(ToPe, String)> {
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
              legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
+             pace { pacing: PACING_TURNS control_ns: 5
+               up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
+               below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
+               port_ns_per_byte: 1.25 ahead_bytes: 12 } }
+             lanes { operation: OPERATION_GATHER_LINEAR window: 2 flit_bytes: 4096
+             subtree_messages: 5 child_messages: 3 child_messages: 1
+             sends { id: 3 destination: 3 bytes: 3 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }

@@ -22,6 +22,7 @@ fn hello() -> EdgeFrame {
         min_version: 1,
         max_version: 300,
         secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
+        lane: 4,
     })
 }
 
@@ -36,7 +37,7 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
         (
             hello(),
             r#"hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300
-                secret: "0123456789abcdef0123456789abcdef" }"#,
+                secret: "0123456789abcdef0123456789abcdef" lane: 4 }"#,
         ),
         (
             control(Control::Wakeup { after: 9 }),
@@ -121,7 +122,7 @@ fn fields_of_a_later_version_are_skipped() {
         )
     });
     let text = r#"hello { cluster: 0xfedcba9876543210 pe: 7 min_version: 1 max_version: 300
-                  secret: "0123456789abcdef0123456789abcdef"
+                  secret: "0123456789abcdef0123456789abcdef" lane: 4
                   name: "p7" heads { round: 1 } heads { round: 2 } load: 0.5 }"#;
     assert_eq!(EdgeFrame::parse(&later.encode("Frame", text)), Ok(hello()));
 }

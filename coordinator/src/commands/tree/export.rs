@@ -76,10 +76,22 @@ pub fn dot(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
 /// One JSON object on one line.
 pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let Topology {
-        name, tree, nodes, ..
+        name,
+        tree,
+        nodes,
+        network,
+        ..
     } = topology;
     let figures = TreeFigures::of(tree);
     let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
+    let edges = network.as_ref().map(|spanned| {
+        let all = (0..tree.len() as u32).flat_map(|node| {
+            let others = spanned.network.neighbours(node).iter();
+            let others = others.filter(move |other| node < **other);
+            others.map(move |other| [node, *other])
+        });
+        all.collect::<Vec<[u32; 2]>>()
+    });
     let object = json!({
         "name": name,
         "pes": tree.len(),
@@ -89,6 +101,7 @@ pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
         "leaves": figures.leaves(),
         "broadcast_steps": figures.broadcast_steps,
         "nodes": nodes,
+        "network_edges": edges,
     });
     writeln!(out, "{object}")
 }

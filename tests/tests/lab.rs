@@ -110,6 +110,42 @@ fn a_rack_joins_all() {
     }
 }
 
+/// A link for each edge, and a card for each link: a cover uses them all at once. At 100 Mbit/s one
+/// link lets 12.5 bytes through in a microsecond, and P0 has four.
+#[test]
+fn a_network_has_a_link_for_each_edge() {
+    let lab = Lab::up("--network torus:3x3 --rate 100mbit");
+    assert_eq!(
+        lab.call("fc4", "198.18.0.13"),
+        Call::Answered,
+        "a neighbour"
+    );
+    assert_eq!(lab.call("fc4", "198.18.0.2"), Call::NoWay, "P0 is none");
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} --cover --size 1MiB --format json");
+        let report = run(lab.arguments(&line)).ok().report();
+        report.assert_all_arrived();
+        assert_eq!(report.number("/trees/count"), 4, "{operation}");
+    }
+    let one = run(lab.arguments("scatter --size 64KiB --format json"));
+    assert!(one.ok().report().value("/trees").is_null());
+}
+
+/// Two cards for each host, each with a switch of its own.
+#[test]
+fn a_rack_with_two_rails_has_two_ways_to_all() {
+    let lab = Lab::up("--tree star:4 --rate 100mbit --layout rack --rails 2");
+    for address in ["198.18.0.2", "198.18.16.2"] {
+        assert_eq!(lab.call("fc3", address), Call::Answered, "{address}");
+    }
+    for operation in ["scatter", "gather"] {
+        let line = format!("{operation} --size 1MiB --format json");
+        let report = run(lab.arguments(&line)).ok().report();
+        report.assert_all_arrived();
+        assert_eq!(report.number("/trees/count"), 2, "{operation}");
+    }
+}
+
 /// Segments that a host's TCP has sent again so far, on whatever connection.
 #[track_caller]
 fn sent_again(host: usize) -> u64 {

@@ -33,6 +33,7 @@ mod join;
 mod kept;
 mod kubernetes;
 mod lab;
+mod lanes;
 mod limits;
 mod links;
 mod manual;

@@ -167,7 +167,12 @@ fn under_way(place: &Place, line: &str) -> Running {
 
 /// Long messages for P1 to P4, so that there is time for faults.
 fn fill_long(input: &Path) {
-    for (pe, bytes) in [(1, 2_000_000), (2, 1_500_000), (3, 1_700_000), (4, 1_500_001)] {
+    for (pe, bytes) in [
+        (1, 2_000_000),
+        (2, 1_500_000),
+        (3, 1_700_000),
+        (4, 1_500_001),
+    ] {
         fill(&input.join(format!("p{pe}")), bytes);
     }
 }

@@ -76,7 +76,7 @@ pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let ready = 3 * u64::from(depths.max().unwrap_or(0));
     let trees = cover.trees.iter().zip(dealt);
     let legs = trees.map(|(tree, flits)| {
-        let plans = streams(tree, flits, ready);
+        let (plans, _) = streams(tree, flits, ready, 1);
         let all = plans
             .iter()
             .flat_map(|plan| up(tree, plan).collect::<Vec<_>>());
@@ -85,8 +85,23 @@ pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     finish(cover, dealt, legs.collect())
 }
 
-/// When each message leaves its PE, on the way up.
-fn streams(tree: &Tree, flits: &[u64], ready: u64) -> Vec<MessagePlan> {
+/// The steps of a gather on one tree by PEs that have a port for each neighbour, P0 among them: the
+/// token goes to all children at once, certificates come the same way back, and all orders of a PE go
+/// in one step. P0 takes each child's stream on a port of its own; below it they come one after the
+/// other, since the way up is one arc.
+pub fn steps_of_gather_on_a_tree(tree: &Tree, flits: &[u64]) -> u64 {
+    let height = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
+    // P0 orders one step behind the last certificate, and each level one behind the one above it.
+    let ready = 2 * height.unwrap_or(0) + 1;
+    let (plans, _) = streams(tree, flits, ready, 2);
+    let arrivals = plans.iter().map(|plan| plan.arrival_step);
+    arrivals.max().unwrap_or(0)
+}
+
+/// When each message leaves its PE, on the way up, if what P0 asks for begins in the step behind
+/// `ready`; and each PE's lag. A PE can begin its stream so many steps behind a child's whose stream
+/// is the first in it.
+fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> (Vec<MessagePlan>, Vec<u64>) {
     let below = tree.subtree_sums(|pe| flits[pe.index()]);
     let mut lags = vec![1u64; tree.len()];
     let in_order = |pe: PeId, lags: &[u64]| {
@@ -99,7 +114,7 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64) -> Vec<MessagePlan> {
         let mut offset = flits[pe.index()];
         let mut lag = 1;
         for child in in_order(pe, &lags) {
-            lag = lag.max((lags[child.index()] + 1).saturating_sub(offset));
+            lag = lag.max((lags[child.index()] + behind).saturating_sub(offset));
             offset += below[child.index()];
         }
         lags[pe.index()] = lag;
@@ -126,7 +141,7 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64) -> Vec<MessagePlan> {
             next += below[child.index()];
         }
     }
-    plans
+    (plans, lags)
 }
 
 /// The crossings of a message on its way up without a stop.

@@ -698,7 +698,7 @@ pub struct Prepare {
     #[prost(uint64, tag = "2")]
     pub rounds: u64,
     /// For each further tree: what goes there. A message is a part of one on each tree then; its
-    /// flits are dealt in proportion to the parts, and the short one at the end to the last part.
+    /// flits are dealt in proportion to the parts, and the short one at the end to the longest part.
     #[prost(message, repeated, tag = "3")]
     pub lanes: ::prost::alloc::vec::Vec<Brief>,
 }

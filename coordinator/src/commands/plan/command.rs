@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use flitcast_proto::network::cover::CoverError;
+use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::ops::{Brief, Direction, Operation};
 use flitcast_proto::packets::fault::PacketsFault;
@@ -225,6 +226,8 @@ pub struct Planned {
     pub sync: Option<&'static str>,
     /// With `--ports multi`: what single ports would take.
     pub single_port_steps: Option<u64>,
+    /// Of a gather by many ports: the steps if P0 takes each branch on a port of its own.
+    pub port_each_steps: Option<u64>,
 }
 
 /// Plans and prints; all that is wrong with the command line, if something is.
@@ -313,6 +316,7 @@ fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
         algorithm,
         sync: None,
         single_port_steps: None,
+        port_each_steps: None,
     })
 }
 
@@ -338,6 +342,8 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
     }
     let single_port_steps =
         (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);
+    let port_each_steps =
+        (args.ports == Ports::Multi).then(|| steps_of_gather_on_a_tree(&tree, &flits));
     Ok(Planned {
         plan: plan(&tree, operation, &flits),
         order: Vec::new(),
@@ -346,6 +352,7 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         algorithm: operation.algorithm(),
         sync: operation.sync(),
         single_port_steps,
+        port_each_steps,
     })
 }
 
@@ -525,6 +532,11 @@ fn summary_of(planned: &Planned) -> String {
         let gain = single.saturating_sub(plan.time_steps);
         out.push_str(&format!(
             "  many ports   {gain} steps less than {single} with single ports, pipelined\n"
+        ));
+    }
+    if let Some(each) = planned.port_each_steps {
+        out.push_str(&format!(
+            "  a port each  {each} steps, if P0 takes each child's stream on a port of its own\n"
         ));
     }
     out

@@ -23,6 +23,7 @@ pub fn write(planned: &Planned, summary: bool, out: &mut dyn Write) -> io::Resul
         time_steps: plan.time_steps,
         lower_bound_steps: plan.lower_bound_steps,
         single_port_time_steps: planned.single_port_steps,
+        port_each_time_steps: planned.port_each_steps,
         pes: summary.then(|| plan.tree.len()),
         nonnull_messages: summary.then_some(plan.messages.len()),
         flits: summary.then(|| flits.iter().sum()),
@@ -47,6 +48,8 @@ struct PlanReport<'a> {
     lower_bound_steps: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     single_port_time_steps: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port_each_time_steps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -149,3 +149,27 @@ fn covers_take_what_the_table_says() {
         assert_eq!(case.scatters(&flits), big, "{spec} from {root}, one long");
     }
 }
+
+/// The spec's cases, worked out by hand there.
+#[test]
+fn a_port_for_each_child_of_p0_gathers_as_the_spec_says() {
+    let tree = |spec: &str| {
+        spec.parse::<crate::tree::TreeSpec>()
+            .unwrap()
+            .build()
+            .unwrap()
+    };
+    let path = tree("path:6");
+    let flits = [0, 2, 3, 0, 2, 1];
+    let (_, lags) = streams(&path, &flits, 11, 2);
+    assert_eq!(lags[1..], [2, 2, 3, 1, 1]);
+    assert_eq!(steps_of_gather_on_a_tree(&path, &flits), 20);
+    let equal = |spec: &str, each: u64| {
+        let tree = tree(spec);
+        let mut flits = vec![each; tree.len()];
+        flits[0] = 0;
+        steps_of_gather_on_a_tree(&tree, &flits)
+    };
+    assert_eq!(equal("star:9", 4), 7);
+    assert_eq!(equal("kary:2:15", 3), 28);
+}

@@ -301,9 +301,11 @@ impl RoundIo for NodeIo<'_> {
                 sinks.extend(sink.take().map(|(of, sink)| (of.id, sink)));
                 let begun = sinks.remove(&message.id);
                 let begun = begun.unwrap_or_else(|| {
-                    let part = self
-                        .parts
-                        .and_then(|(lane, parts)| parts.sink(self.store, message, lane));
+                    let part = self.parts.and_then(|(lane, parts)| {
+                        parts.sink(message, lane, |whole| {
+                            (self.store.sink(whole), self.store.holds_in())
+                        })
+                    });
                     let whole = || Place::Whole(self.store.sink(message));
                     part.map_or_else(whole, Place::Part)
                 });

@@ -188,7 +188,8 @@ impl Link {
         let Some(shape) = &mut self.shape else {
             return Poll::Ready(Ok(()));
         };
-        let arrival = shape.poll_arrival(cx, self.reader.frame_bytes());
+        let flits = u64::from(is_flit(self.reader.body()));
+        let arrival = shape.poll_arrival(cx, flits, self.reader.frame_bytes());
         self.pulse.on_clock(arrival.is_pending());
         arrival.map_err(|e| self.failed(e))
     }

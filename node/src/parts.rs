@@ -17,7 +17,6 @@ use tokio::sync::{self, watch};
 
 use crate::held::HeldMessages;
 use crate::payload::{PayloadError, Sink};
-use crate::store::Store;
 
 /// The messages of a PE that go and come in parts, and what is put together of them.
 #[derive(Default)]
@@ -62,17 +61,24 @@ impl Parts {
         Some((Message { bytes, ..part }, Turns::new(flits)))
     }
 
-    /// Where a part goes that comes on a tree; `None` if it is all of its message.
-    pub fn sink(&self, store: &Store, part: Message, lane: usize) -> Option<PartSink> {
+    /// Where a part goes that comes on a tree; `None` if it is all of its message. `open` says where
+    /// a message goes, and in which folder there is room for what is held.
+    pub fn sink(
+        &self,
+        part: Message,
+        lane: usize,
+        open: impl FnOnce(Message) -> (Sink, PathBuf),
+    ) -> Option<PartSink> {
         let (whole, turns) = self.whole(part)?;
         let mut assemblies = self.assemblies.lock().ok()?;
         let assembly = assemblies.entry(part.id).or_insert_with(|| {
             let (_, flits) = &self.of[&part.id];
             let parts = flits.iter().filter(|flits| **flits > 0).count();
+            let (sink, folder) = open(whole);
             Arc::new(sync::Mutex::new(Assembly {
-                sink: Some(store.sink(whole)),
+                sink: Some(sink),
                 turns: turns.peekable(),
-                folder: store.holds_in(),
+                folder,
                 held: HeldMessages::default(),
                 held_flits: vec![[0; 2]; flits.len()],
                 uncommitted: parts,

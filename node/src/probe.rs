@@ -11,7 +11,7 @@
 //! within the time gets no pauses: its link's rate is found, and its depth is not.
 
 use flitcast_proto::Time;
-use flitcast_proto::calibration::Exchange;
+use flitcast_proto::calibration::{BURST_FLITS, Exchange};
 use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::edge::{EdgeFrame, Probe};
 use flitcast_proto::wire::flit;
@@ -30,7 +30,7 @@ const QUICK_NS: u64 = 50_000_000;
 /// The longest.
 const LONGEST_BYTES: u32 = 1024 * 1024;
 /// Flits of a burst, where they are small.
-const MAX_FLITS: u32 = 64;
+const MAX_FLITS: u32 = BURST_FLITS;
 /// The shortest burst that is cut into as many flits, of 64 bytes then: a multiple of them, so that
 /// all are alike.
 const SHORT_FROM: u32 = 64 * MAX_FLITS;

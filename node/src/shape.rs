@@ -113,8 +113,14 @@ impl Shape {
         Ok(())
     }
 
-    /// Waits until the frame behind the stamp, of so many bytes, has arrived.
-    pub fn poll_arrival(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<()>> {
+    /// Waits until the frame behind the stamp, of so many bytes, which is so many flits, one or
+    /// none, has arrived.
+    pub fn poll_arrival(
+        &mut self,
+        cx: &mut Context<'_>,
+        flits: u64,
+        bytes: usize,
+    ) -> Poll<io::Result<()>> {
         let Some(incoming) = &mut self.incoming else {
             return Poll::Ready(Ok(()));
         };
@@ -128,7 +134,7 @@ impl Shape {
                 ready!(ports.alarm.poll_until(cx, at))?;
                 let arrives = ports
                     .receive
-                    .arrive(incoming.departs, bytes, &self.receives);
+                    .arrive(incoming.departs, flits, bytes, &self.receives);
                 *incoming.arrives.insert(arrives)
             }
         };

@@ -87,10 +87,10 @@ pub struct SendPort {
 }
 
 impl SendPort {
-    /// A frame of so many bytes is handed over: when its last byte departs.
+    /// A flit's frame of so many bytes is handed over: when its last byte departs.
     pub fn depart(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
         self.last_began = FineTime::from(now).max(self.busy_until);
-        self.busy_until = self.last_began.plus(bytes as f64 * link.ns_per_byte);
+        self.busy_until = self.last_began.plus(link.occupied_ns(1, bytes as u64));
         // Rounded down here and up at the other end: one nanosecond in all.
         Time(self.busy_until.ns)
     }
@@ -121,12 +121,12 @@ pub struct ReceivePort {
 }
 
 impl ReceivePort {
-    /// A frame comes in: when its last byte arrives. Two that are sent at the same
-    /// time come in one after the other, in the order in which this is asked: that
-    /// should be the order in which they land ([`lands`]).
-    pub fn arrive(&mut self, departed: Time, bytes: usize, link: &Link) -> Time {
+    /// A frame comes in, which is so many flits, one or none: when its last byte arrives. Two
+    /// that are sent at the same time come in one after the other, in the order in which this is
+    /// asked: that should be the order in which they land ([`lands`]).
+    pub fn arrive(&mut self, departed: Time, flits: u64, bytes: usize, link: &Link) -> Time {
         let landed = FineTime::from(departed).plus(link.latency_ns);
-        let in_turn = self.busy_until.plus(bytes as f64 * link.ns_per_byte);
+        let in_turn = self.busy_until.plus(link.occupied_ns(flits, bytes as u64));
         self.busy_until = landed.max(in_turn);
         self.busy_until.rounded_up()
     }

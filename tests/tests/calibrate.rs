@@ -222,3 +222,21 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
     let first = rounds(cache.known(&line));
     assert_eq!(rounds(cache.known(&line)), first + 3);
 }
+
+/// A link on which each flit takes 2 ms beside its bytes, which are nothing to that: neither the rate
+/// nor the latency is taken for it.
+#[test]
+fn what_a_flit_takes_beside_its_bytes_is_found() {
+    let dir = scratch();
+    let profile = dir.path().join("profile.toml");
+    let output = profile.to_str().expect("it is UTF-8");
+    let line = "calibrate --tree path:2 --link rate=400mbit,setup=2ms --format json";
+    let words = line.split(' ').chain(["--output", output]);
+    let report = run(words).ok().report();
+    for way in ["down", "up"] {
+        let of = |what: &str| report.float(&format!("/edges/0/{way}/{what}/value"));
+        // The machine may be busy, but never so.
+        assert!((1_000.0..4_000.0).contains(&of("setup_us")), "{way}");
+        assert!(of("latency_us") < 1_000.0, "{way}");
+    }
+}

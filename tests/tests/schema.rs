@@ -128,6 +128,10 @@ fn both_take_what_is_good() {
         tree("link = 'latency=1ms'") + "link = 'rate=1mbit'\nparent_address = '127.0.0.3'",
         tree("") + "run = ['nice', '-n', '5']",
         format!("network.edges = [['a', 'b']]\n{PAIR}"),
+        format!("network.edges = [['a', 'b']]\n{PAIR}reached_by = [['a', '127.0.0.3']]"),
+        PAIR.replace("address = '127", "addresses = ['127.1.0.1', '127")
+            .replace(".1'\n", ".1']\n")
+            .replace(".2'\n", ".2']\nparent = 'a'\n"),
         "[[pe]]\nname = 'alone'\naddress = '::1'".to_owned(),
         "tree = 'star:3'\ncoordinator = '0.0.0.0:7117'\nlaunch.kind = 'join'".to_owned(),
         tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'slurm', options = ['-v']}"),
@@ -145,7 +149,7 @@ fn both_refuse_what_is_badly_formed() {
         ("".to_owned(), ": anyOf"),
         ("pe = []".to_owned(), "/pe: minItems"),
         ("pe = 3".to_owned(), "/pe: type"),
-        ("[[pe]]\nname = 'a'".to_owned(), "/pe/0: required"),
+        ("[[pe]]\nname = 'a'".to_owned(), "/pe/0: anyOf"),
         (
             "[[pe]]\naddress = '127.0.0.1'".to_owned(),
             "/pe/0: required",

@@ -23,7 +23,7 @@ fn json_holds_the_tree_and_what_its_shape_costs() {
     let json = tree_json("--network hypercube:3 --root 1");
     assert_eq!(
         json.to_string(),
-        r#"{"name":"hypercube:3 root 1 bfs","pes":8,"parents":[null,0,1,0,1,0,2,3],"depth":3,"max_degree":3,"leaves":4,"broadcast_steps":3,"nodes":[1,0,2,3,4,5,6,7]}"#
+        r#"{"name":"hypercube:3 root 1 bfs","pes":8,"parents":[null,0,1,0,1,0,2,3],"depth":3,"max_degree":3,"leaves":4,"broadcast_steps":3,"nodes":[1,0,2,3,4,5,6,7],"network_edges":[[0,1],[0,2],[0,4],[1,3],[1,5],[2,3],[2,6],[3,7],[4,5],[4,6],[5,7],[6,7]]}"#
     );
     let json = tree_json("--tree star:5");
     assert_eq!(json["nodes"], Value::Null);

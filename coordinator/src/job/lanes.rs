@@ -8,23 +8,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use flitcast_proto::cost::{Edge, Hosts, Model};
-use flitcast_proto::network::cover::{Cover, cover};
+use flitcast_proto::network::cover::Cover;
 use flitcast_proto::ops::cover_plan::{Deal, deal};
 use flitcast_proto::ops::parts::bytes_of_parts;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::flits_of;
-use flitcast_proto::wire::MAX_LANES;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
 use crate::job::flit_size::{Foreseen, foresee_best};
 use crate::job::model::foresee;
-use crate::job::request::{Request, Site};
-use crate::site::reach::Reach;
 use crate::text::figures::as_micros;
 use crate::text::units::Nanos;
+use crate::ways::way::Way;
 
 /// The trees that the messages of a request may go on at once.
 #[derive(Clone, Debug)]
@@ -32,9 +31,9 @@ pub struct Lanes {
     /// Those beside the site's own.
     pub further: Vec<Arc<Tree>>,
     /// Whether messages go on those alone: a cover has no place for another tree.
-    alone: bool,
+    pub alone: bool,
     /// Why there are none, where somebody could expect some.
-    why_none: Option<&'static str>,
+    pub why_none: Option<&'static str>,
 }
 
 /// How messages went where there could be several trees.
@@ -81,52 +80,15 @@ impl fmt::Display for LaneChoice {
 }
 
 impl Lanes {
-    /// Those of a request.
-    pub fn of(request: &Request) -> Lanes {
-        let (site, way) = (&request.site, &request.way);
-        let rails = site.placement.rails();
-        let expected = way.covers || rails > 1;
-        let none = |why: &'static str| Lanes {
-            further: Vec::new(),
-            alone: false,
-            why_none: expected.then_some(why),
-        };
-        if !expected || way.baseline.is_some() || !has_parts(way.operation) {
-            return none("this is played on one tree");
-        }
-        if way.packets.is_some() || way.searches_order {
-            return none("packets and orders are worked out for one tree");
-        }
-        if site.tree.count() < site.tree.len() {
-            return none("some PEs are not there");
-        }
-        let further = match way.covers {
-            true => match covering(site) {
-                Ok(further) => further,
-                Err(why) => return none(why),
-            },
-            false => vec![site.tree.clone(); (rails - 1).min(MAX_LANES - 1)],
-        };
-        let fits = way.operation.fits();
-        match further.iter().all(|tree| fits.holds(tree)) {
-            true => Lanes {
-                further,
-                alone: way.covers,
-                why_none: None,
-            },
-            false => none("the algorithm does not work on all trees of the cover"),
-        }
-    }
-
-    /// A round on these trees, if that is predicted to be quicker than `one`, which is foreseen
-    /// on the site's own; how it goes is said in it, where several trees could be expected.
+    /// A round by this way on these trees, if that is predicted to be quicker than `one`, which is
+    /// foreseen on the first; how it goes is said in it, where several trees could be expected.
     ///
     /// # Errors
     ///
     /// What a state machine refused: a bug of the schedule.
     pub fn foresee(
         &self,
-        request: &Request,
+        (first, way, pacing): (&Arc<Tree>, &Way, Pacing),
         bytes: &[u64],
         one: Foreseen,
         model: &Model,
@@ -145,9 +107,8 @@ impl Lanes {
                 ..one
             });
         }
-        let first = &request.site.tree;
         let trees: Vec<&Arc<Tree>> = std::iter::once(first).chain(&self.further).collect();
-        let (operation, pacing) = (request.way.operation, request.pacing());
+        let operation = way.operation;
         let idle = usize::from(self.alone);
         let used = &trees[idle..];
         let share = |length: &u64| length.div_ceil(used.len() as u64);
@@ -156,7 +117,7 @@ impl Lanes {
             files: None,
             ..model.clone()
         };
-        let asked = request.way.flit_bytes;
+        let asked = way.flit_bytes;
         let sized = foresee_best(first, operation, pacing, &shares, asked, &wires)?;
         let flit_bytes = sized.flit_bytes;
         let models: Vec<Model> = trees
@@ -237,40 +198,6 @@ pub fn has_parts(operation: Operation) -> bool {
             | Operation::Certification(_)
             | Operation::Broadcast(_)
     )
-}
-
-/// The trees of a cover of the site's network.
-fn covering(site: &Site) -> Result<Vec<Arc<Tree>>, &'static str> {
-    let (Reach::Network(spanned), Some(nodes)) = (&site.reach, &site.nodes) else {
-        return Err("nothing says which network there is");
-    };
-    let tree = &site.tree;
-    if tree.root() != PeId::ROOT {
-        return Err("a cover is one from P0: say --root, and not --from or --to");
-    }
-    let cover = cover(&spanned.network, spanned.spec.as_ref(), nodes[0]);
-    let Ok(Cover { trees, .. }) = cover else {
-        return Err("the network is too large to work a cover out");
-    };
-    if trees.len() >= MAX_LANES {
-        return Err("the cover has more trees than can be played on at once");
-    }
-    if trees.len() < 2 {
-        return Err("no two trees over this network share no link");
-    }
-    let has_own_links = |tree: &Tree| {
-        let mut edges = tree
-            .below_root()
-            .filter_map(|pe| Some((pe, tree.parent(pe)?)));
-        edges.all(|(pe, parent)| site.placement.has_link_for(pe, parent))
-    };
-    match trees.iter().all(has_own_links) {
-        true => Ok(trees.into_iter().map(Arc::new).collect()),
-        false => Err(
-            "a PE has one network card for all its neighbours, so more trees would share it \
-             (reached_by in a cluster file says where they have links of their own)",
-        ),
-    }
 }
 
 /// By tree, then by delivery: the flits that go on it; `None` where that way is not for these.

@@ -244,7 +244,8 @@ pub struct TransferArgs {
     #[arg(long, value_name = "SIZE")]
     pub flit_size: Option<String>,
     /// What the links are to be like: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,
-    /// ms, s) or both, as in rate=200mbit,latency=1ms. A tree file may say it of single
+    /// ms, s) or both, as in rate=200mbit,latency=1ms, and setup=TIME, for which each flit has the
+    /// link besides. A tree file may say it of single
     /// edges [default: as fast as the machine].
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,

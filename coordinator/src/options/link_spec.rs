@@ -26,6 +26,8 @@ pub struct LinkSpec {
     pub rate: Option<BitRate>,
     /// Beyond what the machine itself takes.
     pub latency: Option<ExactTime>,
+    /// For which a flit has the ports at both ends, whatever its length.
+    pub setup: Option<ExactTime>,
 }
 
 /// Both directions of a link.
@@ -57,6 +59,9 @@ pub enum LinkFault {
     /// A latency that no link is given.
     #[error("latency: {0} is more than {LONGEST}")]
     Latency(ExactTime),
+    /// A set-up time that no link is given.
+    #[error("setup: {0} is more than {LONGEST}")]
+    Setup(ExactTime),
     /// Values that do not go together.
     #[error("{link}: {fault}")]
     Together {
@@ -66,7 +71,9 @@ pub enum LinkFault {
         fault: ShapeFault,
     },
     /// A word that means nothing.
-    #[error("`{0}`: write rate=RATE, latency=TIME or both, like rate=200mbit,latency=1ms")]
+    #[error(
+        "`{0}`: write rate=RATE, latency=TIME or both, like rate=200mbit,latency=1ms, and setup=TIME for what each flit takes besides"
+    )]
     Word(String),
     /// A key with two values.
     #[error("{0} is given twice")]
@@ -96,6 +103,16 @@ pub fn latency(text: &str) -> Result<ExactTime, LinkFault> {
     }
 }
 
+/// A set-up time within bounds.
+fn setup(text: &str) -> Result<ExactTime, LinkFault> {
+    let key = "setup";
+    let setup = parse_time(text).map_err(|source| LinkFault::Unit { key, source })?;
+    match setup <= LONGEST.0 {
+        true => Ok(ExactTime(setup)),
+        false => Err(LinkFault::Setup(ExactTime(setup))),
+    }
+}
+
 impl LinkSpec {
     /// Reads what stands behind `--link`; all that is wrong, if something is.
     pub fn parse(text: &str) -> Result<LinkSpec, Vec<LinkFault>> {
@@ -107,6 +124,7 @@ impl LinkSpec {
             let key = match key.trim() {
                 "rate" => "rate",
                 "latency" => "latency",
+                "setup" => "setup",
                 _ => {
                     faults.push(LinkFault::Word(word.to_owned()));
                     continue;
@@ -114,6 +132,7 @@ impl LinkSpec {
             };
             let read = match key {
                 "rate" => rate(value).map(|rate| link.rate = rate),
+                "setup" => setup(value).map(|setup| link.setup = Some(setup)),
                 _ => latency(value).map(|latency| link.latency = Some(latency)),
             };
             faults.extend(read.err());
@@ -135,7 +154,9 @@ impl LinkSpec {
     pub fn written(&self) -> String {
         let rate = self.rate.map_or("unlimited".to_owned(), |r| r.to_string());
         let latency = self.latency.map(|latency| format!(",latency={latency}"));
-        format!("rate={rate}{}", latency.unwrap_or_default())
+        let setup = self.setup.map(|setup| format!(",setup={setup}"));
+        let [latency, setup] = [latency, setup].map(Option::unwrap_or_default);
+        format!("rate={rate}{latency}{setup}")
     }
 
     /// Whether rate and latency go together.
@@ -147,7 +168,7 @@ impl LinkSpec {
     pub fn link(&self) -> Link {
         Link {
             latency_ns: self.latency.map_or(0.0, |latency| latency.0 as f64),
-            setup_ns: 0.0,
+            setup_ns: self.setup.map_or(0.0, |setup| setup.0 as f64),
             ns_per_byte: self.rate.map_or(0.0, |rate| 8e9 / rate.0 as f64),
             burst_bytes: 0.0,
         }
@@ -180,6 +201,10 @@ impl fmt::Display for LinkSpec {
             (Some(rate), None) => write!(f, "{rate}"),
             (None, Some(latency)) => write!(f, "{latency}"),
             (None, None) => f.write_str("unlimited rate"),
+        }?;
+        match self.setup {
+            Some(setup) => write!(f, ", {setup} a flit"),
+            None => Ok(()),
         }
     }
 }
@@ -218,6 +243,10 @@ mod tests {
             };
             assert_eq!(link.link(), expected, "{text}");
         }
+        let link = LinkSpec::parse("rate=200mbit,setup=5us").expect("it is one");
+        assert_eq!(link.to_string(), "200mbit, 5us a flit");
+        assert_eq!(link.link().setup_ns, 5_000.0);
+        assert_eq!(LinkSpec::parse(&link.written()), Ok(link));
     }
 
     #[test]

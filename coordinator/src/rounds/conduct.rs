@@ -6,6 +6,7 @@ mod driver;
 mod files;
 mod hosts;
 mod inventory;
+mod lanes;
 mod measure;
 
 use std::time::Duration;
@@ -119,7 +120,10 @@ impl Driver<'_> {
             true => foreseen.and_then(|foreseen| order::search(tree, foreseen, &model)),
             false => foreseen,
         };
-        let foreseen = foreseen.and_then(|one| self.lanes.foresee(request, bytes, one, &model));
+        let foreseen = foreseen.and_then(|one| {
+            let round = (tree, &request.way, pacing);
+            self.lanes.foresee(round, bytes, one, &model)
+        });
         let Foreseen {
             flit_bytes,
             chosen,

@@ -260,12 +260,13 @@ fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
             ..PeEntry::default()
         };
     };
+    let name = At::key(&table, "name", read_name);
+    let address = At::key(&table, "address", read_address);
     let addresses = At::key(&table, "addresses", read_rails);
     let first = addresses.as_ref().map(|at| At {
         spot: at.spot,
         said: at.said.as_ref().map(|all: &Vec<IpAddr>| all[0]),
     });
-    let address = At::key(&table, "address", read_address);
     if let (Some(At { spot, .. }), Some(_)) = (&addresses, &address) {
         let both = "there is an address, and addresses beside it: one of both says where it is";
         reader.fault(*spot, both);
@@ -274,7 +275,7 @@ fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
     let reached_by = reached_by.and_then(|field| read_reached_by(&field));
     let entry = PeEntry {
         spot,
-        name: At::key(&table, "name", read_name),
+        name,
         address: address.or(first),
         addresses,
         reached_by: reached_by.unwrap_or_default(),

@@ -38,6 +38,9 @@ pub struct Exchange {
 /// 1 Mbit/s it takes 0.2 ms, which is not to be taken for latency.
 const SMALL_FRAME_BYTES: u64 = 24;
 
+/// Flits of a burst that is cut into many, and the most of any other.
+pub const BURST_FLITS: u32 = 64;
+
 impl Exchange {
     /// Whether each end's times are in order; a peer can say anything.
     fn is_sound(&self) -> bool {
@@ -104,14 +107,37 @@ pub fn fit_directions(
     let cut: Vec<Exchange> = small.copied().chain(cut).collect();
     let cut_points = directions(&cut, shared_clock);
     let extra = cut.iter().map(|it| it.extra_flits).max().unwrap_or(0);
-    for (fit, [whole, cut]) in fitted
-        .iter_mut()
-        .zip([[&down, &cut_points[0]], [&up, &cut_points[1]]])
-    {
-        fit.link.setup_ns = setup(whole, cut, extra, fit.link.ns_per_byte.value);
+    let points = [[&down, &cut_points[0]], [&up, &cut_points[1]]];
+    for (seed, (fit, [whole, cut])) in (1..).zip(fitted.iter_mut().zip(points)) {
+        let setup_ns = setup(whole, cut, extra, fit.link.ns_per_byte.value);
+        if setup_ns.value > 0.0 {
+            // What the flits of all bursts take beside their bytes is none of the rate's.
+            *fit = fit_link(&without_setup(whole, setup_ns.value, extra), seed)?;
+        }
+        fit.link.setup_ns = setup_ns;
     }
     let [down_fit, up_fit] = fitted;
     Ok([(down, down_fit), (up, up_fit)])
+}
+
+/// The points of bursts, without what each of their flits takes beside its bytes. The longest burst
+/// was cut into `extra` flits more than it usually has, all but the last of which are full.
+fn without_setup(whole: &[Point], setup_ns: f64, extra: u32) -> Vec<Point> {
+    let longest = whole.iter().map(|point| point.bytes).max().unwrap_or(0);
+    let flits_of_longest = BURST_FLITS.saturating_sub(extra).max(1);
+    let full = longest.div_ceil(flits_of_longest.into()).max(1);
+    let without = whole.iter().map(|point| {
+        let flits = match point.bytes {
+            // A control frame.
+            ..=SMALL_FRAME_BYTES => 0,
+            bytes => bytes.div_ceil(full),
+        };
+        Point {
+            ns: (point.ns - setup_ns * flits as f64).max(0.0),
+            ..*point
+        }
+    });
+    without.collect()
 }
 
 /// What a flit takes beside its bytes, from the longest bursts and such bursts in `extra` flits more.
@@ -367,6 +393,13 @@ mod tests {
                 fit_edge(&all, shared_clock).unwrap().down.setup_ns,
                 Estimate::default()
             );
+            // Each burst is one flit.
+            for one in &mut all {
+                let longer = if one.down_bytes > 0 { 40_000 } else { 0 };
+                one.received_ns += longer;
+                one.answered_ns += longer;
+                one.returned_ns += longer + if one.up_bytes > 0 { 3_000 } else { 0 };
+            }
             let longest = all
                 .iter()
                 .filter(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);

@@ -125,7 +125,7 @@ proptest! {
         for frame in sent {
             let lands = lands(frame.departs, &frame.link);
             let wire = wire_ns(frame.bytes, &frame.link);
-            let arrives = port.arrive(frame.departs, frame.bytes, &frame.link);
+            let arrives = port.arrive(frame.departs, 1, frame.bytes, &frame.link);
             prop_assert!(arrives >= lands);
             prop_assert!(arrives.0 + 1 >= free.0 + wire);
             // And does not dawdle.
@@ -143,7 +143,7 @@ proptest! {
         let frames: Vec<_> = late.into_iter().map(|(late, bytes)| (late, bytes, link)).collect();
         let mut port = ReceivePort::default();
         for frame in send(origin, &frames) {
-            let arrives = port.arrive(frame.departs, frame.bytes, &link);
+            let arrives = port.arrive(frame.departs, 1, frame.bytes, &link);
             let expected = frame.departs.0 + link.latency_ns as u64;
             prop_assert!(arrives.0.abs_diff(expected) <= 1);
         }
@@ -171,7 +171,7 @@ fn messages_of_any_length_take_what_their_rate_says() {
                     let mut port = ReceivePort::default();
                     let arrivals = send(origin, &frames)
                         .into_iter()
-                        .map(|frame| port.arrive(frame.departs, frame.bytes, &link));
+                        .map(|frame| port.arrive(frame.departs, 1, frame.bytes, &link));
                     let took = arrivals.last().expect("some were sent").0 - origin;
                     let wire = length as u128 * 8_000_000_000 / u128::from(rate);
                     let expected = wire as u64 + 1_000_000;
@@ -193,7 +193,7 @@ fn two_streams_share_a_port() {
     assert_eq!(both, [8_100, 16_100, 24_100, 32_100].map(Time));
     let mut port = ReceivePort::default();
     let both: Vec<_> = (0..4)
-        .map(|_| port.arrive(Time(100), 1000, &link))
+        .map(|_| port.arrive(Time(100), 1, 1000, &link))
         .collect();
     assert_eq!(both, [8_000, 16_000, 24_000, 32_000].map(Time));
 }
@@ -210,7 +210,10 @@ fn an_unlimited_link_only_delays() {
         let departed = send.depart(Time(now), 1 << 20, &link);
         assert_eq!(departed, Time(now));
         assert!(send.may_hand_over_at() <= Time(now));
-        assert_eq!(receive.arrive(departed, 1 << 20, &link), Time(now + 2_500));
+        assert_eq!(
+            receive.arrive(departed, 1, 1 << 20, &link),
+            Time(now + 2_500)
+        );
     }
 }
 
@@ -220,7 +223,7 @@ fn the_end_of_time_is_no_overflow() {
     let slow = link(1_000, 1e9);
     let end = Time(u64::MAX);
     assert_eq!(lands(end, &slow), end);
-    assert_eq!(ReceivePort::default().arrive(end, 1 << 20, &slow), end);
+    assert_eq!(ReceivePort::default().arrive(end, 1, 1 << 20, &slow), end);
     assert_eq!(SendPort::default().depart(end, 1 << 20, &slow), end);
 }
 
@@ -257,4 +260,23 @@ fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
     assert_eq!(port.slip_in(Time(100), 10, &link), Time(500));
     assert_eq!(port.slip_in(Time(100), 10, &link), Time(900));
     assert_eq!(port.depart(Time(200), 1000, &link), Time(80_800));
+}
+
+/// Two flits of 1000 bytes and a control frame, at 40 ns a byte and 5 us a flit.
+#[test]
+fn a_flit_has_the_ports_for_its_set_up_time_too() {
+    let link = Link {
+        setup_ns: 5_000.0,
+        ns_per_byte: 40.0,
+        ..Link::default()
+    };
+    let mut send = SendPort::default();
+    let departed = [0, 0].map(|now| send.depart(Time(now), 1000, &link));
+    assert_eq!(departed, [Time(45_000), Time(90_000)]);
+    assert_eq!(send.slip_in(Time(0), 100, &link), Time(4_000));
+    let mut receive = ReceivePort::default();
+    assert_eq!(receive.arrive(Time(45_000), 1, 1000, &link), Time(45_000));
+    // From another neighbour, at the same time.
+    assert_eq!(receive.arrive(Time(45_000), 1, 1000, &link), Time(90_000));
+    assert_eq!(receive.arrive(Time(45_000), 0, 100, &link), Time(94_000));
 }

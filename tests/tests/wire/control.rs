@@ -512,6 +512,7 @@ fn any_pe_may_be_the_root() {
             tree: Arc::new(whole.tree.rerooted(root)),
             links: Vec::new(),
             left_out: vec![DeliveryId(0)],
+            lanes: Vec::new(),
             ..whole.clone()
         };
         let word = ToPe::Assignment(seen);
@@ -536,6 +537,7 @@ fn a_tree_may_lack_pes() {
         tree,
         links: Vec::new(),
         left_out: vec![DeliveryId(3)],
+        lanes: Vec::new(),
         ..whole
     };
     assert!(

@@ -10,6 +10,7 @@ use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId, Time};
 use tokio::time::Instant;
 
+use super::lanes::lanes_of;
 use crate::job::lanes::Lanes;
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Heard};
@@ -67,7 +68,7 @@ impl<'a> Driver<'a> {
             cluster,
             request,
             console,
-            lanes: Lanes::of(request),
+            lanes: lanes_of(request),
             conductor: Conductor::new(Time(0), setting),
             bytes: Vec::new(),
             found: Vec::new(),

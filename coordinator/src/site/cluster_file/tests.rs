@@ -53,6 +53,58 @@ fn hosts_on_one_network() {
 }
 
 #[test]
+fn hosts_with_several_network_cards() {
+    let cluster = good(
+        "[[pe]]\nname = 'a'\naddresses = ['10.0.0.1', '10.1.0.1']\n\
+         [[pe]]\nname = 'b'\naddresses = ['10.0.0.2', '10.1.0.2']\nparent = 'a'\n",
+    );
+    let placement = cluster.placement;
+    assert_eq!(placement.rails(), 2);
+    let reached = [0, 1].map(|rail| placement.address_for(PeId(0), PeId(1), rail));
+    assert_eq!(reached, [ip("10.0.0.1"), ip("10.1.0.1")]);
+    assert_eq!(placement.places[0].listen, ip("0.0.0.0"));
+    assert!(placement.has_any_edge(), "on each rail");
+}
+
+#[test]
+fn neighbours_with_links_of_their_own() {
+    let cluster = good(
+        "[network]\nedges = [['a', 'b'], ['b', 'c'], ['c', 'a']]\n\
+         [[pe]]\nname = 'a'\naddress = '10.0.0.1'\nreached_by = [['b', '10.0.1.1'], ['c', '10.0.2.1']]\n\
+         [[pe]]\nname = 'b'\naddress = '10.0.0.2'\nreached_by = [['a', '10.0.1.2']]\n\
+         [[pe]]\nname = 'c'\naddress = '10.0.0.3'\n",
+    );
+    // P0 is to stand on the second node, so that all have other numbers.
+    let placement = cluster.placement.renumbered(&[1, 0, 2]);
+    let [b, a, c] = [0, 1, 2].map(PeId);
+    assert_eq!(placement.address_for(a, b, 0), ip("10.0.1.1"));
+    assert_eq!(placement.address_for(a, c, 0), ip("10.0.2.1"));
+    assert_eq!(placement.address_for(b, a, 0), ip("10.0.1.2"));
+    assert_eq!(placement.address_for(c, b, 0), ip("10.0.0.3"));
+    assert!(placement.has_link_for(a, b) && placement.has_link_for(c, a));
+    assert!(!placement.has_link_for(b, c) && !placement.has_any_edge());
+    assert_eq!(placement.places[1].listen, ip("0.0.0.0"));
+    assert_eq!(placement.places[2].listen, ip("10.0.0.3"));
+}
+
+#[test]
+fn what_is_wrong_with_several_addresses_is_told() {
+    refused(
+        "[[pe]]\nname = 'a'\naddresses = ['10.0.0.1', '10.1.0.1']\naddress = '10.0.0.1'\n\
+         [[pe]]\nname = 'b'\naddress = '10.0.0.2'\nparent = 'a'\nreached_by = [['b', '10.0.0.3'], ['x', '10.0.0.4']]\n\
+         [[pe]]\nname = 'c'\naddresses = ['10.0.0.1', '10.0.0.1']\nparent = 'a'\nreached_by = [['a']]\n",
+        &[
+            "t:3:13: there is an address, and addresses beside it: one of both says where it is",
+            "t:5:1: b has another number of addresses (1) than a (2)",
+            "t:9:15: b: it is to be reached by itself",
+            "t:9:34: b: no [[pe]] is called `x`",
+            "t:12:13: addresses must be a list of 2 to 16 addresses, all different, not `['10.0.0.1', '10.0.0.1']`",
+            "t:14:15: reached_by must be a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]], not `['a']`",
+        ],
+    );
+}
+
+#[test]
 fn an_address_for_each_edge() {
     let cluster = good(
         "[[pe]]\nname = 'a'\naddress = '10.0.1.1'\n\
@@ -120,7 +172,7 @@ address = '10.0.0.5'
             "t:14:10: parent must be a name in quotes, of at most 255 bytes, not `7`",
             "t:15:7: run must be a list of words, like [\"nice\", \"-5\"], not `'nice'`",
             "t:19:10: c: P3 is its own parent (the PEs are P0, P1, .. in the order of the file)",
-            "t:20:1: unknown key `host`; known here: name, address, parent, parent_address, run, ssh, link",
+            "t:20:1: unknown key `host`; known here: name, address, addresses, reached_by, parent, parent_address, run, ssh, link",
             "t:21:1: ?: several roots: P4 has no parent, and only P0 may have none (the PEs are P0, P1, .. in the order of the file)",
             "t:22:8: name must be a name in quotes, of at most 255 bytes, not `''`",
         ],

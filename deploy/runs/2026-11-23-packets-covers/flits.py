@@ -2,7 +2,7 @@
 """One message from end to end of path:8, in flits of 64 KiB and of the size that Flitcast chooses,
 command after command in turns, so that what the machine does otherwise comes to both alike:
 
-    run.py FLITCAST OUT.csv PAIRS PLACE..
+    flits.py FLITCAST OUT.csv PAIRS PLACE..
 
 PLACE is `loopback`, or the rate of the lab's links (100mbit, 1gbit), for which root is needed. Every
 byte is verified, as always. Appends a line for each command to OUT.csv, and prints medians over the

@@ -57,7 +57,9 @@ impl Parts {
     /// part is all of it.
     pub fn whole(&self, part: Message) -> Option<(Message, Turns)> {
         let (parts, flits) = self.of.get(&part.id)?;
-        let bytes = parts.iter().sum();
+        let bytes = parts
+            .iter()
+            .fold(0, |sum: u64, part| sum.saturating_add(*part));
         Some((Message { bytes, ..part }, Turns::new(flits)))
     }
 
@@ -221,5 +223,105 @@ impl PartSink {
                 Err(gone(io::ErrorKind::UnexpectedEof))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::PeId;
+    use flitcast_proto::items::Destination;
+    use flitcast_proto::ops::parts::bytes_of_parts;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::payload::Synthetic;
+
+    const FLIT: u64 = 10;
+    const MESSAGE: MessageId = MessageId(3);
+
+    fn part(bytes: u64) -> Message {
+        Message {
+            id: MESSAGE,
+            source: PeId(0),
+            destination: Destination::One(PeId(3)),
+            bytes,
+        }
+    }
+
+    /// Parts of a message that has so many flits on each tree, and of how many bytes they are.
+    fn parts(flits: &[u64], bytes: u64) -> (Parts, Vec<u64>) {
+        let lengths = bytes_of_parts(flits, bytes, FLIT);
+        let parts = Parts {
+            of: BTreeMap::from([(MESSAGE, (lengths.clone(), flits.to_vec()))]),
+            assemblies: Mutex::default(),
+        };
+        (parts, lengths)
+    }
+
+    /// By tree, the flits of a message as its source sends them.
+    fn sent(flits: &[u64], bytes: u64) -> Vec<Vec<Vec<u8>>> {
+        let mut message = Synthetic::message(MESSAGE);
+        let mut on = vec![Vec::new(); flits.len()];
+        let mut left = bytes;
+        for lane in Turns::new(flits) {
+            let len = left.min(FLIT);
+            on[lane].push(message.next(len as usize).to_vec());
+            left -= len;
+        }
+        on
+    }
+
+    proptest! {
+        #[test]
+        fn flits_are_put_together_in_whatever_order_trees_bring_them(
+            flits in prop::collection::vec(0u64..12, 2..5),
+            short in 0..FLIT,
+            order in prop::collection::vec(0usize..5, 60),
+        ) {
+            let total: u64 = flits.iter().sum();
+            prop_assume!(flits.iter().filter(|flits| **flits > 0).count() > 1);
+            let bytes = total * FLIT - short;
+            let (parts, lengths) = parts(&flits, bytes);
+            let mut coming = sent(&flits, bytes);
+            let lanes = 0..flits.len();
+            let mut sinks: Vec<Option<PartSink>> = lanes
+                .map(|lane| {
+                    let sink = |_| (Sink::Synthetic(Synthetic::message(MESSAGE)), std::env::temp_dir());
+                    (flits[lane] > 0).then(|| parts.sink(part(lengths[lane]), lane, sink)).flatten()
+                })
+                .collect();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let all_right = runtime.block_on(async {
+                let mut all_right = true;
+                let rest = (0..flits.len()).cycle().take(60 * flits.len());
+                for lane in order.into_iter().map(|lane| lane % flits.len()).chain(rest) {
+                    if let (Some(sink), false) = (&mut sinks[lane], coming[lane].is_empty()) {
+                        let flit = coming[lane].remove(0);
+                        all_right &= sink.write(&flit, &mut 0).await.unwrap();
+                    }
+                }
+                let commits = sinks.into_iter().flatten().map(PartSink::commit);
+                futures_util::future::try_join_all(commits).await.unwrap();
+                all_right
+            });
+            prop_assert!(all_right);
+        }
+    }
+
+    /// Whoever has all of its part does not wait for ever for one that does not come.
+    #[tokio::test]
+    async fn parts_that_do_not_come_are_waited_for_until_the_round_is_given_up() {
+        let (parts, lengths) = parts(&[1, 1], 2 * FLIT);
+        let sink = |_| {
+            (
+                Sink::Synthetic(Synthetic::message(MESSAGE)),
+                std::env::temp_dir(),
+            )
+        };
+        let mut first = parts.sink(part(lengths[0]), 0, sink).unwrap();
+        let flit = sent(&[1, 1], 2 * FLIT)[0][0].clone();
+        assert!(first.write(&flit, &mut 0).await.unwrap());
+        let (committed, ()) = tokio::join!(first.commit(), parts.give_up());
+        assert!(committed.is_err());
     }
 }

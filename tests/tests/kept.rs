@@ -135,10 +135,10 @@ fn each_command_calls_the_pes() {
             .count()
     };
     cluster.up("up FILE").ok();
-    eventually("`up` has called", || (calls(&cluster) == 1).then_some(()));
-    for command in 2..5 {
+    for _ in 0..3 {
+        let before = calls(&cluster);
         cluster.run("gather --cluster FILE --size 1KiB").ok();
-        let called = || (calls(&cluster) == command).then_some(());
+        let called = || (calls(&cluster) > before).then_some(());
         eventually("the command has called", called);
     }
     down(&cluster);

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use flitcast_proto::cost::{Edge, Hosts, Model};
+use flitcast_proto::cost::{Edge, Host, Hosts, Model};
 use flitcast_proto::network::cover::Cover;
 use flitcast_proto::ops::cover_plan::{Deal, deal};
 use flitcast_proto::ops::parts::bytes_of_parts;
@@ -122,7 +122,7 @@ impl Lanes {
         let flit_bytes = sized.flit_bytes;
         let models: Vec<Model> = trees
             .iter()
-            .map(|tree| seen_on(&wires, first, tree))
+            .map(|tree| seen_on(&wires, first, tree, used.len()))
             .collect();
         let flits: Vec<u64> = bytes
             .iter()
@@ -225,9 +225,10 @@ fn dealt(
     Some(deal(&cover, flits, how))
 }
 
-/// The model of another tree of the same PEs. Of an edge that is none of the first tree's nothing is
-/// measured: it is taken to be like the middling one of those.
-fn seen_on(model: &Model, first: &Tree, tree: &Tree) -> Model {
+/// The model of one of so many trees of the same PEs. Of an edge that is none of the first tree's
+/// nothing is measured: it is taken to be like the middling one of those. A PE plays on all of them by
+/// one thread, so on each everything takes as many times longer as there are trees.
+fn seen_on(model: &Model, first: &Tree, tree: &Tree, lanes: usize) -> Model {
     let mut known: Vec<Edge> = first
         .below_root()
         .map(|pe| model.edges[pe.index()])
@@ -245,7 +246,22 @@ fn seen_on(model: &Model, first: &Tree, tree: &Tree) -> Model {
     let machines = tree.ids().map(|pe| model.hosts.machine_of(pe)).collect();
     Model {
         edges: tree.ids().map(edge).collect(),
-        hosts: Hosts::new(model.hosts.machines().to_vec(), machines, tree),
+        hosts: Hosts::new(model.hosts.machines().to_vec(), machines, tree)
+            .map(|_, host| shared_by(host, lanes)),
         ..model.clone()
+    }
+}
+
+/// What a process costs on one of so many trees; it wakes up once for all, and has one first round.
+fn shared_by(host: Host, lanes: usize) -> Host {
+    let times = lanes as f64;
+    Host {
+        control_ns: host.control_ns * times,
+        flit_ns: host.flit_ns * times,
+        send_ns_per_byte: host.send_ns_per_byte * times,
+        receive_ns_per_byte: host.receive_ns_per_byte * times,
+        end_ns_per_byte: host.end_ns_per_byte * times,
+        message_ns: host.message_ns * times,
+        ..host
     }
 }

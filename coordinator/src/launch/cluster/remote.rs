@@ -80,8 +80,7 @@ async fn ended(
     } = begun;
     let status = loop {
         tokio::select! {
-            Some(line) = stderr.recv() => telling.pass_on(line, last_words),
-            status = child.wait() => break status,
+            biased;
             () = kill.cancelled() => {
                 // That its channel has ended is no news.
                 let unheard = async {
@@ -94,6 +93,8 @@ async fn ended(
                 let _ = child.start_kill();
                 break child.wait().await;
             }
+            Some(line) = stderr.recv() => telling.pass_on(line, last_words),
+            status = child.wait() => break status,
         }
     };
     telling.pass_on_rest(stderr, last_words).await;

@@ -38,6 +38,9 @@ function drawSummary() {
   const why = run.flit_choice;
   const instead = why ? `: ${time(nanos(why.predicted_us))} instead of ${time(nanos(why.usual_us))} at 64 KiB` : "";
   fact("Flits", `of ${bytes(run.flit_bytes)}${instead}`);
+  const { trees } = run;
+  if (trees?.dealt) fact("Trees", `${trees.count} at once, ${trees.dealt}: ${time(nanos(trees.predicted_us))} instead of ${time(nanos(trees.one_us))} on one`);
+  else if (trees) fact("Trees", `one: ${trees.why_one}`);
   fact("Rounds", run.rounds.toLocaleString("en"));
   if (run.edges.length) fact("Links", linksInWords());
   if (!isOfPairs) fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);

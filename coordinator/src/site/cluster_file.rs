@@ -475,9 +475,14 @@ fn read_name(field: &Field<'_, '_>) -> Option<String> {
 
 /// An address that something can be reached at.
 fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
-    let address = field.value().as_str().and_then(|text| text.parse().ok());
-    let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
+    let address = field.value().as_str().and_then(host_address);
     field.expect("the IP address of one host, in quotes", address)
+}
+
+/// The address of one host.
+fn host_address(text: &str) -> Option<IpAddr> {
+    let address = text.parse().ok();
+    address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast())
 }
 
 /// The addresses of a host's network cards.
@@ -498,8 +503,7 @@ fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(Spot, String, IpAddr)>>
     let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
     let pairs = field.list_of(expected)?.map(|pair| {
         let words = pair.texts_where(expected, |words| words.len() == 2)?;
-        let address = words[1].parse().ok();
-        let address = address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast());
+        let address = host_address(&words[1]);
         Some((
             pair.spot(),
             words[0].clone(),

@@ -137,6 +137,15 @@ impl Network {
         self.graph.edge_count() / 2
     }
 
+    /// The two ends of each edge, the smaller number first.
+    pub fn pairs(&self) -> impl Iterator<Item = [u32; 2]> {
+        (0..self.len() as u32).flat_map(move |node| {
+            let others = self.neighbours(node).iter();
+            let others = others.filter(move |other| node < **other);
+            others.map(move |other| [node, *other])
+        })
+    }
+
     /// Whether all are neighbours.
     pub fn is_complete(&self) -> bool {
         let nodes = self.len();

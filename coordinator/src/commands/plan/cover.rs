@@ -59,12 +59,7 @@ impl Covered {
         for (pe, node) in (0..).map(PeId).zip(&self.cover.nodes) {
             pe_on[*node as usize] = pe;
         }
-        let nodes = 0..self.network.len() as u32;
-        let edges = nodes.flat_map(|node| {
-            let others = self.network.neighbours(node).iter();
-            let others = others.filter(move |other| node < **other);
-            others.map(move |other| [node, *other])
-        });
+        let edges = self.network.pairs();
         let edges = edges.map(|edge| edge.map(|node| pe_on[node as usize]));
         StaticPlan {
             algorithm,

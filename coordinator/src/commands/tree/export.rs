@@ -84,14 +84,8 @@ pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     } = topology;
     let figures = TreeFigures::of(tree);
     let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
-    let edges = network.as_ref().map(|spanned| {
-        let all = (0..tree.len() as u32).flat_map(|node| {
-            let others = spanned.network.neighbours(node).iter();
-            let others = others.filter(move |other| node < **other);
-            others.map(move |other| [node, *other])
-        });
-        all.collect::<Vec<[u32; 2]>>()
-    });
+    let edges = network.as_ref();
+    let edges = edges.map(|spanned| spanned.network.pairs().collect::<Vec<_>>());
     let object = json!({
         "name": name,
         "pes": tree.len(),

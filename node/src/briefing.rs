@@ -42,7 +42,9 @@ fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &Brief) -> bool
         let ends_here = message.is_for(pe) && is_known(message);
         ends_here && assignment.owes(message.id, pe)
     };
-    let connected = operation.neighbours(tree, pe);
+    let peers = assignment.peers.iter().map(|peer| peer.pe);
+    let in_tree = tree.children(pe).iter().copied().chain(tree.parent(pe));
+    let connected: Vec<PeId> = peers.chain(in_tree).collect();
     let is_edge = |leg: &Leg| {
         let is_own = leg.from == pe || leg.to == pe;
         is_own && (connected.contains(&leg.from) || connected.contains(&leg.to))

@@ -92,7 +92,7 @@ pub async fn connect(
         } else {
             &[]
         };
-        let shaped = neighbours.shape(config.pe, links, shaped_peers);
+        let shaped = neighbours.shape(config.pe, links, shaped_peers, assignment.own_links);
         shaped.map_err(|source| NodeError::Io {
             what: "an alarm",
             source,

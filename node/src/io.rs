@@ -15,6 +15,7 @@ use flitcast_proto::wire::control::{Doing, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::{MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
 use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
+use smallvec::SmallVec;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
@@ -87,7 +88,7 @@ pub struct State<'a> {
     prefix: Vec<u8>,
     held: HeldMessages,
     /// To whom something is under way.
-    sending: Option<PeId>,
+    sending: SmallVec<[PeId; 1]>,
     /// Messages that are being made visible.
     commits: JoinSet<(Message, Result<(), PayloadError>)>,
     collisions: u64,
@@ -207,10 +208,22 @@ impl RoundIo for NodeIo<'_> {
             ..
         } = &mut self.state;
         let flit_bytes = self.brief.flit_bytes_of(message.id);
-        let (_, _, reader) = match source {
-            Some((of, ..)) if *of == message => source.as_mut().expect("just looked at"),
-            _ => {
-                let begun = begun_at(sources, message.id, to, payload.start);
+        let goes_on = |(of, whom, _): &&mut (Message, PeId, Reader)| {
+            // To several at once, each reads for itself.
+            *of == message && (*whom == to || !self.brief.all_ports)
+        };
+        let (_, _, reader) = match source.as_mut().filter(goes_on) {
+            Some(_) => source.as_mut().expect("just looked at"),
+            None => {
+                // One of which more is to go to somebody else goes on later.
+                let put_by = source.take().filter(|_| self.brief.all_ports);
+                sources.extend(put_by.map(|(of, whom, reader)| ((of.id, whom), reader)));
+                let begun = match sources.remove(&(message.id, to)) {
+                    None if !self.brief.all_ports => {
+                        begun_at(sources, message.id, to, payload.start)
+                    }
+                    own => own,
+                };
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
                     Reader {
@@ -371,7 +384,7 @@ impl RoundIo for NodeIo<'_> {
             // What has come meanwhile is known when everybody else had a turn.
             tokio::task::yield_now().await;
         }
-        let doing = match sending {
+        let doing = match sending.first() {
             // On one tree it waits, on another it may not.
             _ if self.parts.is_some() => None,
             Some(to) => Some(Doing::Sending(*to)),
@@ -391,17 +404,16 @@ impl RoundIo for NodeIo<'_> {
     }
 
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
-        if last.is_none()
-            && let Some((message, to, reader)) = self.state.source.take()
-        {
-            let sources = &mut self.state.sources;
-            match round.goes_on_with(&message) {
-                true if reader.at < message.bytes => {
-                    sources.insert((message.id, to), reader);
-                }
-                true => {}
-                false => sources.retain(|(id, _), _| *id != message.id),
+        if last.is_none() {
+            let State {
+                source, sources, ..
+            } = &mut self.state;
+            if let Some((message, to, reader)) = source.take()
+                && reader.at < message.bytes
+            {
+                sources.insert((message.id, to), reader);
             }
+            sources.retain(|(id, _), _| round.goes_on_with(*id));
         }
         // Streams meet where there are several sources: P0 alone begins on the trigger.
         if self.brief.operation.begins_on() == Word::Trigger || round.is_duplex() {
@@ -500,11 +512,11 @@ fn begun_at(
 impl State<'_> {
     /// Something was begun.
     fn begun(&mut self, to: PeId, is_sent: bool) -> Sent {
-        self.sending = (!is_sent).then_some(to);
-        match is_sent {
-            true => Sent::Whole,
-            false => Sent::Begun,
+        if is_sent {
+            return Sent::Whole;
         }
+        self.sending.push(to);
+        Sent::Begun
     }
 }
 
@@ -512,7 +524,7 @@ impl State<'_> {
 async fn moved(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
-    sending: &mut Option<PeId>,
+    sending: &mut SmallVec<[PeId; 1]>,
 ) -> Result<Heard, LinkError> {
     let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
     if let Some(from) = only {
@@ -526,8 +538,9 @@ async fn moved(
             let peer = link.peer();
             if let Poll::Ready(sent) = link.poll_sent(cx) {
                 sent?;
-                if sending.take_if(|to| *to == peer).is_some() {
-                    return Poll::Ready(Ok(Heard::Through));
+                if let Some(place) = sending.iter().position(|to| *to == peer) {
+                    sending.swap_remove(place);
+                    return Poll::Ready(Ok(Heard::Through(peer)));
                 }
             }
             if round.listens_to(peer) {

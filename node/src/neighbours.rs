@@ -68,27 +68,38 @@ impl Neighbours {
     }
 
     /// Gives the connections of `pe` the shapes that are said of their edges, by the
-    /// edges' lower ends, and of its peers. The others stay what they are.
-    pub fn shape(&mut self, pe: PeId, edges: &[(PeId, Edge)], peers: &[Peer]) -> io::Result<()> {
-        let mut shaped = peers.iter().filter_map(|peer| Some((peer.pe, peer.link?)));
+    /// edges' lower ends, and of its peers. The others stay what they are. They share the PE's
+    /// ports, or have their own.
+    pub fn shape(
+        &mut self,
+        pe: PeId,
+        edges: &[(PeId, Edge)],
+        peers: &[Peer],
+        own_links: bool,
+    ) -> io::Result<()> {
+        let shaped = peers.iter().filter_map(|peer| Some((peer.pe, peer.link?)));
         if edges.is_empty() && shaped.clone().next().is_none() {
             return Ok(());
         }
-        let ports = Ports::new()?;
+        let shared = Ports::new()?;
+        let ports = || match own_links {
+            true => Ports::new(),
+            false => Ok(shared.clone()),
+        };
         let of = |child: PeId| edges.iter().find(|(below, _)| *below == child);
         if let (Some(link), Some((_, edge))) = (&mut self.parent, of(pe)) {
-            link.shape(Shape::new(edge.up, edge.down, ports.clone()));
+            link.shape(Shape::new(edge.up, edge.down, ports()?));
         }
         for link in &mut self.children {
             if let Some((_, edge)) = of(link.peer()) {
-                link.shape(Shape::new(edge.down, edge.up, ports.clone()));
+                link.shape(Shape::new(edge.down, edge.up, ports()?));
             }
         }
-        shaped.try_for_each(|(peer, [to, from])| {
-            let place = place(&self.peers, peer)?;
-            self.peers[place].shape(Shape::new(to, from, ports.clone()));
-            Some(())
-        });
+        for (peer, [to, from]) in shaped {
+            if let Some(place) = place(&self.peers, peer) {
+                self.peers[place].shape(Shape::new(to, from, ports()?));
+            }
+        }
         Ok(())
     }
 

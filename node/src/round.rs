@@ -117,8 +117,8 @@ pub enum Heard {
     Frame(PeId),
     /// A message is durable and visible.
     Committed(Message),
-    /// What was under way has gone.
-    Through,
+    /// What was under way to a neighbour has gone.
+    Through(PeId),
     /// So many bytes of flits that are not whole are here, which the round waits for.
     Arriving(u64),
     /// It is as late as it was to be.
@@ -212,8 +212,8 @@ pub async fn play<I: RoundIo>(
                         handled.map_err(|fault| io.refused(fault))?;
                     }
                     Heard::Committed(message) => round.handle_committed(now, message),
-                    Heard::Through => {
-                        let done = round.handle_through(now);
+                    Heard::Through(to) => {
+                        let done = round.handle_through(now, to);
                         done.map_err(|fault| io.refused(fault))?;
                     }
                     Heard::Arriving(bytes) => round.handle_arriving(bytes),

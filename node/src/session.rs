@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::{Brief, Layout};
+use flitcast_proto::ops::{Brief, Gossip, Layout, Operation};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -184,9 +184,14 @@ async fn work(
             "to one whom its tree lacks",
         ));
     }
-    // Lists may name any of them, and nobody else.
-    let peers = assignment.operation.peers(&assignment.tree, config.pe);
-    if !assignment.peers.iter().map(|peer| peer.pe).eq(peers) {
+    // Lists may name any of them, and nobody else. On a network they are some of all.
+    let operation = assignment.operation;
+    let peers = operation.peers(&assignment.tree, config.pe);
+    let told: Vec<PeId> = assignment.peers.iter().map(|peer| peer.pe).collect();
+    let is_some_of = told.is_sorted_by(|one, other| one < other)
+        && told.iter().all(|pe| peers.binary_search(pe).is_ok());
+    let is_on_network = matches!(operation, Operation::Gossip(Gossip::OnNetwork(_)));
+    if told != peers && !(is_on_network && is_some_of) {
         return Err(unexpected(
             &ToPe::Assignment(assignment),
             "with other peers than its operation has",

@@ -179,6 +179,8 @@ pub struct Model {
     pub hosts: Hosts,
     /// Their ports.
     pub ports: Ports,
+    /// Each PE has a link of its own to each neighbour: lists may be played over all at once.
+    pub own_links: bool,
     /// Bytes that a link holds between the sender's write and the receiver's read,
     /// at most.
     pub buffer_bytes: u64,
@@ -347,6 +349,7 @@ impl Model {
             ],
             hosts: Hosts::one(Host::NONE),
             ports: Ports::Single,
+            own_links: false,
             buffer_bytes: u64::MAX,
             ahead_ns: 0.0,
             control_bytes: 1,

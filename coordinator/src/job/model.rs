@@ -72,12 +72,12 @@ pub fn assumed_host() -> Host {
 /// What encrypting a byte is assumed to cost, and decrypting it: `deploy/runs/2026-11-20-tls`.
 pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
 
-/// Whether the edges of a site's PEs share ports: shaped links do, and the network
-/// card of a host that has one address; processes of one machine share nothing but its
-/// cores.
+/// Whether the edges of a site's PEs share ports: shaped links do, unless they were asked for
+/// otherwise, and the network card of a host that has one address; processes of one machine share
+/// nothing but its cores.
 pub fn ports(site: &Site) -> Ports {
     let one_card = site.placement.is_spread() && site.placement.has_any_edge();
-    match site.is_shaped() || one_card {
+    match (site.is_shaped() || one_card) && !site.own_links {
         true => Ports::Single,
         false => Ports::PerEdge,
     }
@@ -89,6 +89,7 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
         edges,
         hosts,
         ports,
+        own_links: false,
         buffer_bytes,
         // A socket takes what it has room for, however slow the wire is.
         ahead_ns: match shaped {
@@ -110,7 +111,23 @@ pub fn measured_model(edges: &[MeasuredEdge], hosts: Hosts, site: &Site) -> Mode
 /// A model of a site, if these are its wires and its hosts cost so much.
 pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     let shaped = site.is_shaped();
-    model(edges, hosts, ports(site), BUFFER_BYTES, shaped)
+    Model {
+        own_links: site.own_links,
+        ..model(edges, hosts, ports(site), BUFFER_BYTES, shaped)
+    }
+}
+
+/// The model of a site that a profile makes.
+pub fn model_by(profile: &Profile, site: &Site) -> Model {
+    let model = profile.model();
+    match site.own_links {
+        true => Model {
+            ports: ports(site),
+            own_links: true,
+            ..model
+        },
+        false => model,
+    }
 }
 
 impl Profile {

@@ -35,6 +35,7 @@ use crate::options::names::typed;
 use crate::options::packets::Packets;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::pictures::Pictures;
+use crate::options::ports::Ports;
 use crate::options::retries::{self, RetryFault};
 use crate::options::timeouts;
 use crate::options::tree::{SpanningArg, TreeArgs};
@@ -112,6 +113,7 @@ impl Request {
             spread,
             spanning: SpanningArg::Bfs,
             lays: None,
+            ports: None,
             baseline,
             ways,
             like: Operation::Scatter,
@@ -159,6 +161,7 @@ impl Request {
             spread: false,
             spanning,
             lays: None,
+            ports: None,
             baseline,
             ways,
             like: Operation::CombiningGather,
@@ -191,6 +194,7 @@ impl Request {
             spread: false,
             spanning: SpanningArg::Broadcast,
             lays: Some(args.algorithm),
+            ports: None,
             baseline: None,
             ways,
             like: operation,
@@ -213,7 +217,7 @@ impl Request {
                 None | Some("auto") => Ok(None),
                 Some(name) => gossip_ways::named(name, topology).map(Some),
             },
-            args.pacing.map(Pacing::from),
+            (args.pacing.map(Pacing::from), args.ports),
             [Gossip::Circulate, Gossip::Flood].map(Operation::Gossip),
         )
     }
@@ -227,7 +231,7 @@ impl Request {
             args.round,
             auto.then(|| ours(candidates::all("exchange"))),
             |_| Ok(named),
-            args.pacing.map(Pacing::from),
+            (args.pacing.map(Pacing::from), args.ports),
             [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
         )
     }
@@ -239,7 +243,7 @@ impl Request {
         round: RoundArgs,
         any_of: Option<Vec<Candidate>>,
         named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
-        pacing: Option<Pacing>,
+        (pacing, ports): (Option<Pacing>, Option<Ports>),
         usual: [Operation; 2],
     ) -> Result<Request, Vec<RequestError>> {
         let [among_all, over_tree] = usual;
@@ -254,6 +258,7 @@ impl Request {
             spread: false,
             spanning: SpanningArg::Broadcast,
             lays: None,
+            ports,
             baseline: None,
             ways,
             like: over_tree,
@@ -270,7 +275,10 @@ impl Request {
             let algorithm = operation.algorithm();
             let works = candidates::check_reach(operation, topology);
             works.map_err(|why| RequestError::Unfit { algorithm, why })?;
-            Ok(operation)
+            match ports == Some(Ports::Multi) && !auto && !operation.has_all_ports() {
+                true => Err(RequestError::OnePort(algorithm)),
+                false => Ok(operation),
+            }
         })?;
         request.way.pacing = pacing;
         Ok(request)
@@ -286,6 +294,7 @@ impl Request {
             spread,
             spanning,
             lays,
+            ports,
             baseline,
             ways,
             like,
@@ -503,10 +512,12 @@ impl Request {
                 Some(pictures),
                 Some(retries),
             ) if faults.is_empty() => {
+                let site = Site::of(topology, link, guard);
                 let site = Site {
                     cluster: args.transfer.tree.cluster,
                     placement,
-                    ..Site::of(topology, link, guard)
+                    own_links: ports.map_or(site.own_links, |ports| ports == Ports::Multi),
+                    ..site
                 };
                 let request = Request {
                     site,
@@ -557,6 +568,8 @@ struct Asked {
     spanning: SpanningArg,
     /// The algorithm, where it may lay a tree of its own.
     lays: Option<BroadcastAlgorithm>,
+    /// How many ports a PE has, where somebody says it.
+    ports: Option<Ports>,
     baseline: Option<Baseline>,
     ways: Option<Ways>,
     /// What has messages like this: they are looked at even where no operation can be done.

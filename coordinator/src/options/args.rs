@@ -14,6 +14,7 @@ use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::pes::parse_pe;
 use crate::options::pictures::PictureArgs;
+use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
 
 /// Arguments of `flitcast scatter`.
@@ -117,6 +118,11 @@ pub struct GossipArgs {
     /// [default: the profile's, else turns with --cluster and eager on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
+    /// Whether a PE sends to all its neighbours at once, and takes from all (multi), or does one thing
+    /// each way at a time (single); with --link, whether its links share what it has, too [default:
+    /// multi where a cluster file says that neighbours have links of their own, else single].
+    #[arg(long, value_enum)]
+    pub ports: Option<Ports>,
 }
 
 /// Arguments of `flitcast exchange`.
@@ -139,6 +145,11 @@ pub struct ExchangeArgs {
     /// [default: the profile's, else turns with --cluster and eager on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
+    /// Whether a PE sends to all its neighbours at once, and takes from all (multi), or does one thing
+    /// each way at a time (single); with --link, whether its links share what it has, too [default:
+    /// multi where a cluster file says that neighbours have links of their own, else single].
+    #[arg(long, value_enum)]
+    pub ports: Option<Ports>,
 }
 
 /// How to exchange.
@@ -151,6 +162,8 @@ pub enum ExchangeAlgorithm {
     Shifts,
     /// Over the edges of the tree.
     Tree,
+    /// To measure against: everybody sends to all others at the same time.
+    AtOnce,
     /// What is predicted to take the least time, flit size included.
     Auto,
 }

@@ -11,6 +11,7 @@ pub mod names;
 pub mod packets;
 pub mod pes;
 pub mod pictures;
+pub mod ports;
 pub mod prices;
 pub mod retries;
 pub mod timeouts;

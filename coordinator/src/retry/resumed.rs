@@ -104,6 +104,7 @@ pub fn request(
     let site = Site {
         cluster: record.cluster.clone(),
         links: record.links.clone(),
+        own_links: record.own_links,
         ..Site::of(topology, None, guard)
     };
     let payload = Payload::Files {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::job::flit_size::{Foreseen, foresee_best};
 use crate::job::host_costs::{CostSource, HostCosts};
-use crate::job::model::{Measurement, measured_model};
+use crate::job::model::{Measurement, measured_model, model_by};
 use crate::job::order;
 use crate::job::packets::foresee_in_packets;
 use crate::job::request::Request;
@@ -86,7 +86,7 @@ impl Driver<'_> {
                     fits: Vec::new(),
                     shared_cores: profile.host.shared_cores,
                 };
-                let model = profile.model();
+                let model = model_by(profile, &request.site);
                 let costs = HostCosts::one(profile.host, CostSource::Profile);
                 (measured, costs, model, None)
             }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use flitcast_proto::PeId;
+use flitcast_proto::{PeId, Tree};
 
 use crate::site::guard::Guard;
 use crate::site::ssh::Ssh;
@@ -142,6 +142,12 @@ impl Placement {
     pub fn has_link_for(&self, one: PeId, other: PeId) -> bool {
         let is_reached = |pe: PeId, by| self.places[pe.index()].reached_by.contains_key(by);
         is_reached(one, &other) || is_reached(other, &one)
+    }
+
+    /// Whether each edge of a tree is a link that is nobody else's.
+    pub fn has_own_links(&self, tree: &Tree) -> bool {
+        let mut edges = tree.below_root().map(|pe| (pe, tree.parent(pe)));
+        edges.all(|(pe, parent)| parent.is_some_and(|parent| self.has_link_for(pe, parent)))
     }
 
     /// Whether others start the processes.

@@ -87,9 +87,17 @@ pub fn check_fits(
 pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfit> {
     let reaches_all = match operation {
         // Packets go directly from end to end, whatever lines the network has between.
-        Operation::Gossip(Gossip::OnNetwork(_)) => {
+        Operation::Gossip(Gossip::OnNetwork(one)) => {
             let placement = topology.placement.as_ref();
-            placement.is_none_or(Placement::has_any_edge)
+            let partners = |pe: PeId| one.map_or(&[][..], |one| one.partners(pe));
+            let have_links = |placement: &Placement| {
+                let mut pes = topology.tree.pes();
+                pes.all(|pe| {
+                    let mut partners = partners(pe).iter();
+                    partners.all(|other| placement.has_link_for(pe, *other))
+                })
+            };
+            placement.is_none_or(|it| it.has_any_edge() || one.is_some() && have_links(it))
         }
         _ => topology.reaches_all(),
     };

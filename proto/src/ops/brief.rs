@@ -31,13 +31,16 @@ pub struct Brief {
     pub child_messages: Vec<u64>,
     /// By a static schedule: what this PE sends and what it takes, by their first steps.
     pub legs: Vec<Leg>,
+    /// It sends to all its neighbours at once and takes from all, from each in this order.
+    pub all_ports: bool,
 }
 
 impl Brief {
     /// Whether it is a list that is played in turns: nobody sends uncalled.
     pub fn is_in_turns(&self) -> bool {
         let has_turns = self.operation.is_duplex() && self.operation.gives_orders();
-        has_turns && self.pace.pacing == Pacing::Turns && !self.pace.lock_step
+        let one_port = !self.pace.lock_step && !self.all_ports;
+        has_turns && self.pace.pacing == Pacing::Turns && one_port
     }
 
     /// Payload bytes of a full flit of a message that starts here.
@@ -108,6 +111,7 @@ impl Brief {
                     .map(|child| subtree_messages[child.index()])
                     .collect(),
                 legs: std::mem::take(&mut legs[pe.index()]),
+                all_ports: operation.uses_all_ports(timing),
             }
         };
         tree.ids().map(brief).collect()

@@ -7,7 +7,7 @@ use super::broadcast_plan::{self, least_steps};
 use super::listed::Listed;
 use super::messages::TO_OTHERS;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Word, no_legs, no_peers};
+use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, no_legs, no_peers};
 use crate::items::{Leg, Message, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
@@ -36,6 +36,7 @@ pub(super) const ROUNDS: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Down,
     messages: TO_OTHERS,

@@ -10,7 +10,9 @@ use super::certification_plan::plan;
 use super::messages::TO_ROOT;
 use super::orders::Orders;
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers};
+use super::table::{
+    AllPorts, Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers,
+};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -33,6 +35,7 @@ pub(super) const SERIAL: Entry = Entry {
     begins_on: Word::Order,
     has_control_ports: false,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,
@@ -63,6 +66,7 @@ pub(super) const PARALLEL: Entry = Entry {
     code: 5,
     has_control_ports: true,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     ..SERIAL
 };

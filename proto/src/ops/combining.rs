@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use super::brief::Brief;
 use super::messages::{FROM_ROOT, TO_ROOT};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Word, by_id, no_legs, no_peers};
+use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, by_id, no_legs, no_peers};
 use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::Timing;
@@ -28,6 +28,7 @@ pub(super) const GATHER: Entry = Entry {
     begins_on: Word::Token,
     has_control_ports: false,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,
@@ -51,6 +52,7 @@ pub(super) const SCATTER: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,

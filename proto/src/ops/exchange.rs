@@ -3,7 +3,7 @@
 use super::listed::Listed;
 use super::messages::EACH_TO_EACH;
 use super::present::Present;
-use super::table::{Direction, Entry, Fits, Layout, Word, by_id, everybody, no_peers};
+use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, by_id, everybody, no_peers};
 use super::timetable::Timetable;
 use super::{exchange_hosts, exchange_plan};
 use crate::items::Leg;
@@ -20,6 +20,8 @@ pub enum Exchange {
     Shifts,
     /// Over the edges of the tree alone.
     Tree,
+    /// Everybody to everybody at the same time, as those do that leave order to the network.
+    AtOnce,
 }
 
 /// Rounds of pairs between PEs that all reach each other.
@@ -34,6 +36,7 @@ pub(super) const ROUNDS: Entry = Entry {
     begins_on: Word::Token,
     has_control_ports: false,
     is_duplex: true,
+    all_ports: AllPorts::Never,
     peers: everybody,
     direction: Direction::Across,
     messages: EACH_TO_EACH,
@@ -62,6 +65,16 @@ pub(super) const SHIFTS: Entry = Entry {
     ..ROUNDS
 };
 
+/// Everything at the same time: to measure against.
+pub(super) const AT_ONCE: Entry = Entry {
+    algorithm: "at-once",
+    ways: &[],
+    code: 21,
+    gives_orders: false,
+    all_ports: AllPorts::Always,
+    ..SHIFTS
+};
+
 /// Over the edges of the tree.
 pub(super) const TREE: Entry = Entry {
     algorithm: "tree",
@@ -69,7 +82,11 @@ pub(super) const TREE: Entry = Entry {
     ways: &[("tree", None)],
     code: 14,
     peers: no_peers,
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, exchange_plan::one_port),
+    legs: |tree, bytes, timing| match timing.all_ports {
+        true => legs(tree, bytes, timing, exchange_plan::all_ports),
+        false => legs(tree, bytes, timing, exchange_plan::one_port),
+    },
+    all_ports: AllPorts::WithOwnLinks,
     bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree, flits)),
     ..ROUNDS
 };

@@ -5,7 +5,7 @@ use super::gossip_plan::{self, Order};
 use super::listed::Listed;
 use super::messages::EACH_TO_OTHERS;
 use super::present::Present;
-use super::table::{Direction, Entry, Fits, Layout, Word, everybody, no_peers};
+use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, everybody, no_peers};
 use super::timetable::Timetable;
 use crate::items::Leg;
 use crate::schedule::flits_of;
@@ -39,12 +39,16 @@ pub(super) const FLOOD: Entry = Entry {
     begins_on: Word::Token,
     has_control_ports: false,
     is_duplex: true,
+    all_ports: AllPorts::WithOwnLinks,
     peers: no_peers,
     direction: Direction::Across,
     messages: EACH_TO_OTHERS,
     layout: Layout::Shards,
     order,
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, flood),
+    legs: |tree, bytes, timing| match timing.all_ports {
+        true => legs(tree, bytes, timing, gossip_plan::all_ports),
+        false => legs(tree, bytes, timing, flood),
+    },
     plan: None,
     bound: |tree, flits| gossip_plan::least_steps(tree, flits),
     role: |place, brief| Box::new(Listed::new(place, brief)),
@@ -54,6 +58,7 @@ pub(super) const FLOOD: Entry = Entry {
 pub(super) const CIRCULATE: Entry = Entry {
     algorithm: "circulate",
     fits: Fits::Complete,
+    all_ports: AllPorts::Never,
     ways: &[("circulate", None)],
     code: 11,
     // Each PE has one sender.

@@ -3,21 +3,22 @@
 //! any other, so it needs to know neither the network nor the algorithm.
 //!
 //! A packet goes directly from one of its ends to the other. The wormhole model has PEs send and
-//! take over all their edges at once; here a PE has one port each way, so a packet's parts go one
-//! after the other ([`super::in_order`]).
+//! take over all their edges at once. They do so where they have a link of their own for each; where
+//! a PE has one port each way, its packets go one after the other ([`super::in_order`]).
 
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use super::gossip;
-use super::in_order::{Crossing, one_port};
+use super::in_order::{Crossing, in_order};
 use super::messages::EACH_TO_OTHERS;
-use super::table::{Entry, everybody};
+use super::table::{AllPorts, Entry, everybody};
 use super::timetable::Timetable;
-use crate::Tree;
 use crate::gossip::{Algorithm, Arena, Gossip, Unfit};
 use crate::items::Leg;
 use crate::schedule::pace::Timing;
+use crate::{PeId, Tree};
 
 /// A network and an algorithm that suits it.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +27,20 @@ pub struct OnNetwork {
     algorithm: &'static Algorithm,
     /// As users type and read it.
     name: &'static str,
+    /// By PE, those with whom it exchanges packets, once somebody has asked.
+    partners: &'static OnceLock<Vec<Vec<PeId>>>,
 }
+
+/// Flits of each message for which it is looked at who has packets for whom: so many that no part of
+/// one is empty.
+const MANY_FLITS: u64 = 1 << 16;
 
 /// Where nobody has said on which network, and where somebody is absent: as in a ring of all.
 pub(super) const ON_NETWORK: Entry = Entry {
     algorithm: "on-network",
     ways: &[],
     code: 20,
+    all_ports: AllPorts::WithOwnLinks,
     messages: EACH_TO_OTHERS,
     peers: everybody,
     ..gossip::CIRCULATE
@@ -58,6 +66,7 @@ impl OnNetwork {
             arena: Box::leak(Box::new(arena)),
             algorithm: Box::leak(Box::new(algorithm)),
             name: name.leak(),
+            partners: Box::leak(Box::default()),
         };
         kept.push(one);
         Ok(one)
@@ -73,15 +82,41 @@ impl OnNetwork {
         tree.count() == tree.len() && tree.len() == self.arena.pes()
     }
 
-    /// What crosses between the PEs of a tree that lacks none.
-    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
-        gossip::legs(tree, bytes, timing, |_, flits| self.planned(flits))
+    /// Those with whom a PE exchanges packets.
+    pub fn partners(self, pe: PeId) -> &'static [PeId] {
+        let all = self.partners.get_or_init(|| {
+            let pes = self.arena.pes();
+            let mut partners = vec![BTreeSet::new(); pes];
+            for step in self.gossip(&vec![MANY_FLITS; pes]).steps() {
+                for packet in step.packets {
+                    partners[packet.from.index()].insert(packet.to);
+                    partners[packet.to.index()].insert(packet.from);
+                }
+            }
+            partners
+                .into_iter()
+                .map(|of| of.into_iter().collect())
+                .collect()
+        });
+        &all[pe.index()]
     }
 
-    fn planned(self, flits: &[u64]) -> Timetable {
-        let Ok(gossip) = Gossip::new(self.arena.clone(), flits, self.algorithm) else {
-            unreachable!("it was looked at whether the algorithm suits the network")
-        };
+    fn gossip(self, flits: &[u64]) -> Gossip {
+        match Gossip::new(self.arena.clone(), flits, self.algorithm) {
+            Ok(gossip) => gossip,
+            Err(_) => unreachable!("it was looked at whether the algorithm suits the network"),
+        }
+    }
+
+    /// What crosses between the PEs of a tree that lacks none.
+    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+        gossip::legs(tree, bytes, timing, |_, flits| {
+            self.planned(flits, timing.all_ports)
+        })
+    }
+
+    fn planned(self, flits: &[u64], all_ports: bool) -> Timetable {
+        let gossip = self.gossip(flits);
         let mut crossings = Vec::new();
         for step in gossip.steps() {
             let mut packets = step.packets;
@@ -98,7 +133,7 @@ impl OnNetwork {
                 }));
             }
         }
-        one_port(flits, &crossings)
+        in_order(flits, &crossings, all_ports)
     }
 }
 

@@ -1,14 +1,15 @@
-//! When what somebody has planned crosses between PEs that have one port to send and one to receive,
-//! and take the parts of a message in order, as a list wants it ([`super::listed`]).
+//! When what somebody has planned crosses between PEs that take the parts of a message in order, as a
+//! list wants it ([`super::listed`]), by one port to send and one to receive, or by two for each
+//! neighbour.
 //!
-//! A plan for other ports says who gets what from whom, and which of it comes sooner; what it says
-//! of steps is of no use here. Of all crossings that are possible, the one that can begin first is
-//! put down, of several the one that was planned first, until none is left. Parts are cut wherever
-//! any PE gets a message in two parts: then the first part of any message that somebody lacks can
-//! always come, and nothing waits in a circle.
+//! A plan that knows nothing of that order says who gets what from whom, and which of it comes
+//! sooner; what it says of steps is of no use here. Of all crossings that are possible, the one that
+//! can begin first is put down, of several the one that was planned first, until none is left. Parts
+//! are cut wherever any PE gets a message in two parts: then the first part of any message that
+//! somebody lacks can always come, and nothing waits in a circle.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::timetable::Timetable;
 use crate::items::Leg;
@@ -41,7 +42,7 @@ struct Delivery {
 }
 
 /// A schedule of what is planned, in its order, for messages of so many flits.
-pub(super) fn one_port(flits: &[u64], planned: &[Crossing]) -> Timetable {
+pub(super) fn in_order(flits: &[u64], planned: &[Crossing], all_ports: bool) -> Timetable {
     let pes = flits.len();
     let (parts, first) = cut(flits, planned);
     let mut run = Run {
@@ -50,8 +51,16 @@ pub(super) fn one_port(flits: &[u64], planned: &[Crossing]) -> Timetable {
         receivers: vec![Vec::new(); parts.len() * pes],
         came: vec![None; parts.len() * pes],
         next: Vec::with_capacity(pes * pes),
-        sends_free: vec![1; pes],
-        takes_free: vec![1; pes],
+        ports: match all_ports {
+            true => Ports::OfEach {
+                arcs: BTreeMap::new(),
+                taken: vec![1; pes * pes],
+            },
+            false => Ports::One {
+                sends: vec![1; pes],
+                takes: vec![1; pes],
+            },
+        },
         possible: BinaryHeap::new(),
         parts,
     };
@@ -104,6 +113,18 @@ fn cut(flits: &[u64], planned: &[Crossing]) -> (Vec<Part>, Vec<usize>) {
     (parts, first)
 }
 
+/// The first steps in which ports are free.
+enum Ports {
+    /// By PE.
+    One { sends: Vec<u64>, takes: Vec<u64> },
+    /// By arc; and by receiver and message, when the last part is there, since the next may come by
+    /// another arc.
+    OfEach {
+        arcs: BTreeMap<[PeId; 2], u64>,
+        taken: Vec<u64>,
+    },
+}
+
 struct Run {
     pes: usize,
     parts: Vec<Part>,
@@ -114,9 +135,7 @@ struct Run {
     came: Vec<Option<u64>>,
     /// By PE and message: the part that it takes next.
     next: Vec<usize>,
-    /// By PE: the first step in which a port is free.
-    sends_free: Vec<u64>,
-    takes_free: Vec<u64>,
+    ports: Ports,
     /// What can cross, by the step in which it could when it was put here, and by its rank.
     possible: BinaryHeap<Reverse<(u64, usize, usize, PeId)>>,
 }
@@ -143,8 +162,32 @@ impl Run {
     /// The first step in which a part can begin to cross.
     fn earliest(&self, part: usize, from: PeId, to: PeId) -> Option<u64> {
         let came = self.came[self.place(part, from)]?;
-        let free = self.sends_free[from.index()].max(self.takes_free[to.index()]);
+        let free = match &self.ports {
+            Ports::One { sends, takes } => sends[from.index()].max(takes[to.index()]),
+            Ports::OfEach { arcs, taken } => {
+                let arc = arcs.get(&[from, to]).copied().unwrap_or(1);
+                arc.max(taken[self.taken_place(part, to)])
+            }
+        };
         Some(free.max(came + 1))
+    }
+
+    fn taken_place(&self, part: usize, to: PeId) -> usize {
+        to.index() * self.pes + self.parts[part].message.index()
+    }
+
+    /// The ports that a part crosses by are free again in this step.
+    fn occupy(&mut self, part: usize, [from, to]: [PeId; 2], free: u64) {
+        let place = self.taken_place(part, to);
+        match &mut self.ports {
+            Ports::One { sends, takes } => {
+                (sends[from.index()], takes[to.index()]) = (free, free);
+            }
+            Ports::OfEach { arcs, taken } => {
+                arcs.insert([from, to], free);
+                taken[place] = free;
+            }
+        }
     }
 
     /// All that crosses.
@@ -166,8 +209,7 @@ impl Run {
                 offset,
                 flits,
             } = self.parts[part];
-            let free = step + flits;
-            (self.sends_free[from.index()], self.takes_free[to.index()]) = (free, free);
+            self.occupy(part, [from, to], step + flits);
             let place = self.place(part, to);
             self.came[place] = Some(step);
             legs.push(Leg {

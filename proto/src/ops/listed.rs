@@ -8,6 +8,9 @@
 //! were called may come at once. Nobody waits for ever there either: calls go between flits, and
 //! who has called takes what comes, so the first of all crossings is called for, and begins.
 //!
+//! Over all ports at once, each neighbour has a list of its own, both ways, and what is next in any of
+//! them goes or comes. What waits there waits for something with an earlier step, as ever.
+//!
 //! Where all have something to send, they begin when the token comes down the tree, or a message
 //! from somebody to whom it came earlier.
 //!
@@ -17,11 +20,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::brief::Brief;
 use super::calls::{Calls, take_one};
+use super::intake::{Intake, Take};
 use super::messages::FROM_ROOT;
 use super::plan::MessagePlan;
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
-use super::table::{self, Direction, Fits, Layout, Word, no_peers};
+use super::table::{self, AllPorts, Direction, Fits, Layout, Word, no_peers};
 use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
@@ -40,6 +44,7 @@ pub(super) const SCATTER: table::Entry = table::Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     is_duplex: true,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,
@@ -108,23 +113,23 @@ pub(super) struct Listed {
     at_hand: BTreeMap<MessageId, Message>,
     /// The messages that it is yet to get.
     owed: BTreeSet<MessageId>,
-    /// What it is yet to send, in order, and how many crossings of each message that is.
-    sends: VecDeque<Leg>,
+    /// What it is yet to send, in order, by one port or by one for each neighbour; and how many
+    /// crossings of each message that is.
+    sends: Vec<SendPort>,
     sends_of: BTreeMap<MessageId, u64>,
-    /// What it is yet to take, in order, and how many crossings come from each neighbour.
-    takes: VecDeque<Take>,
+    /// What it is yet to take, and how many crossings come from each neighbour.
+    takes: Intake,
     takes_from: BTreeMap<PeId, u64>,
-    /// How many of the first ones may come now: those that were called; else one.
-    open: usize,
     /// Of lists in turns.
     calls: Option<Calls>,
 }
 
-/// A crossing that is to come, and how many bytes of it are yet to.
-#[derive(Debug)]
-struct Take {
-    leg: Leg,
-    left_bytes: u64,
+/// What goes through a port.
+#[derive(Debug, Default)]
+struct SendPort {
+    legs: VecDeque<Leg>,
+    /// To whom something goes, where others have ports of their own.
+    busy_with: Option<PeId>,
 }
 
 impl Listed {
@@ -132,8 +137,8 @@ impl Listed {
         let lock_step = brief.pace.lock_step;
         let by_token = brief.operation.begins_on() == Word::Token && !lock_step;
         let untold = place.tree.token_broadcast().order(place.id).iter().copied();
-        let in_turns = brief.is_in_turns();
-        let (sends, takes): (VecDeque<Leg>, VecDeque<Leg>) =
+        let (in_turns, all_ports) = (brief.is_in_turns(), brief.all_ports);
+        let (sends, takes): (Vec<Leg>, Vec<Leg>) =
             brief.legs.into_iter().partition(|leg| leg.from == place.id);
         let receivers = sends.iter().map(|leg| leg.to);
         let calls = Calls::new(brief.pace.ahead_bytes, receivers);
@@ -149,6 +154,11 @@ impl Listed {
         }
         for leg in &takes {
             *takes_from.entry(leg.from).or_default() += 1;
+        }
+        let mut ports: BTreeMap<Option<PeId>, SendPort> = BTreeMap::new();
+        for leg in sends {
+            let port = ports.entry(all_ports.then_some(leg.to)).or_default();
+            port.legs.push_back(leg);
         }
         let takes = takes.into_iter().map(|leg| {
             // Of a message that only passes, how long it is, is not known yet.
@@ -168,45 +178,43 @@ impl Listed {
             untold: untold.filter(|_| by_token).collect(),
             at_hand: own.map(|message| (message.id, message)).collect(),
             owed: brief.takes.iter().map(|message| message.id).collect(),
-            sends,
+            sends: ports.into_values().collect(),
             sends_of,
-            takes: takes.collect(),
+            takes: match all_ports {
+                true => Intake::from_all(takes),
+                false => Intake::in_order(takes, if in_turns { 0 } else { 1 }),
+            },
             takes_from,
-            open: if in_turns { 0 } else { 1 },
             calls: Some(calls).filter(|_| in_turns),
         }
     }
 
-    /// What goes next, once some of it is at hand.
-    fn ready(&self) -> Option<(Leg, Message)> {
-        let leg = self.sends.front().filter(|_| self.begun)?;
-        let is_called = |calls: &Calls| calls.has_heard(leg.to);
-        let message = *self.at_hand.get(&leg.message)?;
-        let goes = self.calls.as_ref().is_none_or(is_called);
-        goes.then_some((*leg, message))
-    }
-
-    /// Where what comes next from a neighbour stands among what it is yet to take.
-    fn open_from(&self, from: PeId) -> Option<usize> {
-        let mut open = self.takes.iter().take(self.open);
-        open.position(|take| take.leg.from == from)
+    /// What goes next, once some of it is at hand, and by which port.
+    fn ready(&self) -> Option<(usize, Leg, Message)> {
+        let ports = self.sends.iter().enumerate().filter(|_| self.begun);
+        let free = ports.filter(|(_, port)| port.busy_with.is_none());
+        let mut ready = free.filter_map(|(at, port)| {
+            let leg = port.legs.front()?;
+            let message = *self.at_hand.get(&leg.message)?;
+            let goes = self.calls.as_ref().is_none_or(|it| it.has_heard(leg.to));
+            goes.then_some((at, *leg, message))
+        });
+        ready.next()
     }
 
     /// Whether the next sender is to be called now, all else being there for it.
     fn calls_next(&self) -> Option<&Calls> {
         let calls = self.calls.as_ref()?;
-        let next = &self.takes.get(self.open)?.leg;
+        let (mut open, Take { leg: next, .. }) = self.takes.next_call()?;
         // Parts of a message come one after the other.
         let is_behind = |open: &Leg| open.message == next.message && open.from != next.from;
-        let mut open = self.takes.iter().take(self.open);
         let may_call = self.begun && self.untold.is_empty() && !open.any(|it| is_behind(&it.leg));
         may_call.then_some(calls)
     }
 
     /// Calls the next sender.
     fn call(&mut self) -> Option<(PeId, Control)> {
-        let take = self.takes.get(self.open)?;
-        self.open += 1;
+        let take = self.takes.call()?;
         if let Some(calls) = &mut self.calls {
             calls.call(take.left_bytes);
         }
@@ -271,7 +279,7 @@ impl Role for Listed {
         if self.takes.is_empty() {
             return Err(Violation::Overrun { from, message });
         }
-        let open = self.open_from(from).map(|place| self.takes[place].leg);
+        let open = self.takes.open_from(from).map(|take| take.leg);
         let Some(take) = open.filter(|it| it.message == message.id && it.offset == 0) else {
             return Err(Violation::OutOfTurn { from, message });
         };
@@ -288,7 +296,7 @@ impl Role for Listed {
     }
 
     fn next_part(&mut self, from: PeId) -> Option<(Message, u64)> {
-        let take = self.takes[self.open_from(from)?].leg;
+        let take = self.takes.open_from(from)?.leg;
         let message = *self
             .at_hand
             .get(&take.message)
@@ -298,11 +306,12 @@ impl Role for Listed {
     }
 
     fn taken(&mut self, from: PeId, bytes: u64) {
-        let open = self.open_from(from);
-        if let (Some(calls), Some(place)) = (&mut self.calls, open) {
-            let left = &mut self.takes[place].left_bytes;
-            let bytes = bytes.min(*left);
-            *left -= bytes;
+        let Some(calls) = &mut self.calls else {
+            return;
+        };
+        if let Some(take) = self.takes.open_from(from) {
+            let bytes = bytes.min(take.left_bytes);
+            take.left_bytes -= bytes;
             calls.settle(bytes);
         }
     }
@@ -312,10 +321,8 @@ impl Role for Listed {
     }
 
     fn received(&mut self, from: PeId, _message: &Message) {
-        let open = self.open_from(from);
-        let through = open.and_then(|place| self.takes.remove(place));
+        let through = self.takes.through(from, self.calls.is_some());
         if let (Some(calls), Some(take)) = (&mut self.calls, through) {
-            self.open -= 1;
             calls.settle(take.left_bytes);
         }
         take_one(&mut self.takes_from, from);
@@ -343,17 +350,19 @@ impl Role for Listed {
             let item = Control::Token;
             return Some(Transmit::Control { to, item });
         }
-        let (leg, message) = self.ready()?;
+        let (port, leg, message) = self.ready()?;
         if self.due(&leg) > now {
             return None;
         }
         // Behind what goes to somebody, a call would wait.
-        let is_next = |take: &Take| take.leg.from == leg.to;
-        if self.calls_next().is_some() && self.takes.get(self.open).is_some_and(is_next) {
+        let next = self.takes.next_call().map(|(_, next)| next.leg.from);
+        if self.calls_next().is_some() && next == Some(leg.to) {
             let (to, item) = self.call()?;
             return Some(Transmit::Control { to, item });
         }
-        self.sends.pop_front();
+        let port = &mut self.sends[port];
+        port.legs.pop_front();
+        port.busy_with = Some(leg.to);
         if let Some(calls) = &mut self.calls {
             calls.follow(leg.to);
         }
@@ -368,19 +377,30 @@ impl Role for Listed {
         })
     }
 
+    fn sent(&mut self, transmit: &Transmit) {
+        let Transmit::Part { to, .. } = transmit else {
+            return;
+        };
+        let mut ports = self.sends.iter_mut();
+        if let Some(port) = ports.find(|port| port.busy_with == Some(*to)) {
+            port.busy_with = None;
+        }
+    }
+
     fn timeout(&self) -> Option<Time> {
-        self.ready().map(|(leg, _)| self.due(&leg))
+        self.ready().map(|(_, leg, _)| self.due(&leg))
     }
 
     fn listens_to(&self, place: &Place, from: PeId) -> bool {
         let calls = self.calls.as_ref();
-        self.open_from(from).is_some()
+        self.takes.is_open_from(from)
             || calls.is_some_and(|calls| calls.awaits(from))
             || self.awaits_token && place.parent() == Some(from)
     }
 
     fn is_over(&self, _place: &Place) -> bool {
-        let is_done = self.sends.is_empty() && self.takes.is_empty();
+        let is_sent = |port: &SendPort| port.legs.is_empty() && port.busy_with.is_none();
+        let is_done = self.sends.iter().all(is_sent) && self.takes.is_empty();
         self.begun && !self.awaits_token && self.untold.is_empty() && is_done
     }
 }

@@ -33,6 +33,7 @@ mod gossip_on_network;
 mod gossip_one_port;
 pub mod gossip_plan;
 mod in_order;
+mod intake;
 mod linear;
 mod listed;
 mod messages;

@@ -27,6 +27,9 @@ pub struct Pe {
     seen: BTreeSet<MessageId>,
     /// The send port is taken by what `poll_transmit` returned.
     sending: Option<Transmit>,
+    /// Of a list over all ports: what is sent by those of neighbours, which take each other nothing.
+    parts: SmallVec<[Transmit; 1]>,
+    all_ports: bool,
     /// The send port is taken by a relay.
     relaying: bool,
 }
@@ -36,7 +39,7 @@ impl Pe {
     pub fn new(tree: Arc<Tree>, id: PeId, brief: Brief) -> Pe {
         let place = Place { tree, id };
         let receipts = Receipts::new(&place, &brief);
-        let operation = brief.operation;
+        let (operation, all_ports) = (brief.operation, brief.all_ports);
         let role = (operation.entry().role)(&place, brief);
         Pe {
             place,
@@ -46,8 +49,15 @@ impl Pe {
             incoming: SmallVec::new(),
             seen: BTreeSet::new(),
             sending: None,
+            parts: SmallVec::new(),
+            all_ports,
             relaying: false,
         }
+    }
+
+    /// Whether it has a port for each neighbour, and sends by all of them at once.
+    pub fn has_all_ports(&self) -> bool {
+        self.all_ports
     }
 
     /// Which PE this is.
@@ -162,12 +172,30 @@ impl Pe {
         }
     }
 
+    /// What went to a neighbour by a port of its own has gone; where there is one port for all, that
+    /// has finished with what it was given.
+    pub fn handle_sent_to(&mut self, to: PeId) {
+        let is_it = |part: &Transmit| matches!(part, Transmit::Part { to: one, .. } if *one == to);
+        match self.parts.iter().position(is_it) {
+            Some(place) => {
+                let part = self.parts.swap_remove(place);
+                self.role.sent(&part);
+            }
+            None => self.handle_sent(),
+        }
+    }
+
     /// What to send now. The port is busy with it until [`Pe::handle_sent`].
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if self.sending.is_some() || self.relaying {
             return None;
         }
-        self.sending = self.role.next(&self.place, now);
+        let next = self.role.next(&self.place, now);
+        if let (true, Some(part @ Transmit::Part { .. })) = (self.all_ports, &next) {
+            self.parts.push(part.clone());
+            return next;
+        }
+        self.sending = next;
         if self.sending.is_none()
             && self.role.is_over(&self.place)
             && let Some(to) = self.receipts.next()
@@ -222,6 +250,7 @@ impl Pe {
     /// Whether this PE's part of the round is over.
     pub fn is_finished(&self) -> bool {
         self.sending.is_none()
+            && self.parts.is_empty()
             && !self.relaying
             && self.incoming.is_empty()
             && self.role.is_over(&self.place)

@@ -10,7 +10,7 @@ use super::brief::Brief;
 use super::messages::FROM_ROOT;
 use super::plan::{MessagePlan, Plan, finish};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Operation, Word, no_legs, no_peers};
+use super::table::{AllPorts, Direction, Entry, Fits, Layout, Operation, Word, no_legs, no_peers};
 use crate::items::{Message, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
@@ -28,6 +28,7 @@ pub(super) const ENTRY: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,

@@ -9,7 +9,9 @@ use super::brief::Brief;
 use super::messages::TO_ROOT;
 use super::plan::{ControlPlan, Plan, finish, gathered};
 use super::role::{Place, Role};
-use super::table::{Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers};
+use super::table::{
+    AllPorts, Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers,
+};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::{Pace, Pacing, Timing};
@@ -32,6 +34,7 @@ pub(super) const ENTRY: Entry = Entry {
     begins_on: Word::Order,
     has_control_ports: false,
     is_duplex: false,
+    all_ports: AllPorts::Never,
     peers: no_peers,
     direction: Direction::Up,
     messages: TO_ROOT,

@@ -62,6 +62,18 @@ pub enum Fits {
     Complete,
 }
 
+/// Whether a PE that plays a list sends to all its neighbours at once, and takes from all, or does one
+/// thing each way at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AllPorts {
+    /// One thing each way.
+    Never,
+    /// All at once where it has a link of its own to each neighbour.
+    WithOwnLinks,
+    /// All at once, whatever they share.
+    Always,
+}
+
 /// On which word the source of a message may begin it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -136,6 +148,8 @@ pub(super) struct Entry {
     pub has_control_ports: bool,
     /// Whether a PE sends and receives at once.
     pub is_duplex: bool,
+    /// Whether it does so over all its links at once, where a list is played.
+    pub all_ports: AllPorts,
     /// Whom a PE is connected with that is no neighbour of it in the tree, those included that it
     /// need not reach.
     pub peers: fn(&Tree, PeId) -> Vec<PeId>,
@@ -162,7 +176,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 20] = [
+    pub const ALL: [Operation; 21] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -183,6 +197,7 @@ impl Operation {
         Operation::Exchange(Exchange::Rounds),
         Operation::Exchange(Exchange::Shifts),
         Operation::Exchange(Exchange::Tree),
+        Operation::Exchange(Exchange::AtOnce),
     ];
 
     pub(super) fn entry(self) -> &'static Entry {
@@ -207,6 +222,7 @@ impl Operation {
             Operation::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
             Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
             Operation::Exchange(Exchange::Tree) => &exchange::TREE,
+            Operation::Exchange(Exchange::AtOnce) => &exchange::AT_ONCE,
         }
     }
 
@@ -279,18 +295,39 @@ impl Operation {
         all
     }
 
-    /// Those of them that are no neighbours in the tree.
+    /// Those of them that are no neighbours in the tree. A PE that is told of a gossip on a network
+    /// does not know which; there they are all that there can be.
     pub fn peers(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
         if !tree.contains(pe) {
             return Vec::new();
         }
-        let mut peers = (self.entry().peers)(tree, pe);
+        let mut peers = match self {
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+                one.partners(pe).to_vec()
+            }
+            _ => (self.entry().peers)(tree, pe),
+        };
         let is_edge =
             |other: &PeId| tree.parent(pe) == Some(*other) || tree.parent(*other) == Some(pe);
         peers.retain(|other| *other != pe && tree.contains(*other) && !is_edge(other));
         peers.sort_unstable();
         peers.dedup();
         peers
+    }
+
+    /// Whether a PE sends to all its neighbours at once, and takes from all, where lists are played
+    /// with this timing. In lock step nobody does.
+    pub fn uses_all_ports(self, timing: &Timing) -> bool {
+        match self.entry().all_ports {
+            AllPorts::Never => false,
+            AllPorts::WithOwnLinks => timing.all_ports,
+            AllPorts::Always => !timing.is_lock_step(),
+        }
+    }
+
+    /// Whether it can be played over all links of a PE at once, where each is its own.
+    pub fn has_all_ports(self) -> bool {
+        self.entry().all_ports == AllPorts::WithOwnLinks
     }
 
     /// On which word the source of a message may begin it.

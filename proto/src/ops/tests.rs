@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::listed::legs_in_order;
 use super::plan::{plan, plan_scatter};
 use super::{Brief, Broadcast, Direction, Exchange, Gossip, OnNetwork, Operation, Pe};
-use crate::cost::Model;
+use crate::cost::{Model, Ports};
 use crate::gossip::Arena;
 use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
 use crate::predict::predict;
@@ -292,10 +292,11 @@ fn gossip_and_exchange_are_played_as_planned() {
     }
 }
 
-/// On unit links nobody is later than in lock step.
+/// On unit links nobody is later than in lock step, where each port has its order.
 #[test]
 fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
-    for (seed, tree, operation, flits) in across() {
+    let at_once = Operation::Exchange(Exchange::AtOnce);
+    for (seed, tree, operation, flits) in across().filter(|(_, _, it, _)| *it != at_once) {
         let lock_step = sim::run(&tree, operation, &flits).unwrap();
         let model = Model {
             control_bytes: 0,
@@ -312,6 +313,41 @@ fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
             );
         }
     }
+}
+
+/// Over all ports at once everything arrives, on unit links no later than it is planned; and the more
+/// ports, the sooner.
+#[test]
+fn all_ports_are_used_at_once() {
+    let mut sooner = 0;
+    for (seed, tree, operation, flits) in across().filter(|(_, _, it, _)| it.has_all_ports()) {
+        let model = |own_links| Model {
+            control_bytes: 0,
+            ports: Ports::PerEdge,
+            own_links,
+            ..Model::unit(tree.len())
+        };
+        let ends = [true, false].map(|own_links| {
+            let model = model(own_links);
+            let timing = Timing::of(&model, 1, Pacing::Scheduled);
+            let briefs = Brief::all(&tree, operation, &flits, &timing);
+            assert!(briefs.iter().all(|brief| brief.all_ports == own_links));
+            let run = predict(&tree, &briefs, &model).unwrap();
+            let arrived = run.arrivals_ns.iter().map(Option::is_some);
+            let owed = flits.iter().map(|flits| *flits > 0);
+            assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+            let last = operation.legs(&tree, &flits, &timing).into_iter();
+            let last = last.map(|leg| leg.first_step + (leg.flits - 1) * leg.every);
+            (run.round_ns(), last.max().unwrap_or(0))
+        });
+        let [(at_once, planned), (one_by_one, _)] = ends;
+        assert!(
+            at_once <= planned,
+            "seed {seed}: {operation:?}: {at_once} for {planned}"
+        );
+        sooner += usize::from(at_once < one_by_one);
+    }
+    assert!(sooner > 10, "{sooner}");
 }
 
 /// Numbers of deliveries lead back to what is delivered, names to the numbers; and every end of

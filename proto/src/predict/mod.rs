@@ -9,7 +9,7 @@ mod files;
 mod resources;
 mod station;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use files::{Chore, Desks};
@@ -121,7 +121,7 @@ pub fn predict(
         work: None,
         asleep: id != tree.root(),
         fresh: true,
-        writes: None,
+        writes: VecDeque::new(),
         began: 0,
         held_up: None,
         files_ns: 0,
@@ -303,12 +303,13 @@ impl World<'_> {
 
     /// Asks the round what to do; what takes no time is done at once.
     fn next(&mut self, now: u64, at: PeId) -> Result<Next, RoundFault> {
-        // When what is under way can go, if time alone lets it.
-        let mut through = None;
+        // Of what is under way, how much was looked at; and when some of it can go, if time alone lets
+        // it.
+        let (mut looked_at, mut through) = (0, None);
         loop {
             let station = &mut self.stations[at.index()];
             let is_duplex = station.round.is_duplex();
-            let action = match station.writes.take_if(|_| through.is_none()) {
+            let action = match station.writes.remove(looked_at) {
                 Some(written) => written,
                 None => station.round.poll(Time(now)),
             };
@@ -332,16 +333,20 @@ impl World<'_> {
                 } => {
                     let on_the_wire = self.flit_frames_bytes(message, bytes);
                     let next = self.hand_over(now, at, to, on_the_wire, action.clone());
+                    let station = &mut self.stations[at.index()];
                     match next {
                         Next::Sleep(free) if is_duplex => {
-                            through = Some(free);
-                            let station = &mut self.stations[at.index()];
-                            station.writes = Some(action);
+                            through = through.into_iter().chain(free).min();
+                            station.writes.insert(looked_at, action);
+                            looked_at += 1;
                             station.round.handle_under_way();
                             continue;
                         }
-                        next => return Ok(next),
+                        // A wire has no room: it is in the middle of it.
+                        Next::Sleep(None) => station.writes.push_back(action),
+                        _ => {}
                     }
+                    return Ok(next);
                 }
                 Action::Store {
                     message,
@@ -366,7 +371,7 @@ impl World<'_> {
                     match self.listen(now, at, until) {
                         Next::Sleep(_) if is_look => continue,
                         Next::Sleep(soonest) => {
-                            let times = [soonest, through.flatten(), enough];
+                            let times = [soonest, through, enough];
                             return Ok(Next::Sleep(times.into_iter().flatten().min()));
                         }
                         next => return Ok(next),
@@ -484,7 +489,6 @@ impl World<'_> {
         let (wire, _) = self.wire(at, to);
         let has_room = wire.unread == 0 || wire.unread.saturating_add(bytes) <= buffer_bytes;
         if !has_room {
-            self.stations[at.index()].writes = Some(action);
             return Next::Sleep(None);
         }
         let (wire, _) = self.wire(at, to);
@@ -630,8 +634,8 @@ impl World<'_> {
                 self.push(now, at, to, bytes, content);
                 let is_flit = matches!(content, Sized::Flits { .. });
                 let round = &mut self.stations[at.index()].round;
-                match is_flit && round.is_under_way() {
-                    true => round.handle_through(Time(now))?,
+                match is_flit && round.is_under_way_to(to) {
+                    true => round.handle_through(Time(now), to)?,
                     false => round.handle_done(Time(now))?,
                 }
             }

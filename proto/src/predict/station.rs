@@ -1,5 +1,7 @@
 //! A PE of a predicted round: its part of the round, its ports and the work in its hands.
 
+use std::collections::VecDeque;
+
 use super::resources::PortQueue;
 use crate::PeId;
 use crate::round::{Action, Round, Sized};
@@ -13,8 +15,8 @@ pub struct Station {
     pub asleep: bool,
     /// It has done nothing yet.
     pub fresh: bool,
-    /// What it is in the middle of writing, while a wire has no room for it.
-    pub writes: Option<Action>,
+    /// What it is in the middle of writing, while wires have no room for it.
+    pub writes: VecDeque<Action>,
     /// When the work was asked for.
     pub began: u64,
     /// Since when it waits for its files.

@@ -111,6 +111,18 @@ pub enum Action {
     Finished,
 }
 
+impl Action {
+    /// The neighbour that a flit is sent to from here.
+    pub fn sends_to(&self) -> Option<PeId> {
+        match self {
+            Action::SendFlit { to, .. }
+            | Action::SendAgain { to, .. }
+            | Action::SendHeld { to, .. } => Some(*to),
+            _ => None,
+        }
+    }
+}
+
 /// A frame of which only the size is known: what a prediction moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sized {

@@ -16,7 +16,8 @@
 //! in such an operation a PE sends and receives at once, one message each way: what a connection
 //! does not take is under way ([`Round::handle_under_way`]) while the round goes on with what
 //! comes, and messages may go and come in parts. Where receivers call their senders, several
-//! neighbours' messages come at once, flit by flit.
+//! neighbours' messages come at once, flit by flit; where each neighbour has a port of its own,
+//! messages go to several at once as well.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -49,10 +50,10 @@ mod hash;
 mod incoming;
 mod spans;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::items::{Hops, Message, Transmit};
 use crate::ops::{Brief, Pe};
@@ -82,21 +83,27 @@ pub struct Round<O = ()> {
     is_duplex: bool,
     /// What [`Round::poll`] said last.
     given: Option<Given>,
-    /// What its driver is sending meanwhile.
-    under_way: Option<Given>,
+    /// What its driver is sending meanwhile, to one neighbour each.
+    under_way: SmallVec<[Given; 1]>,
     /// Payload that it has sent since it looked for what comes.
     unlooked_bytes: u64,
-    outgoing: Option<Outgoing>,
+    /// What goes out: one thing, or one to each neighbour that has a port of its own.
+    outgoing: SmallVec<[Outgoing; 1]>,
+    /// Messages whose last part is among it, while others of theirs are, too.
+    ending: BTreeSet<MessageId>,
+    /// Of own messages that go by several ports, bytes that have gone to anybody, from the start.
+    gone: BTreeMap<MessageId, u64>,
     incoming: Option<Incoming>,
     /// What other neighbours are in the middle of, and the hash of each.
     aside: BTreeMap<PeId, (Incoming, Hash)>,
-    /// Of the payload so far of the message that goes out, and of the one that comes in.
-    sent_hash: Hash,
+    /// Of the payload so far of the message that comes in, and of the own one that went last.
     taken_hash: Hash,
-    /// Payload bytes that `sent_hash` is of, from the start of the message. Whoever gets a part has
-    /// all ahead of it already, so that went first, and is hashed.
+    sent_hash: Hash,
+    /// Which one that is, while more of it is to go; and payload bytes that are hashed, from the start
+    /// of the message. Whoever gets a part has all ahead of it already, so that went first.
+    hashed: Option<MessageId>,
     hashed_bytes: u64,
-    /// Messages of which more is to go, how many bytes are hashed, and the hash.
+    /// Others of which more is to go, how many bytes are hashed, and the hash.
     begun: BTreeMap<MessageId, (u64, Hash)>,
     /// Messages of which a part has come, and the hash of that.
     paused: BTreeMap<MessageId, (Incoming, Hash)>,
@@ -162,13 +169,16 @@ impl<O: Observer> Round<O> {
             pe: Pe::new(tree, pe, brief),
             observer,
             given: None,
-            under_way: None,
+            under_way: SmallVec::new(),
             unlooked_bytes: 0,
-            outgoing: None,
+            outgoing: SmallVec::new(),
+            ending: BTreeSet::new(),
+            gone: BTreeMap::new(),
             incoming: None,
             aside: BTreeMap::new(),
-            sent_hash: Hash::default(),
             taken_hash: Hash::default(),
+            sent_hash: Hash::default(),
+            hashed: None,
             hashed_bytes: 0,
             begun: BTreeMap::new(),
             paused: BTreeMap::new(),
@@ -230,7 +240,7 @@ impl<O: Observer> Round<O> {
             return action.clone();
         }
         let counts = || self.incoming.as_ref().is_some_and(Incoming::counts);
-        let moves = self.is_duplex || self.outgoing.is_some() || counts();
+        let moves = self.is_duplex || !self.outgoing.is_empty() || counts();
         let interjection = moves.then(|| self.pe.poll_interjection(now)).flatten();
         let action = match interjection {
             Some((to, item)) => Action::SendControl { to, item },
@@ -254,7 +264,7 @@ impl<O: Observer> Round<O> {
             if let Some(action) = self.poll_incoming() {
                 return action;
             }
-            if self.under_way.is_some() {
+            if !self.under_way.is_empty() && !self.pe.has_all_ports() {
                 return Action::Wait { until: None };
             }
             // What comes has its turn behind each full flit that goes, or behind many short ones.
@@ -292,14 +302,7 @@ impl<O: Observer> Round<O> {
 
     fn send(&mut self, now: Time, to: Hops, message: Message, bytes: [u64; 2], is_last: bool) {
         let [offset, end] = bytes;
-        match self.begun.remove(&message.id) {
-            Some(begun) => (self.hashed_bytes, self.sent_hash) = begun,
-            None => {
-                self.hashed_bytes = 0;
-                self.sent_hash.reset();
-            }
-        }
-        self.outgoing = Some(Outgoing {
+        self.outgoing.push(Outgoing {
             to,
             turn: 0,
             message,
@@ -322,28 +325,37 @@ impl<O: Observer> Round<O> {
         self.piece_flits.saturating_mul(flit_bytes.into())
     }
 
-    /// The next of the message that goes out; `None` if there is none, or it is yet to come.
+    /// The next of what goes out; `None` if there is nothing, or it is yet to come, or on its way.
     fn poll_outgoing(&mut self) -> Option<Action> {
-        let outgoing = self.outgoing.as_ref()?;
+        (0..self.outgoing.len()).find_map(|place| self.poll_slot(place))
+    }
+
+    fn poll_slot(&mut self, place: usize) -> Option<Action> {
+        let outgoing = &self.outgoing[place];
         let (message, offset) = (outgoing.message, outgoing.offset);
         let left = outgoing.end - offset;
         let bytes = left.min(self.piece_bytes(Some(message.id)));
         let is_held = self.is_held(&message);
         let Some(&to) = outgoing.to.get(outgoing.turn).filter(|_| left > 0) else {
-            self.through();
+            self.through(place);
             return Some(Action::Turn { from: None });
         };
+        if self.is_under_way_to(to) {
+            return None;
+        }
         match outgoing.turn {
             _ if is_held => {
                 let here = self.held.get(&message.id).copied().unwrap_or(0);
-                (offset + bytes <= here).then_some(Action::SendHeld {
+                (offset + bytes <= here).then(|| Action::SendHeld {
                     to,
                     message,
                     offset,
                     bytes,
-                    is_last: outgoing.is_last && bytes == left,
+                    is_last: bytes == left && self.is_last(place),
                 })
             }
+            // Its hash is one of all that is ahead, which goes by another port.
+            0 if self.pe.has_all_ports() && offset > self.gone_of(message.id) => None,
             0 => Some(Action::SendFlit {
                 to,
                 message,
@@ -359,22 +371,47 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// The message that goes out is through, or a part of it.
-    fn through(&mut self) {
-        let Some(outgoing) = self.outgoing.take() else {
-            return;
-        };
-        let id = outgoing.message.id;
-        if self.is_held(&outgoing.message) {
-            if outgoing.is_last {
-                self.held.remove(&id);
+    fn gone_of(&self, message: MessageId) -> u64 {
+        self.gone.get(&message).copied().unwrap_or(0)
+    }
+
+    /// Whether nothing of a message goes from here behind this part.
+    fn is_last(&self, place: usize) -> bool {
+        let Outgoing {
+            message, is_last, ..
+        } = &self.outgoing[place];
+        let mut others = self.outgoing.iter().enumerate();
+        let has_others = others.any(|(at, it)| at != place && it.message.id == message.id);
+        !has_others && (*is_last || self.ending.contains(&message.id))
+    }
+
+    /// A message that goes out is through, or a part of it.
+    fn through(&mut self, place: usize) {
+        let is_over = self.is_last(place);
+        let Outgoing {
+            to,
+            message,
+            is_last,
+            ..
+        } = self.outgoing.remove(place);
+        match is_over {
+            true if self.is_held(&message) => {
+                self.held.remove(&message.id);
                 self.buffers(0);
             }
-        } else if !outgoing.is_last {
-            let hash = std::mem::take(&mut self.sent_hash);
-            self.begun.insert(id, (self.hashed_bytes, hash));
+            true if self.hashed == Some(message.id) => self.hashed = None,
+            true => drop(self.begun.remove(&message.id)),
+            false => {}
         }
-        self.pe.handle_sent();
+        if is_over {
+            self.ending.remove(&message.id);
+        } else if is_last {
+            self.ending.insert(message.id);
+        }
+        match self.pe.has_all_ports() {
+            true => self.pe.handle_sent_to(to[0]),
+            false => self.pe.handle_sent(),
+        }
     }
 
     /// What [`Round::poll`] said is done.
@@ -393,29 +430,34 @@ impl<O: Observer> Round<O> {
     /// what is left of it; [`Round::handle_through`] tells when it has. Only where PEs send and
     /// receive at once.
     pub fn handle_under_way(&mut self) {
-        self.under_way = self.given.take().or(self.under_way.take());
+        self.under_way.extend(self.given.take());
     }
 
-    /// What was under way is sent.
+    /// What was under way to this neighbour is sent.
     ///
     /// # Errors
     ///
     /// As [`Round::handle_done`].
-    pub fn handle_through(&mut self, now: Time) -> Result<(), RoundFault> {
-        match self.under_way.take() {
-            Some(given) => self.done(now, given),
+    pub fn handle_through(&mut self, now: Time, to: PeId) -> Result<(), RoundFault> {
+        let mut all = self.under_way.iter();
+        match all.position(|given| given.action.sends_to() == Some(to)) {
+            Some(place) => {
+                let given = self.under_way.swap_remove(place);
+                self.done(now, given)
+            }
             None => Ok(()),
         }
     }
 
     /// Whether a part of a message of this PE has gone, and another one is yet to.
-    pub fn goes_on_with(&self, message: &Message) -> bool {
-        self.begun.contains_key(&message.id)
+    pub fn goes_on_with(&self, message: MessageId) -> bool {
+        self.hashed == Some(message) || self.begun.contains_key(&message)
     }
 
-    /// Whether a flit is under way.
-    pub fn is_under_way(&self) -> bool {
-        self.under_way.is_some()
+    /// Whether a flit is under way to this neighbour.
+    pub fn is_under_way_to(&self, to: PeId) -> bool {
+        let mut all = self.under_way.iter();
+        all.any(|given| given.action.sends_to() == Some(to))
     }
 
     /// Whether it sends and receives at once.
@@ -432,50 +474,76 @@ impl<O: Observer> Round<O> {
                     self.pe.handle_sent();
                 }
             }
-            Action::SendFlit { bytes, .. } => {
+            Action::SendFlit {
+                to,
+                message,
+                offset,
+                bytes,
+            } => {
+                if self.pe.has_all_ports() {
+                    let gone = self.gone.entry(message.id).or_default();
+                    *gone = (*gone).max(offset + bytes);
+                }
                 self.observer.moved(bytes);
-                self.sent(now, bytes);
+                self.sent(now, to, bytes);
             }
-            Action::SendAgain { bytes, .. } | Action::SendHeld { bytes, .. } => {
-                self.sent(now, bytes);
+            Action::SendAgain { to, bytes, .. } | Action::SendHeld { to, bytes, .. } => {
+                self.sent(now, to, bytes);
             }
             done => self.done_in_hand(now, &done)?,
         }
         Ok(())
     }
 
-    fn sent(&mut self, now: Time, bytes: u64) {
+    /// What goes to this neighbour next.
+    fn slot(&mut self, to: PeId) -> Option<&mut Outgoing> {
+        let mut all = self.outgoing.iter_mut();
+        all.find(|it| it.to.get(it.turn) == Some(&to))
+    }
+
+    fn sent(&mut self, now: Time, to: PeId, bytes: u64) {
         self.unlooked_bytes += bytes;
-        let Some(outgoing) = &mut self.outgoing else {
+        let Some(outgoing) = self.slot(to) else {
             return;
         };
-        let (to, message) = (outgoing.to[outgoing.turn], outgoing.message);
+        let message = outgoing.message;
         outgoing.turn += 1;
-        if outgoing.offset + bytes == outgoing.end {
-            let span = [outgoing.since, now];
-            self.recorder.keep(Port::Send, to, message, span);
-        }
-        if outgoing.turn == outgoing.to.len() {
-            self.pe.handle_progress(now, bytes);
+        let is_over = outgoing.offset + bytes == outgoing.end;
+        let since = outgoing.since;
+        let is_everywhere = outgoing.turn == outgoing.to.len();
+        if is_everywhere {
             outgoing.turn = 0;
             outgoing.offset += bytes;
+        }
+        if is_over {
+            let span = [since, now];
+            self.recorder.keep(Port::Send, to, message, span);
+        }
+        if is_everywhere {
+            self.pe.handle_progress(now, bytes);
         }
     }
 
     /// Appends what goes ahead of the payload of the flit that is to be sent: the length of its
     /// frame included. The payload is hashed.
     pub fn put_prefix(&mut self, now: Time, payload: &[u8], out: &mut Vec<u8>) {
-        let Some(outgoing) = &mut self.outgoing else {
+        let Some(Given {
+            action: Action::SendFlit {
+                message, offset, ..
+            },
+            ..
+        }) = self.given
+        else {
             return;
         };
-        let message = outgoing.message;
+        self.turn_hash_to(message.id);
         // What has gone to somebody else is hashed already.
-        if outgoing.offset == self.hashed_bytes {
+        if offset == self.hashed_bytes {
             self.sent_hash.update(payload);
             self.hashed_bytes += payload.len() as u64;
         }
-        let is_first = outgoing.offset == 0;
-        let is_last = outgoing.offset + payload.len() as u64 == message.bytes;
+        let is_first = offset == 0;
+        let is_last = offset + payload.len() as u64 == message.bytes;
         let digest = is_last.then(|| self.sent_hash.digest());
         let head = is_first.then_some((self.id, message));
         flit::put_prefix(head, digest.as_ref(), payload.len(), out);
@@ -488,11 +556,29 @@ impl<O: Observer> Round<O> {
         }
     }
 
+    /// The hash of what goes is that of this message.
+    fn turn_hash_to(&mut self, message: MessageId) {
+        if self.hashed == Some(message) {
+            return;
+        }
+        if let Some(other) = self.hashed.replace(message) {
+            let hash = std::mem::take(&mut self.sent_hash);
+            self.begun.insert(other, (self.hashed_bytes, hash));
+        }
+        match self.begun.remove(&message) {
+            Some(begun) => (self.hashed_bytes, self.sent_hash) = begun,
+            None => {
+                self.hashed_bytes = 0;
+                self.sent_hash.reset();
+            }
+        }
+    }
+
     /// Whether a frame of this neighbour would be taken now. Others' wait in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
         match &self.incoming {
             _ if self.in_hand.is_some() => false,
-            _ if self.outgoing.is_some() && !self.is_duplex => false,
+            _ if !self.outgoing.is_empty() && !self.is_duplex => false,
             Some(incoming) if incoming.from == from => true,
             Some(_) if !self.is_duplex => false,
             _ if self.aside.contains_key(&from) => true,

@@ -108,6 +108,8 @@ pub struct Timing {
     packet_bytes: Vec<u32>,
     /// Of each PE's edge to its parent; `None` in lock step.
     real: Option<Vec<EdgeTiming>>,
+    /// Lists may be played over all links of a PE at once.
+    pub all_ports: bool,
 }
 
 /// An edge to a parent, the software of both ends included.
@@ -129,6 +131,7 @@ impl Timing {
         flit_bytes: 1,
         packet_bytes: Vec::new(),
         real: None,
+        all_ports: false,
     };
 
     /// On the links and hosts of `model`.
@@ -154,6 +157,7 @@ impl Timing {
             flit_bytes,
             packet_bytes: Vec::new(),
             real: Some(edges.collect()),
+            all_ports: model.own_links,
         }
     }
 
@@ -215,6 +219,11 @@ impl Timing {
             Some(edges) => edges[pe.index()].down_flit,
             None => [0.0, 1.0],
         }
+    }
+
+    /// Whether everything takes a step.
+    pub fn is_lock_step(&self) -> bool {
+        self.real.is_none()
     }
 
     /// Payload bytes of a full flit.

@@ -504,6 +504,9 @@ pub struct Assignment {
     /// Further trees, where messages go on several at once.
     #[prost(message, repeated, tag = "43")]
     pub lanes: ::prost::alloc::vec::Vec<Lane>,
+    /// The PE has a link of its own to each neighbour: shaped ones share nothing.
+    #[prost(bool, tag = "44")]
+    pub own_links: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -733,6 +736,9 @@ pub struct Brief {
     /// Payload bytes of a full flit of each of `sends`, where they are not flit_bytes for all.
     #[prost(uint32, repeated, tag = "10")]
     pub packet_bytes: ::prost::alloc::vec::Vec<u32>,
+    /// Legs go to all neighbours at once, and come from all, in order between any two.
+    #[prost(bool, tag = "11")]
+    pub all_ports: bool,
 }
 /// Flits of a message cross an edge, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1190,6 +1196,7 @@ pub enum Operation {
     GossipDirect = 17,
     /// On a network of lines or rings, or between all, by a list that the coordinator has worked out.
     GossipOnNetwork = 20,
+    ExchangeAtOnce = 21,
     /// Each PE has a message for each other PE: between all, or over the tree.
     ExchangeRounds = 12,
     ExchangeShifts = 13,
@@ -1224,6 +1231,7 @@ impl Operation {
             Self::GossipDissemination => "OPERATION_GOSSIP_DISSEMINATION",
             Self::GossipDirect => "OPERATION_GOSSIP_DIRECT",
             Self::GossipOnNetwork => "OPERATION_GOSSIP_ON_NETWORK",
+            Self::ExchangeAtOnce => "OPERATION_EXCHANGE_AT_ONCE",
             Self::ExchangeRounds => "OPERATION_EXCHANGE_ROUNDS",
             Self::ExchangeShifts => "OPERATION_EXCHANGE_SHIFTS",
             Self::ExchangeTree => "OPERATION_EXCHANGE_TREE",
@@ -1256,6 +1264,7 @@ impl Operation {
             "OPERATION_GOSSIP_DISSEMINATION" => Some(Self::GossipDissemination),
             "OPERATION_GOSSIP_DIRECT" => Some(Self::GossipDirect),
             "OPERATION_GOSSIP_ON_NETWORK" => Some(Self::GossipOnNetwork),
+            "OPERATION_EXCHANGE_AT_ONCE" => Some(Self::ExchangeAtOnce),
             "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
             "OPERATION_EXCHANGE_SHIFTS" => Some(Self::ExchangeShifts),
             "OPERATION_EXCHANGE_TREE" => Some(Self::ExchangeTree),

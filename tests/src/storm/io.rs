@@ -63,7 +63,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         sends: BTreeSet::new(),
         sent: Vec::new(),
         forwards: None,
-        under_way: None,
+        under_way: Vec::new(),
         stored: BTreeMap::new(),
         held: BTreeMap::new(),
         commits: VecDeque::new(),
@@ -152,8 +152,8 @@ struct StormIo {
     /// The last frame.
     sent: Vec<u8>,
     forwards: Option<Message>,
-    /// A frame that is under way, to whom, and what it counts there.
-    under_way: Option<(PeId, Vec<u8>, u64)>,
+    /// Frames that are under way, to whom, and what each counts there.
+    under_way: Vec<(PeId, Vec<u8>, u64)>,
     /// The messages that come in, so far.
     stored: BTreeMap<MessageId, Vec<u8>>,
     /// Messages that are held.
@@ -198,7 +198,7 @@ impl StormIo {
             world.send(way, frame, counts);
             return Ok(Sent::Whole);
         }
-        self.under_way = Some((to, frame.to_vec(), counts));
+        self.under_way.push((to, frame.to_vec(), counts));
         Ok(Sent::Begun)
     }
 
@@ -422,7 +422,7 @@ impl RoundIo for StormIo {
                 world.wake_at(at, pe);
             }
             let depends = until.is_none() && committed.is_none();
-            let sending = self.under_way.as_ref().map(|(to, ..)| Doing::Sending(*to));
+            let sending = self.under_way.first().map(|(to, ..)| Doing::Sending(*to));
             let doing = sending.or(doing(round, depends));
             world.pulse(pe).doing = doing.unwrap_or(Doing::Working);
         }
@@ -430,15 +430,16 @@ impl RoundIo for StormIo {
         let neighbours = process.world.borrow().neighbours(pe);
         let something = process
             .until(|world| {
-                if let Some((to, frame, counts)) = under_way {
+                for place in 0..under_way.len() {
+                    let (to, frame, counts) = &under_way[place];
                     let way = process.to(*to);
                     if world.has_ended(way.back()) {
                         return Some(Err(Cause::Closed { peer: *to }));
                     }
                     if world.has_room(way, *counts) {
                         world.send(way, frame, *counts);
-                        *under_way = None;
-                        return Some(Ok(Something::Through));
+                        let (to, ..) = under_way.remove(place);
+                        return Some(Ok(Something::Through(to)));
                     }
                 }
                 for &from in neighbours.iter().filter(|from| round.listens_to(**from)) {
@@ -463,7 +464,7 @@ impl RoundIo for StormIo {
                 self.frame.insert(from, body);
                 Ok(Heard::Frame(from))
             }
-            Something::Through => Ok(Heard::Through),
+            Something::Through(to) => Ok(Heard::Through(to)),
             Something::Durable => Ok(self.next_durable().map_or(Heard::Due, Heard::Committed)),
             Something::Due if self.idle_turns > MOST_IDLE_TURNS => Err(Cause::Spins),
             Something::Due => Ok(Heard::Due),
@@ -492,8 +493,8 @@ impl RoundIo for StormIo {
 enum Something {
     /// A frame.
     Came(PeId, Vec<u8>),
-    /// What was under way has gone.
-    Through,
+    /// What was under way to somebody has gone.
+    Through(PeId),
     /// A message is durable.
     Durable,
     /// It is as late as it was to be.

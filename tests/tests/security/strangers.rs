@@ -81,6 +81,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             recorded: false,
             later_output: None,
             lanes: Vec::new(),
+            own_links: false,
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
@@ -188,6 +189,7 @@ fn peers_are_those_that_the_operation_has() {
         recorded: false,
         later_output: None,
         lanes: Vec::new(),
+        own_links: false,
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");

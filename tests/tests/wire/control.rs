@@ -256,6 +256,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
             parent_listen: Some("127.0.0.1:3".to_owned()),
             links: vec![(PeId(1), edge(link(1.0, 2.0), link(3.0, 4.0)))],
         }],
+        own_links: true,
     })
 }
 
@@ -273,7 +274,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
     peers { pe: 2 listen: "127.0.0.1:2" }
     peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
-    undertaking: 77 later_output: "/out" recorded: true
+    undertaking: 77 later_output: "/out" recorded: true own_links: true
     lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1
     down { latency_ns: 1 ns_per_byte: 2 } up { latency_ns: 3 ns_per_byte: 4 } } }
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
@@ -325,12 +326,14 @@ fn to_pe() -> Vec<(ToPe, String)> {
             to: PeId(1),
             first_step: 6,
         }],
+        all_ports: true,
     };
     let lanes = vec![Brief {
         sends: vec![message(3, 3)],
         packet_bytes: Vec::new(),
         takes: Vec::new(),
         legs: Vec::new(),
+        all_ports: false,
         ..brief.clone()
     }];
     let prepare = Prepare {
@@ -355,7 +358,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
-             legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
+             all_ports: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }

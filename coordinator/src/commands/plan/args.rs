@@ -11,6 +11,7 @@ use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
 use crate::options::pes::parse_pe;
+use crate::options::ports::Ports;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
 
@@ -168,25 +169,6 @@ pub struct PlanGatherArgs {
     /// Arguments of what is sent in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
-}
-
-/// How many ports a PE has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Ports {
-    /// One to send and one to receive.
-    Single,
-    /// One for each neighbour.
-    Multi,
-}
-
-impl Ports {
-    /// As it is typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ports::Single => "single",
-            Ports::Multi => "multi",
-        }
-    }
 }
 
 /// How messages are dealt to the trees of a cover.

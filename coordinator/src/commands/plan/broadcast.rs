@@ -6,10 +6,11 @@ use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 
-use super::args::{PlanBroadcastArgs, Ports};
+use super::args::PlanBroadcastArgs;
 use super::command::PlanError;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of, source};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::behind;
 

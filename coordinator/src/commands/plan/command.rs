@@ -16,9 +16,7 @@ use flitcast_proto::sim;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
-use super::args::{
-    Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs, Ports,
-};
+use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs};
 use super::gossip_on_network::GossipFault;
 use super::scenes::check_pes;
 use super::{broadcast, cover, exchange, gossip, json, ordered, packets, static_plan, svg};
@@ -28,6 +26,7 @@ use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::names::typed;
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::site::topology::{Topology, TopologyError};

@@ -7,12 +7,13 @@ use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::ops::{exchange_hosts as hosts, exchange_plan as exchange};
 
-use super::args::{MAX_FLITS, PlanExchangeArgs, Ports};
+use super::args::{MAX_FLITS, PlanExchangeArgs};
 use super::command::PlanError;
 use super::static_plan::{
     Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
 };
 use crate::files::matrix_file::{self, Cells};
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 

@@ -9,12 +9,13 @@ use flitcast_proto::gossip::{
 };
 use thiserror::Error;
 
-use super::args::{PlanGossipArgs, Ports};
+use super::args::PlanGossipArgs;
 use super::command::PlanError;
 use super::gossip_report::Report;
 use crate::options::flits::lengths_in_flits;
 use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
+use crate::options::ports::Ports;
 use crate::options::prices::PriceError;
 use crate::options::workload::Lengths;
 

@@ -7,12 +7,13 @@ use flitcast_proto::ops::gossip_plan::{self as gossip, Order};
 use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::{PeId, Tree};
 
-use super::args::{MAX_FLITS, PlanGossipArgs, Ports};
+use super::args::{MAX_FLITS, PlanGossipArgs};
 use super::command::PlanError;
 use super::static_plan::{
     Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
 };
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 
 /// How to gossip on a tree.

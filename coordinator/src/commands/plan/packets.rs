@@ -9,12 +9,13 @@ use flitcast_proto::packets::model::LinkCost;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 use flitcast_proto::packets::{self, Split, certification};
 
-use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs, Ports};
+use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
 use super::command::{AskedPlan, PlanError};
 use super::packets_certified::CertifiedReport;
 use super::packets_report::PacketReport;
 use crate::options::args::GatherAlgorithm;
 use crate::options::names::typed;
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 
 /// Arguments of what is sent in packets.

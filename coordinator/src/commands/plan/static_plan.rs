@@ -12,10 +12,11 @@ use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 use serde::{Serialize, Serializer};
 
-use super::args::{PlanScatterArgs, Ports};
+use super::args::PlanScatterArgs;
 use super::command::{PlanError, topology_and_lengths};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;

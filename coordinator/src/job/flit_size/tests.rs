@@ -42,6 +42,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
             first_ns: 0.0,
         }),
         ports: Ports::Single,
+        own_links: false,
         buffer_bytes: BUFFER_BYTES,
         ahead_ns: f64::INFINITY,
         control_bytes: 33,

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{Request, Site};
 use crate::job::host_costs;
-use crate::job::model::{foresee, model_of};
+use crate::job::model::{foresee, model_by, model_of};
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::topology::Topology;
 use crate::text::figures::as_micros;
@@ -181,6 +181,7 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
     let site = Site {
         reach: request.site.reach.clone(),
         cluster: request.site.cluster.clone(),
+        own_links: request.site.own_links,
         ..Site::of(topology.clone(), link, request.site.guard.clone())
     };
     Request {
@@ -192,7 +193,7 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
 
 fn predicted_ns(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, RoundFault> {
     let model = match &request.profile {
-        Some(profile) => profile.model(),
+        Some(profile) => model_by(profile, &request.site),
         None => {
             let asked = request.site.links.iter();
             let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());

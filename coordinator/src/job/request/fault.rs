@@ -125,6 +125,12 @@ pub enum RequestError {
     /// Gossip and exchange have no clock.
     #[error("--pacing scheduled: of {0} only turns and eager are known")]
     NoClock(&'static str),
+    /// It has one port each way, by its nature.
+    #[error(
+        "--ports multi: {0} sends to one PE at a time; over all links at once go flood and tree, over a \
+         tree, and the algorithms of a --network of lines or rings"
+    )]
+    OnePort(&'static str),
     /// Nothing says what the messages are.
     #[error(
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"

@@ -32,14 +32,19 @@ pub struct Site {
     pub links: Vec<Option<EdgeSpec>>,
     /// How connections are guarded.
     pub guard: Guard,
+    /// Whether each PE has a link of its own to each neighbour.
+    pub own_links: bool,
 }
 
 impl Site {
     /// The site of a topology that no cluster file describes; its links are as it says, and
     /// as `link` where it says nothing.
     pub fn of(topology: Topology, link: Option<LinkSpec>, guard: Guard) -> Site {
+        let placement = topology.places();
+        let own_links = placement.has_own_links(&topology.tree);
         Site {
-            placement: topology.places(),
+            own_links,
+            placement,
             reach: topology.reach(),
             links: links(&topology, link),
             name: topology.name,

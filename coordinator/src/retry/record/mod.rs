@@ -85,6 +85,8 @@ pub struct Record {
     pub delivered: BTreeSet<DeliveryId>,
     /// What the links to their parents are to be like, by PE index.
     pub links: Vec<Option<EdgeSpec>>,
+    /// Whether each PE has a link of its own to each neighbour.
+    pub own_links: bool,
     /// Who is left out, and why.
     pub dead: BTreeMap<PeId, String>,
 }
@@ -163,6 +165,7 @@ impl Record {
             bytes: request.messages.bytes.clone(),
             delivered: delivered.clone(),
             links: request.site.links.clone(),
+            own_links: request.site.own_links,
             dead: dead.clone(),
         })
     }
@@ -236,6 +239,9 @@ impl Record {
         }
         if self.way.covers {
             writeln!(out, "cover = true")?;
+        }
+        if self.own_links {
+            writeln!(out, "own_links = true")?;
         }
         let timeouts = timeouts::written(&self.timeouts);
         writeln!(out, "timeouts = {}", quoted(&timeouts))?;

@@ -77,6 +77,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     });
     let searches_order = top.flag("order_search");
     let covers = top.flag("cover");
+    let own_links = top.flag("own_links");
     let way = read_way(name, algorithm, sync, tree.as_ref());
     // Of another way, messages are as those of a scatter, if it is not known.
     let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
@@ -124,6 +125,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         bytes: bytes?,
         delivered: delivered?,
         links,
+        own_links,
         dead,
     })
 }

@@ -43,6 +43,7 @@ impl Driver<'_> {
                 undertaking: request.messages.undertaking,
                 recorded: request.messages.recorded,
                 later_output: request.messages.later_output.clone(),
+                own_links: request.site.own_links,
             };
             self.conductor.assign(self.now(), pe, assignment);
             // One at a time: it may be long.

@@ -66,12 +66,7 @@ fn covering(site: &Site) -> Result<Vec<Arc<Tree>>, &'static str> {
     if trees.len() < 2 {
         return Err("no two trees over this network share no link");
     }
-    let has_own_links = |tree: &Tree| {
-        let mut edges = tree
-            .below_root()
-            .filter_map(|pe| Some((pe, tree.parent(pe)?)));
-        edges.all(|(pe, parent)| site.placement.has_link_for(pe, parent))
-    };
+    let has_own_links = |tree: &Tree| site.placement.has_own_links(tree);
     match trees.iter().all(has_own_links) {
         true => Ok(trees.into_iter().map(Arc::new).collect()),
         false => Err(

@@ -19,6 +19,7 @@ pub(super) fn put_brief(brief: &Brief) -> pb::Brief {
         subtree_messages: brief.subtree_messages,
         child_messages: brief.child_messages.clone(),
         legs: brief.legs.iter().map(put_leg).collect(),
+        all_ports: brief.all_ports,
     }
 }
 
@@ -34,6 +35,7 @@ pub(super) fn parse_brief(brief: pb::Brief) -> Result<Brief, WireError> {
         subtree_messages: brief.subtree_messages,
         child_messages: brief.child_messages,
         legs: brief.legs.into_iter().map(parse_leg).collect(),
+        all_ports: brief.all_ports,
     })
 }
 

@@ -261,6 +261,8 @@ pub struct Assignment {
     pub later_output: Option<PathBuf>,
     /// The further trees, where messages go on several at once.
     pub lanes: Vec<Lane>,
+    /// The PE has a link of its own to each neighbour: shaped ones share nothing.
+    pub own_links: bool,
 }
 
 /// A further tree of the same PEs from the same root, on which a part of the messages goes, over

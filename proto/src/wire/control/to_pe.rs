@@ -134,6 +134,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .map(|path| path_bytes(&path))
             .unwrap_or_default(),
         lanes: assignment.lanes.into_iter().map(put_lane).collect(),
+        own_links: assignment.own_links,
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -203,6 +204,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         tree: Arc::new(tree),
         parent_listen: Some(assignment.parent_listen).filter(|listen| !listen.is_empty()),
         lanes,
+        own_links: assignment.own_links,
         operation,
         flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,

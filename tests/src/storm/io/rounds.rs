@@ -28,7 +28,8 @@ impl RoundsIo for StormIo {
         } = &self.process;
         self.round = id;
         self.idle_turns = 0;
-        (self.forwards, self.under_way) = (None, None);
+        self.forwards = None;
+        self.under_way.clear();
         (self.sends, self.stored) = Default::default();
         self.held.clear();
         let late = Late(world.clone());

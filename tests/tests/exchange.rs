@@ -52,6 +52,8 @@ fn everybody_gets_what_each_has_for_it() {
         ("--network complete:6", "rounds"),
         ("--network complete:6 --algorithm shifts", "shifts"),
         ("--network complete:6 --algorithm tree", "tree"),
+        ("--network complete:6 --algorithm at-once", "at-once"),
+        ("--tree kary:2:6 --ports multi", "tree"),
     ] {
         let files = Pairs::filled("exchange", 6, |(from, to)| {
             1 + 10_000 * (from * to) as usize
@@ -260,7 +262,10 @@ fn algorithms_that_do_not_fit_are_told() {
     }
     refused(
         "exchange --network complete:4 --algorithm bruck --size 5",
-        &["'bruck' for '--algorithm", "rounds, shifts, tree, auto"],
+        &[
+            "'bruck' for '--algorithm",
+            "rounds, shifts, tree, at-once, auto",
+        ],
     );
     refused("exchange --tree path:4", &["say what to send"]);
 }
@@ -278,7 +283,12 @@ fn a_leaf_that_dies_is_left_out() {
 /// Those below it move up, where all are relays as where only P1 and P2 are.
 #[test]
 fn a_relay_that_dies_is_gone_around() {
-    for way in ["--tree path:4", "--network complete:4"] {
+    for way in [
+        "--tree path:4",
+        "--tree path:4 --ports multi",
+        "--network complete:4",
+        "--network complete:4 --algorithm at-once",
+    ] {
         let files = with_long(4, 3);
         let finished = files.kill(1, &format!("{way} {SLOW} --retry 1")).finish();
         finished.says(&["P1 is dead (killed by signal 9", "going on without it"]);

@@ -56,6 +56,19 @@ fn everybody_gets_a_copy_of_what_all_others_have() {
             "circgos:2,3,2",
         ),
         ("--network complete:6 --algorithm neighbour", "neighbour"),
+        ("--tree kary:2:6 --ports multi", "flood"),
+        (
+            "--network ring:6 --algorithm approach1 --ports multi",
+            "approach1",
+        ),
+        (
+            "--network ring:6 --algorithm halves --ports multi",
+            "halves",
+        ),
+        (
+            "--network mesh:2x3 --algorithm approach2:2 --ports multi",
+            "approach2:2",
+        ),
     ] {
         let files = Pairs::filled("gossip", 6, |(from, _)| 1 + 30_000 * from as usize);
         let line = format!("{way} --flit-size 4KiB --format json");
@@ -91,6 +104,7 @@ fn auto_takes_what_is_predicted_to_be_the_quickest() {
 fn a_missing_entry_is_an_empty_message() {
     for way in [
         "--tree path:4",
+        "--tree path:4 --ports multi",
         "--network complete:4 --algorithm dissemination",
     ] {
         let files = Pairs::new("gossip", 4);
@@ -224,6 +238,13 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     refused(
         "gossip --network ring:5 --algorithm circgos:9,1,0 --lengths 5",
         &["A is 9, and has to be 1 to 5", "a is 1, and", "1 length(s)"],
+    );
+    refused(
+        "gossip --network complete:4 --size 5 --ports multi",
+        &[
+            "--ports multi: circulate sends to one PE at a time",
+            "over all links at once go flood and tree",
+        ],
     );
     refused("gossip --tree path:4", &["say what to send"]);
     refused("gossip --tree path:4 --size 5 --from P2", &["'--from'"]);

@@ -127,6 +127,17 @@ fn a_network_has_a_link_for_each_edge() {
         report.assert_all_arrived();
         assert_eq!(report.number("/trees/count"), 4, "{operation}");
     }
+    for (line, algorithm) in [
+        ("gossip --algorithm approach1", "approach1"),
+        ("gossip --algorithm flood", "flood"),
+        ("exchange", "tree"),
+    ] {
+        let line = format!("{line} --size 256KiB --format json");
+        let report = run(lab.arguments(&line)).ok().report();
+        report.assert_all_arrived();
+        assert_eq!(report.value("/algorithm"), algorithm);
+        assert_eq!(report.value("/ports"), "multi", "{line}");
+    }
     let one = run(lab.arguments("scatter --size 64KiB --format json"));
     assert!(one.ok().report().value("/trees").is_null());
 }

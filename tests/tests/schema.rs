@@ -199,7 +199,8 @@ fn both_refuse_what_is_badly_formed() {
         (tree("") + "run = 'nice'", "/pe/1/run: type"),
         (tree("") + "port = 7", "/pe/1: additionalProperties"),
         (format!("network = 'all'\n{PAIR}"), "/network: type"),
-        (format!("network = {{}}\n{PAIR}"), "/network: required"),
+        (format!("network = {{}}\n{PAIR}"), "/network: anyOf"),
+        (format!("network.kind = 7\n{PAIR}"), "/network/kind: type"),
         (
             format!("network.edges = [['a', 'b', 'a']]\n{PAIR}"),
             "/network/edges/0: maxItems",

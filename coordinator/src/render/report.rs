@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Host, Link};
+use flitcast_proto::ops::{Exchange, Operation};
 use flitcast_proto::wire::control::Payload;
 use serde_json::{Value, json};
 
@@ -52,7 +53,10 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
         .map(|pacing| format!(", {pacing}"))
         .unwrap_or_default();
     let links = request.site.links_name();
-    let links = links.map(|links| format!("; {links}")).unwrap_or_default();
+    let mut links = links.map(|links| format!("; {links}")).unwrap_or_default();
+    if uses_all_ports(request) {
+        links.push_str("; over all links of a PE at once");
+    }
     format!(
         "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
         request.way.operation.name(),
@@ -62,6 +66,13 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
         Bytes(outcome.bytes),
         Bytes(outcome.rounds.flit_bytes.into()),
     )
+}
+
+/// Whether PEs send to all their neighbours at once.
+fn uses_all_ports(request: &Request) -> bool {
+    let operation = request.way.operation;
+    operation.has_all_ports() && request.site.own_links
+        || operation == Operation::Exchange(Exchange::AtOnce)
 }
 
 fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
@@ -332,6 +343,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "algorithm": algorithm,
         "sync": sync,
         "pacing": pacing_name(outcome.rounds.pacing),
+        "ports": if uses_all_ports(request) { "multi" } else { "single" },
         "tree": request.site.name,
         "parents": parents,
         "nodes": request.site.nodes,

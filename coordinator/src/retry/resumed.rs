@@ -161,17 +161,11 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
                 None => Ok((file.placement, None)),
             }
         }
-        (Edges::Network(network), Some((None, nodes))) => {
-            match count(network.len()).or_else(|| changed(record, nodes, &network)) {
+        (Edges::Network(spanned), Some((_, nodes))) => {
+            let network = &spanned.network;
+            match count(network.len()).or_else(|| changed(record, nodes, network)) {
                 Some(what) => Err(what),
-                None => {
-                    let spanned = Spanned {
-                        spec: None,
-                        network,
-                    };
-                    let placement = file.placement.renumbered(nodes);
-                    Ok((placement, Some(Arc::new(spanned))))
-                }
+                None => Ok((file.placement.renumbered(nodes), Some(spanned))),
             }
         }
         (Edges::Tree(_), Some(_)) => Err("it had a [network], and has parents".to_owned()),

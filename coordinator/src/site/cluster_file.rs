@@ -48,8 +48,8 @@ mod starter;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use flitcast_proto::network::Network;
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::wire::MAX_LANES;
 use flitcast_proto::{PeId, Tree};
@@ -60,6 +60,7 @@ use crate::files::toml_file::{self, Field, Reader, Table};
 use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 use crate::options::link_spec::{LinkSpec, Links};
 use crate::site::placement::{Launch, Place, Placement, listen_on};
+use crate::site::reach::Spanned;
 use crate::site::settings::Settings;
 use crate::site::starter::Starter;
 
@@ -94,7 +95,7 @@ pub enum Edges {
     Tree(Tree),
     /// Who can reach whom, all of them connected; its nodes are the PEs in the order of
     /// the file.
-    Network(Network),
+    Network(Arc<Spanned>),
 }
 
 /// Reads the cluster file at `path`.
@@ -232,7 +233,8 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
         return None;
     }
     let edges = match &network {
-        Some(network) => network::network(reader, network, &entries).map(Edges::Network),
+        Some(network) => network::network(reader, network, &entries)
+            .map(|spanned| Edges::Network(Arc::new(spanned))),
         None => tree_of(reader, &entries).map(Edges::Tree),
     };
     settings.link = link.as_ref().and_then(|at| at.said);
@@ -452,8 +454,8 @@ fn placement(
         let by = |other: &PeId| place.reached_by.contains_key(other);
         let is_reached_there = match edges {
             Edges::Tree(tree) => tree.children(pe).iter().any(|child| !by(child)),
-            Edges::Network(network) => {
-                let mut neighbours = network.neighbours(pe.0).iter();
+            Edges::Network(spanned) => {
+                let mut neighbours = spanned.network.neighbours(pe.0).iter();
                 neighbours.any(|other| !by(&PeId(*other)))
             }
         };

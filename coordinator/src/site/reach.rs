@@ -8,9 +8,9 @@ use flitcast_proto::PeId;
 use flitcast_proto::network::{Network, NetworkSpec};
 
 /// A network that a tree spans.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Spanned {
-    /// Its name; `None` if it is a cluster file's.
+    /// Its name; `None` if it has none, as in most cluster files.
     pub spec: Option<NetworkSpec>,
     /// What it is.
     pub network: Network,

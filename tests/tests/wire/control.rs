@@ -557,7 +557,7 @@ fn a_tree_may_lack_pes() {
         peers { pe: 2 listen: "127.0.0.1:2" }
         peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
-        undertaking: 77 later_output: "/out" recorded: true }"#;
+        undertaking: 77 later_output: "/out" recorded: true own_links: true }"#;
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));

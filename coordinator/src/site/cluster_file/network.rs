@@ -3,24 +3,29 @@
 //! ```toml
 //! [network]
 //! edges = [["a", "b"], ["b", "c"], ["c", "a"]]
+//! kind = "ring:3"
 //! ```
 //!
-//! An edge may stand there twice, or in both directions. Which tree spans it is
+//! An edge may stand there twice, or in both directions. `kind` says which network that is, whose
+//! nodes are the PEs in the order of the file: by that, algorithms for it are known, and of the two
+//! one is enough. Which tree spans it is
 //! `--spanning` and `--root`'s business; that one does is made sure of here.
 
 use std::collections::{HashMap, HashSet};
 
 use flitcast_proto::PeId;
-use flitcast_proto::network::{Network, SpanningError, bfs};
+use flitcast_proto::network::{Network, NetworkSpec, SpanningError, bfs};
 
 use super::{Field, PeEntry, Reader, ids};
+use crate::site::reach::Spanned;
 
 /// The network, connected; what is wrong with it is noted.
-pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Network> {
+pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
     let table = field.table_of("a table, [network]")?;
     let before = reader.fault_count();
     let ids = ids(reader, entries);
     let edges = table.optional("edges");
+    let kind = table.optional("kind");
     table.refuse_others();
     let mut children = entries.iter().filter(|entry| entry.parent.is_some());
     if let Some(entry) = children.next()
@@ -34,9 +39,16 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
         let both = "and there is a [network]: one of both says who is connected to whom";
         reader.fault(parent.spot, format!("{name} has a parent{more}, {both}"));
     }
+    let named = match &kind {
+        Some(kind) => Some(of_kind(kind, entries)?),
+        None => None,
+    };
     let Some(edges) = edges else {
-        table.fault("[network] has no edges: give them by names, like edges = [[\"a\", \"b\"]]");
-        return None;
+        if named.is_none() {
+            table
+                .fault("[network] has no edges: give them by names, like edges = [[\"a\", \"b\"]]");
+        }
+        return named.filter(|_| reader.fault_count() == before);
     };
     let list = edges.list_of("a list of pairs, like [[\"a\", \"b\"]]")?;
     let mut strangers = HashSet::new();
@@ -50,8 +62,29 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
     let network = Network::from_edges(entries.len(), pairs)
         .map_err(|fault| edges.fault(format!("edges: {fault}")))
         .ok()?;
+    if let (Some(kind), Some(named)) = (&kind, &named) {
+        let name = |node: u32| entries[node as usize].name();
+        let has = |of: &Network, [one, other]: [u32; 2]| of.neighbours(one).contains(&other);
+        let too_many = network.pairs().find(|pair| !has(&named.network, *pair));
+        let too_few = named.network.pairs().find(|pair| !has(&network, *pair));
+        let ends = |[one, other]: [u32; 2]| format!("[\"{}\", \"{}\"]", name(one), name(other));
+        let what = match (too_many, too_few) {
+            (Some(pair), _) => format!("{} is no edge of it", ends(pair)),
+            (None, Some(pair)) => format!("{} is missing", ends(pair)),
+            (None, None) => String::new(),
+        };
+        if !what.is_empty() {
+            kind.fault(format!(
+                "kind: the edges are those of another network: {what}"
+            ));
+            return None;
+        }
+    }
     match bfs(&network, 0) {
-        Ok(_) => Some(network),
+        Ok(_) => Some(Spanned {
+            spec: named.and_then(|named| named.spec),
+            network,
+        }),
         Err(SpanningError::Unreachable { nodes, count, .. }) => {
             let name = |node: &u32| entries[*node as usize].name();
             let names: Vec<String> = nodes.iter().map(name).collect();
@@ -67,6 +100,32 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
         }
         Err(SpanningError::NoSuchRoot { .. }) => unreachable!("there is a [[pe]]"),
     }
+}
+
+/// The network of that name, which has a node for each PE.
+fn of_kind(kind: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
+    let like = "a network by its name, like \"torus:3x3\"";
+    let spec: NetworkSpec =
+        kind.parse(|text| text.parse().map_err(|_| [format!("kind must be {like}")]))?;
+    if let NetworkSpec::Edges(_) = spec {
+        kind.fault(format!("kind must be {like}; edges stand in edges"));
+        return None;
+    }
+    let network = spec.build();
+    let network = network
+        .map_err(|fault| kind.fault(format!("kind: {fault}")))
+        .ok()?;
+    if network.len() != entries.len() {
+        let (nodes, pes) = (network.len(), entries.len());
+        kind.fault(format!(
+            "kind: {spec} has {nodes} nodes, and there are {pes} [[pe]] tables"
+        ));
+        return None;
+    }
+    Some(Spanned {
+        spec: Some(spec),
+        network,
+    })
 }
 
 /// The two ends of an edge. Who is none of the PEs is told once: `strangers` were.

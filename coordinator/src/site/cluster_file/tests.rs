@@ -289,9 +289,10 @@ const THREE: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
 fn a_network_takes_the_place_of_parents() {
     let edges = "[network]\nedges = [['a', 'b'], ['c', 'b'], ['b', 'a']]\n";
     let cluster = good(&format!("{edges}{THREE}"));
-    let Edges::Network(network) = &cluster.edges else {
+    let Edges::Network(spanned) = &cluster.edges else {
         panic!("it is a tree")
     };
+    let network = &spanned.network;
     assert_eq!((network.len(), network.edges()), (3, 2));
     assert_eq!(network.neighbours(1), [0, 2]);
     assert_eq!(cluster.placement.places[2].listen, ip("127.0.0.3"));
@@ -309,7 +310,7 @@ fn all_that_is_wrong_with_a_network() {
             "t:2:22: an edge must be two names, like [\"a\", \"b\"], not `['b']`",
             "t:2:29: c is connected to itself; an edge has two different ends",
             "t:2:41: an edge must be two names, like [\"a\", \"b\"], not `['b', 7]`",
-            "t:3:1: unknown key `root`; known here: edges",
+            "t:3:1: unknown key `root`; known here: edges, kind",
         ],
     );
     refused(
@@ -326,6 +327,34 @@ fn all_that_is_wrong_with_a_network() {
         &with("[network]\nedges = 1"),
         &["t:2:9: edges must be a list of pairs, like [[\"a\", \"b\"]], not `1`"],
     );
+    let kind = |rest: &str, told: &str| {
+        let [line, column] = [rest.lines().count() + 1, 8];
+        let fault = format!("t:{line}:{column}: {told}");
+        refused(&with(&format!("[network]\n{rest}")), &[&fault]);
+    };
+    let like = "kind must be a network by its name, like \"torus:3x3\"";
+    kind("kind = 'rings:3'", like);
+    kind(
+        "kind = 'edges:some'",
+        &format!("{like}; edges stand in edges"),
+    );
+    let four = "kind: ring:4 has 4 nodes, and there are 3 [[pe]] tables";
+    kind("kind = 'ring:4'", four);
+    let other = "kind: the edges are those of another network: ";
+    for (edges, what) in [
+        ("['a', 'b'], ['b', 'c']", "[\"a\", \"c\"] is missing"),
+        ("['a', 'b'], ['a', 'c']", "[\"a\", \"c\"] is no edge of it"),
+    ] {
+        let named = if what.ends_with("missing") {
+            "ring:3"
+        } else {
+            "array:3"
+        };
+        kind(
+            &format!("edges = [{edges}]\nkind = '{named}'"),
+            &format!("{other}{what}"),
+        );
+    }
     let both = "and there is a [network]: one of both says who is connected to whom";
     refused(
         &with("network = {edges = [['a', 'b'], ['b', 'c']]}")
@@ -333,6 +362,22 @@ fn all_that_is_wrong_with_a_network() {
             .replace("'127.0.0.3'", "'127.0.0.3'\nparent = 'nobody'"),
         &[&format!("t:8:10: b has a parent (and 1 more), {both}")],
     );
+}
+
+#[test]
+fn a_network_of_a_known_kind_needs_no_edges() {
+    for said in [
+        "kind = 'ring:3'",
+        "kind = 'ring:3'\nedges = [['a', 'b'], ['c', 'b'], ['a', 'c']]",
+    ] {
+        let cluster = good(&format!("[network]\n{said}\n{THREE}"));
+        let Edges::Network(spanned) = &cluster.edges else {
+            panic!("it is a tree")
+        };
+        assert_eq!(spanned.network.edges(), 3);
+        let kind = spanned.spec.as_ref().map(ToString::to_string);
+        assert_eq!(kind.as_deref(), Some("ring:3"));
+    }
 }
 
 #[test]

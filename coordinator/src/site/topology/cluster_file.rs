@@ -2,14 +2,12 @@
 //! that `--root` names. The file itself is `cluster_file`'s business.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::{SpanningArg, Topology, TopologyError, TreeArgs, spanning};
 use crate::options::link_spec::Links;
 use crate::site::cluster_file::{self, ClusterFile, Edges};
 use crate::site::kept;
 use crate::site::placement::Placement;
-use crate::site::reach::Spanned;
 use flitcast_proto::PeId;
 
 impl TreeArgs {
@@ -56,8 +54,8 @@ impl TreeArgs {
             settings,
         } = file;
         let name = name.unwrap_or_else(|| format!("cluster:{}", path.display()));
-        let network = match edges {
-            Edges::Network(network) => network,
+        let spanned = match edges {
+            Edges::Network(spanned) => spanned,
             Edges::Tree(tree) => {
                 let faults = self.without_network();
                 if !faults.is_empty() {
@@ -81,10 +79,6 @@ impl TreeArgs {
         };
         let only = self.spanning.map(|kind| vec![kind]);
         let kinds = only.as_deref().unwrap_or(kinds);
-        let spanned = Arc::new(Spanned {
-            spec: None,
-            network,
-        });
         let called = placement.places[root as usize].name.as_deref();
         let name = format!("{name} root {}", called.unwrap_or("P0"));
         let trees = spanning(&name, &spanned, root, kinds);

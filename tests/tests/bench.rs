@@ -56,6 +56,66 @@ fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
     }
 }
 
+/// What moves between any two, and one message for all.
+#[test]
+fn broadcasts_gossips_and_exchanges_are_timed() {
+    let broadcasts = ["rounds", "urgent", "child-by-child"];
+    let among_all = ["circulate", "dissemination", "direct"];
+    for (line, timed, skipped, messages) in [
+        ("broadcast --tree kary:2:4", &broadcasts[..], &[][..], 1),
+        ("gossip --tree path:4", &["flood"], &among_all, 4),
+        (
+            "allgather --network complete:4",
+            &[
+                "flood",
+                "circulate",
+                "dissemination",
+                "direct",
+                "approach1",
+                "neighbour",
+            ],
+            &[],
+            4,
+        ),
+        (
+            "gossip --network ring:5",
+            &["flood", "approach1", "halves"],
+            &among_all,
+            5,
+        ),
+        (
+            "exchange --network complete:4",
+            &["tree", "rounds", "shifts", "at-once"],
+            &[],
+            12,
+        ),
+        (
+            "alltoall --tree star:4",
+            &["tree"],
+            &["rounds", "shifts", "at-once"],
+            12,
+        ),
+    ] {
+        let bench = parsed(&format!(
+            "bench {line} --size 9000 --flit-size 4KiB --rounds 2 --warm-up 1 --format json"
+        ));
+        assert_eq!(names(&bench["results"], "algorithm"), timed, "{line}");
+        assert_eq!(names(&bench["skipped"], "algorithm"), skipped, "{line}");
+        assert_eq!(bench["messages"], messages, "{line}");
+        assert_eq!(float(&bench["bytes"]), 9000.0 * messages as f64, "{line}");
+        for result in bench["results"].as_array().expect("a list") {
+            assert_consistent(result, float(&bench["bytes"]));
+        }
+    }
+    refused(
+        "bench exchange --network complete:4 --size 5 --algorithms at-once,flood",
+        &[
+            "no exchange called `flood`",
+            "tree, rounds, shifts, at-once",
+        ],
+    );
+}
+
 #[track_caller]
 fn assert_consistent(result: &Value, bytes: f64) {
     let measured = ["min", "median", "p95", "max"].map(|key| float(&result["measured_us"][key]));

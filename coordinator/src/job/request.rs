@@ -56,6 +56,7 @@ pub use links::{link_over, links};
 pub use messages::{Messages, measure_input, output_fault};
 pub use site::Site;
 
+pub use gossip_ways::candidates_on;
 use links::links_name;
 
 /// The gather that works on any tree.

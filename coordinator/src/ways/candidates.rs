@@ -2,7 +2,7 @@
 //! among them, and on which trees each of them works. How they are timed, or chosen, is
 //! not said here.
 
-use flitcast_proto::ops::{Fits, Gossip, Operation};
+use flitcast_proto::ops::{Broadcast, Exchange, Fits, Gossip, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
@@ -130,6 +130,21 @@ pub fn all(name: &str) -> Vec<Candidate> {
         })
     }));
     candidates
+}
+
+/// Ways of our own that nobody would choose, to measure the others against.
+pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
+    let all = [
+        Operation::Broadcast(Broadcast::ChildByChild),
+        Operation::Exchange(Exchange::AtOnce),
+    ];
+    let named = all.into_iter().filter(move |one| one.name() == name);
+    named.map(|operation| Candidate {
+        name: operation.algorithm(),
+        operation,
+        pacing: None,
+        baseline: None,
+    })
 }
 
 impl Candidate {

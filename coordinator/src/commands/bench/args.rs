@@ -4,17 +4,18 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::ops::{Broadcast, Direction, Exchange, Gossip, Operation};
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::wire::control::Payload;
 use thiserror::Error;
 
 use super::raw::{Raw, RawFault};
 use crate::job::flit_size::USUAL_FLIT_BYTES;
-use crate::job::request::{Request, RequestError};
+use crate::job::request::{Request, RequestError, candidates_on};
 use crate::options::args::{
-    GatherAlgorithm, GatherArgs, OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
+    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
+    OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
+use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::SpanningArg;
@@ -37,18 +38,30 @@ pub enum BenchOperation {
     Scatter(BenchRoundArgs),
     /// Time ways to gather.
     Gather(BenchRoundArgs),
+    /// Time ways to broadcast.
+    Broadcast(BenchRoundArgs),
+    /// Time ways to gossip.
+    #[command(visible_alias = "allgather")]
+    Gossip(BenchRoundArgs),
+    /// Time ways to exchange.
+    #[command(visible_alias = "alltoall")]
+    Exchange(BenchRoundArgs),
 }
 
 impl BenchOperation {
     /// What is moved, over what.
     pub fn transfer(&self) -> &TransferArgs {
         match self {
-            BenchOperation::Scatter(args) | BenchOperation::Gather(args) => &args.transfer,
+            BenchOperation::Scatter(args)
+            | BenchOperation::Gather(args)
+            | BenchOperation::Broadcast(args)
+            | BenchOperation::Gossip(args)
+            | BenchOperation::Exchange(args) => &args.transfer,
         }
     }
 }
 
-/// Arguments that both operations share.
+/// Arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct BenchRoundArgs {
     /// What is moved, over what.
@@ -62,7 +75,9 @@ pub struct BenchRoundArgs {
     pub warm_up: u64,
     /// Which ones: all that work on the tree, or a list. Scatters: fdf, linear,
     /// binomial, adaptive; gathers: certification-serial, certification-pipelined,
-    /// shoulder-tap, linear, window, binomial, adaptive.
+    /// shoulder-tap, linear, window, binomial, adaptive; broadcasts: rounds, urgent, child-by-child;
+    /// gossip: flood, circulate, dissemination, direct, and on a --network approach1, halves,
+    /// neighbour; exchanges: rounds, shifts, tree, at-once.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub algorithms: String,
     /// How the result is printed on stdout.
@@ -172,11 +187,18 @@ impl Bench {
         let (asked, args) = match args.operation {
             BenchOperation::Scatter(args) => (Operation::Scatter, args),
             BenchOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
+            BenchOperation::Broadcast(args) => (Operation::Broadcast(Broadcast::Rounds), args),
+            BenchOperation::Gossip(args) => (Operation::Gossip(Gossip::Flood), args),
+            BenchOperation::Exchange(args) => (Operation::Exchange(Exchange::Tree), args),
         };
         let operation = asked.name();
-        let known = candidates::all(operation);
+        let mut known = candidates::all(operation);
+        if let Operation::Gossip(_) = asked {
+            known.extend(candidates_on(args.transfer.tree.network.as_deref()));
+        }
+        known.extend(candidates::to_measure_against(operation));
         let (named, mut faults) = chosen(&args.algorithms, operation, &known);
-        let (request, trees) = base(asked.direction(), &args);
+        let (request, trees) = base(asked, &args);
         if let Some(path) = &args.raw {
             faults.extend(Raw::fault(path).map(BenchError::from));
         }
@@ -192,12 +214,16 @@ impl Bench {
         }
         let named_tree = trees.as_ref().map(|trees| trees.schedules.name.clone());
         let named_tree = named_tree.unwrap_or_default();
-        let (mut contestants, mut bytes) = (Vec::new(), Vec::new());
+        let mut contestants = Vec::new();
+        let (mut pes, mut lengths): (usize, Vec<u64>) = (0, Vec::new());
         match (request, trees) {
             (Ok(mut request), Ok(trees)) => {
                 // Ways are compared in flits of one size.
                 request.way.flit_bytes.get_or_insert(USUAL_FLIT_BYTES);
-                bytes = lengths(&request);
+                let bytes = request.messages.bytes.clone();
+                let tree = &request.site.tree;
+                pes = tree.len();
+                lengths = asked.lengths(tree, &bytes).collect();
                 let contestant = |candidate: Candidate| Contestant {
                     name: candidate.name,
                     request: request.done_by(&candidate, &bytes, &trees.breadth_first),
@@ -224,22 +250,22 @@ impl Bench {
         let TransferArgs {
             tree,
             size,
-            lengths,
+            lengths: dealt,
             ..
         } = args.transfer;
         Ok(Bench {
             operation,
             tree: tree.tree.or(tree.network).unwrap_or(named_tree),
-            lengths: lengths
+            lengths: dealt
                 .or(size.map(|size| format!("equal:{size}")))
                 .unwrap_or_default(),
-            pes: bytes.len(),
+            pes,
             flit_bytes: contestants
                 .first()
                 .and_then(|c| c.request.way.flit_bytes)
                 .unwrap_or(USUAL_FLIT_BYTES),
-            bytes: bytes.iter().sum(),
-            messages: bytes.iter().filter(|&&bytes| bytes > 0).count() as u64,
+            bytes: lengths.iter().sum(),
+            messages: lengths.len() as u64,
             rounds: args.rounds,
             warm_up: args.warm_up,
             guard: contestants
@@ -285,7 +311,7 @@ fn part(candidates: &mut Vec<Candidate>, trees: &Trees) -> Vec<Skipped> {
 
 /// A request that any tree can carry out, and its trees.
 fn base(
-    direction: Direction,
+    asked: Operation,
     args: &BenchRoundArgs,
 ) -> (
     Result<Request, Vec<RequestError>>,
@@ -303,27 +329,42 @@ fn base(
         rounds: args.rounds,
         format: Format::Table,
     };
-    let (request, spanning) = match direction {
-        Direction::Down | Direction::Across => {
-            let scatter = ScatterArgs {
-                from: None,
-                round,
-                order: OrderArg::Fdf,
-                algorithm: ScatterAlgorithm::Fdf,
-                spread: false,
-            };
-            (Request::scatter(scatter), SpanningArg::Bfs)
-        }
-        Direction::Up => {
-            let gather = GatherArgs {
-                to: None,
-                pacing: None,
-                round,
-                algorithm: Some(GatherAlgorithm::Certification),
-                sync: None,
-            };
-            (Request::gather(gather), SpanningArg::Broadcast)
-        }
+    let request = match asked {
+        Operation::Broadcast(_) => Request::broadcast(BroadcastArgs {
+            round,
+            algorithm: BroadcastAlgorithm::Rounds,
+            from: None,
+        }),
+        Operation::Gossip(_) => Request::gossip(GossipArgs {
+            round,
+            algorithm: Some("flood".to_owned()),
+            pacing: None,
+            ports: None,
+        }),
+        Operation::Exchange(_) => Request::exchange(ExchangeArgs {
+            round,
+            algorithm: Some(ExchangeAlgorithm::Tree),
+            pacing: None,
+            ports: None,
+        }),
+        _ if asked.direction() == Direction::Up => Request::gather(GatherArgs {
+            to: None,
+            pacing: None,
+            round,
+            algorithm: Some(GatherAlgorithm::Certification),
+            sync: None,
+        }),
+        _ => Request::scatter(ScatterArgs {
+            from: None,
+            round,
+            order: OrderArg::Fdf,
+            algorithm: ScatterAlgorithm::Fdf,
+            spread: false,
+        }),
+    };
+    let spanning = match asked {
+        Operation::Scatter => SpanningArg::Bfs,
+        _ => SpanningArg::Broadcast,
     };
     let request = request.map(|request| Request {
         again: true,
@@ -345,15 +386,6 @@ fn base(
         })
     });
     (request, trees)
-}
-
-/// The length of M_i, by PE index.
-fn lengths(request: &Request) -> Vec<u64> {
-    match &request.messages.payload {
-        Payload::Synthetic { lengths } => [0].iter().chain(lengths).copied().collect(),
-        // A bench has no --input.
-        Payload::Files { .. } => Vec::new(),
-    }
 }
 
 /// What `--algorithms` names, each once, or `None` for all; and what it names in vain.

@@ -18,6 +18,7 @@ use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
+use crate::shape::Ports;
 use crate::system::descriptors;
 
 /// One of the trees that are played on at once, as its place among them, 0 first.
@@ -68,6 +69,16 @@ pub async fn connect(
     let awaited = children.chain(callers.map(|peer| (0, peer.pe)));
     let accepted = answer_callers(config, listener, awaited.collect(), flit_bytes);
     let (parents, mut peers, mut accepted) = tokio::try_join!(to_parents, to_peers, accepted)?;
+    let new_ports = || {
+        Ports::new().map_err(|source| NodeError::Io {
+            what: "an alarm",
+            source,
+        })
+    };
+    let of_all = match assignment.lanes_share_ports {
+        true => Some(new_ports()?),
+        false => None,
+    };
     let mut all = Vec::new();
     for (lane, (parent, (tree, _, links))) in (0..).zip(parents.into_iter().zip(lanes)) {
         let children = tree.children(config.pe);
@@ -92,7 +103,16 @@ pub async fn connect(
         } else {
             &[]
         };
-        let shaped = neighbours.shape(config.pe, links, shaped_peers, assignment.own_links);
+        let own = match (&of_all, assignment.own_links) {
+            (None, false) => Some(new_ports()?),
+            _ => None,
+        };
+        let shaped = neighbours.shape(
+            config.pe,
+            links,
+            shaped_peers,
+            of_all.as_ref().or(own.as_ref()),
+        );
         shaped.map_err(|source| NodeError::Io {
             what: "an alarm",
             source,

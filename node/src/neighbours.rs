@@ -68,23 +68,22 @@ impl Neighbours {
     }
 
     /// Gives the connections of `pe` the shapes that are said of their edges, by the
-    /// edges' lower ends, and of its peers. The others stay what they are. They share the PE's
-    /// ports, or have their own.
+    /// edges' lower ends, and of its peers. The others stay what they are. They share
+    /// these ports, or have their own.
     pub fn shape(
         &mut self,
         pe: PeId,
         edges: &[(PeId, Edge)],
         peers: &[Peer],
-        own_links: bool,
+        shared: Option<&Ports>,
     ) -> io::Result<()> {
         let shaped = peers.iter().filter_map(|peer| Some((peer.pe, peer.link?)));
         if edges.is_empty() && shaped.clone().next().is_none() {
             return Ok(());
         }
-        let shared = Ports::new()?;
-        let ports = || match own_links {
-            true => Ports::new(),
-            false => Ok(shared.clone()),
+        let ports = || match shared {
+            Some(shared) => Ok(shared.clone()),
+            None => Ports::new(),
         };
         let of = |child: PeId| edges.iter().find(|(below, _)| *below == child);
         if let (Some(link), Some((_, edge))) = (&mut self.parent, of(pe)) {

@@ -163,6 +163,19 @@ pub fn foresee(
     )
 }
 
+/// The schedule alone.
+pub fn briefed(
+    tree: &Tree,
+    operation: Operation,
+    pacing: Pacing,
+    bytes: &[u64],
+    flit_bytes: u32,
+    model: &Model,
+) -> Vec<Brief> {
+    let timing = Timing::of(model, flit_bytes, pacing);
+    Brief::all(tree, operation, bytes, &timing)
+}
+
 /// The same where messages go in full flits of these sizes each, by message id.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
-use crate::ways::way::Way;
+use crate::ways::way::{Covers, Way};
 
 /// A way to do an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Candidate {
             flit_bytes,
             packets: None,
             searches_order: false,
-            covers: false,
+            covers: Covers::Nothing,
         }
     }
 

@@ -28,7 +28,7 @@ use crate::{MessageId, PeId, RoundId, Time, Tree};
 const PIECES: u64 = 1024;
 
 /// What a round is expected to take.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prediction {
     /// By delivery: when its last byte is there, counted from P0's trigger; `None` for a null
     /// one.
@@ -105,16 +105,31 @@ pub fn predict(
     briefs: &[Brief],
     model: &Model,
 ) -> Result<Prediction, RoundFault> {
-    let sent = briefs.iter().flat_map(|brief| {
+    predict_lanes(&[(tree, briefs, model)])
+}
+
+/// Predicts rounds that the same PEs play at the same time, each over connections of its own: by
+/// tree, its briefs and what its edges are like. They share the ports where a PE has one each way,
+/// and the cores. With files there is one alone.
+///
+/// # Errors
+///
+/// As [`predict`].
+pub fn predict_lanes(lanes: &[(&Arc<Tree>, &[Brief], &Model)]) -> Result<Prediction, RoundFault> {
+    let Some(&(first, of_first, model)) = lanes.first() else {
+        return Ok(Prediction::default());
+    };
+    let all = || lanes.iter().flat_map(|(_, briefs, _)| briefs.iter());
+    let sent = all().flat_map(|brief| {
         let sent = brief.sends.iter();
         sent.map(|message| (message, u64::from(brief.flit_bytes_of(message.id))))
     });
     let packets: BTreeMap<MessageId, u64> = sent.clone().map(|(it, flit)| (it.id, flit)).collect();
     let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit));
     let flits_a_piece = flits.max().unwrap_or(0).div_ceil(PIECES).max(1);
-    let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
+    let flit = of_first.first().map_or(1, |brief| brief.flit_bytes);
     let piece = flits_a_piece.saturating_mul(flit.into());
-    let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
+    let station = |(tree, id, brief): (&Arc<Tree>, PeId, &Brief)| Station {
         round: Round::new(RoundId(1), tree.clone(), id, brief.clone())
             .in_pieces(flits_a_piece)
             .record_spans(usize::MAX),
@@ -127,34 +142,49 @@ pub fn predict(
         files_ns: 0,
         send: PortQueue::default(),
         receive: PortQueue::default(),
+    };
+    let stations = lanes.iter().flat_map(|(tree, briefs, _)| {
+        let pes = tree.ids().zip(*briefs);
+        pes.map(move |(id, brief)| (*tree, id, brief))
     });
-    let files = model.files.as_ref();
+    let stations: Vec<Station> = stations.map(station).collect();
+    let files = model.files.as_ref().filter(|_| lanes.len() == 1);
     let machines = model.hosts.machines().iter();
-    let operation = briefs.first().map(|brief| brief.operation);
+    let operation = of_first.first().map(|brief| brief.operation);
     let operation = operation.unwrap_or(Operation::Scatter);
+    let pes = first.len();
+    let neighbours = (0..).zip(lanes).flat_map(|(lane, (tree, ..))| {
+        tree.ids().map(move |pe| {
+            let all = operation.neighbours(tree, pe).into_iter();
+            all.map(|other| on_lane(lane, pes, other)).collect()
+        })
+    });
     let mut world = World {
-        stations: stations.collect(),
-        tree,
+        lanes: lanes
+            .iter()
+            .map(|(tree, _, model)| (*tree, *model))
+            .collect(),
+        pes,
         operation,
         model,
         packets,
-        wires: tree.ids().map(|_| Default::default()).collect(),
+        wires: stations.iter().map(|_| Default::default()).collect(),
         others: BTreeMap::new(),
-        neighbours: tree
-            .ids()
-            .map(|pe| operation.neighbours(tree, pe))
-            .collect(),
+        neighbours: neighbours.collect(),
         cores: machines
-            .map(|host| Cores::new(host.shared_cores, tree.len()))
+            .map(|host| Cores::new(host.shared_cores, stations.len()))
             .collect(),
-        desks: files.map(|files| Desks::new(files, briefs, piece)),
+        desks: files.map(|files| Desks::new(files, of_first, piece)),
         chores: Vec::new(),
         events: BTreeMap::new(),
         caused: 0,
+        stations,
     };
-    let root = world.tree.root();
-    world.stations[root.index()].round.handle_trigger(Time(0));
-    world.look(0, root)?;
+    for (lane, (tree, ..)) in (0..).zip(lanes) {
+        let root = on_lane(lane, pes, tree.root());
+        world.stations[root.index()].round.handle_trigger(Time(0));
+        world.look(0, root)?;
+    }
     while let Some(((now, _), event)) = world.events.pop_first() {
         match event {
             Event::Look(at) => world.look(now, at)?,
@@ -163,6 +193,11 @@ pub fn predict(
         }
     }
     Ok(world.prediction())
+}
+
+/// A PE on one of several trees, as a station: those of the first tree have the PEs' numbers.
+fn on_lane(lane: usize, pes: usize, pe: PeId) -> PeId {
+    PeId((lane * pes) as u32 + pe.0)
 }
 
 enum Event {
@@ -175,9 +210,13 @@ enum Event {
 }
 
 struct World<'a> {
+    /// Each PE on each tree, numbered by [`on_lane`]; all that is said `at` one of them counts so.
     stations: Vec<Station>,
-    tree: &'a Tree,
+    lanes: Vec<(&'a Arc<Tree>, &'a Model)>,
+    /// PEs on each tree.
+    pes: usize,
     operation: Operation,
+    /// The first tree's; they differ in their edges alone.
     model: &'a Model,
     /// Payload bytes of a full flit of each message.
     packets: BTreeMap<MessageId, u64>,
@@ -203,12 +242,29 @@ impl World<'_> {
         self.events.insert((at, self.caused), event);
     }
 
+    /// The PE of a station.
+    fn pe(&self, at: PeId) -> PeId {
+        PeId(at.0 % self.pes as u32)
+    }
+
+    /// Another PE on the same tree.
+    fn beside(&self, at: PeId, pe: PeId) -> PeId {
+        PeId(at.0 - self.pe(at).0 + pe.0)
+    }
+
+    /// Where the ports are that a PE has for all of its trees.
+    fn shared(&mut self, at: PeId) -> &mut Station {
+        let pe = self.pe(at);
+        &mut self.stations[pe.index()]
+    }
+
     fn wire(&mut self, from: PeId, to: PeId) -> (&mut Wire, Link) {
-        let link = self.model.link(self.tree, from, to);
-        let down = self.tree.parent(to) == Some(from);
+        let (tree, model) = self.lanes[from.index() / self.pes];
+        let [one, other] = [self.pe(from), self.pe(to)];
+        let link = model.link(tree, one, other);
         let wire = match () {
-            () if down => &mut self.wires[to.index()][0],
-            () if self.tree.parent(from) == Some(to) => &mut self.wires[from.index()][1],
+            () if tree.parent(other) == Some(one) => &mut self.wires[to.index()][0],
+            () if tree.parent(one) == Some(other) => &mut self.wires[from.index()][1],
             () => self.others.entry((from, to)).or_default(),
         };
         (wire, link)
@@ -216,24 +272,31 @@ impl World<'_> {
 
     /// What has come of it.
     fn prediction(self) -> Prediction {
-        let pes = self.stations.len();
-        let deliveries = self.operation.deliveries(self.tree);
+        let pes = self.pes;
+        let (first, _) = self.lanes[0];
+        let deliveries = self.operation.deliveries(first);
         let mut prediction = Prediction {
             arrivals_ns: vec![None; deliveries],
             visible_ns: vec![None; deliveries],
-            files_ns: Vec::with_capacity(pes),
-            spans: Vec::with_capacity(pes),
+            files_ns: vec![0; pes],
+            spans: vec![Vec::new(); pes],
         };
-        for mut station in self.stations {
+        for (mut station, pe) in self.stations.into_iter().zip((0..pes).cycle()) {
             let arrivals = station.round.arrivals().iter();
             for arrival in arrivals.filter(|it| it.bytes_received == it.bytes_total) {
                 let (message, at) = (arrival.message, arrival.destination);
-                let delivery = self.operation.delivery(self.tree, message, at).index();
-                prediction.arrivals_ns[delivery] = Some(arrival.at_ns);
-                prediction.visible_ns[delivery] = arrival.delivered.then_some(arrival.delivered_ns);
+                let delivery = self.operation.delivery(first, message, at).index();
+                let visible = arrival.delivered.then_some(arrival.delivered_ns);
+                let [arrives, seen] = [
+                    &mut prediction.arrivals_ns[delivery],
+                    &mut prediction.visible_ns[delivery],
+                ];
+                // Of several parts the last one counts.
+                *arrives = (*arrives).max(Some(arrival.at_ns));
+                *seen = (*seen).max(visible);
             }
-            prediction.files_ns.push(station.files_ns);
-            prediction.spans.push(station.round.take_spans());
+            prediction.files_ns[pe] += station.files_ns;
+            prediction.spans[pe].extend(station.round.take_spans());
         }
         prediction
     }
@@ -273,7 +336,8 @@ impl World<'_> {
             Some(chore) => self.chores[chore].at,
             None => PeId(thread as u32),
         };
-        &mut self.cores[self.model.hosts.machine_of(at)]
+        let machine = self.model.hosts.machine_of(self.pe(at));
+        &mut self.cores[machine]
     }
 
     /// Who has waited longest for a core goes on with this thread's, if it has one.
@@ -294,7 +358,7 @@ impl World<'_> {
         let work = self.core_ns(at, work);
         let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
         let begins = std::mem::take(&mut self.stations[at.index()].fresh);
-        let host = self.model.hosts.of(at);
+        let host = self.model.hosts.of(self.pe(at));
         let wake = if wakes { host.wake_ns } else { 0.0 };
         let first = if begins { host.first_ns } else { 0.0 };
         let done = now.saturating_add((wake + first).round() as u64);
@@ -332,6 +396,7 @@ impl World<'_> {
                     to, message, bytes, ..
                 } => {
                     let on_the_wire = self.flit_frames_bytes(message, bytes);
+                    let to = self.beside(at, to);
                     let next = self.hand_over(now, at, to, on_the_wire, action.clone());
                     let station = &mut self.stations[at.index()];
                     match next {
@@ -419,6 +484,7 @@ impl World<'_> {
         let mut soonest = until.filter(|&due| due > now);
         let round = &self.stations[at.index()].round;
         let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
+        let only = only.map(|pe| self.beside(at, pe));
         let mut among = 0..self.neighbours[at.index()].len();
         if only.is_some() {
             among.end = 0;
@@ -428,7 +494,8 @@ impl World<'_> {
             let place = among.next()?;
             Some(self.neighbours[at.index()][place])
         }) {
-            if !self.stations[at.index()].round.listens_to(from) {
+            let of = self.pe(from);
+            if !self.stations[at.index()].round.listens_to(of) {
                 continue;
             }
             let Some(arrived) = self.front(from, at) else {
@@ -448,7 +515,7 @@ impl World<'_> {
     /// When the frame at the front of a wire is whole at the receiver that looks at it.
     fn front(&mut self, from: PeId, at: PeId) -> Option<u64> {
         let shared = self.model.ports == Ports::Single;
-        let port = self.stations[at.index()].receive;
+        let port = self.shared(at).receive;
         let (wire, link) = self.wire(from, at);
         let port = if shared { port } else { wire.receive };
         let frame = wire.frames.front()?;
@@ -463,7 +530,7 @@ impl World<'_> {
     /// The receiver takes the frame at the front.
     fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<Sized> {
         let shared = self.model.ports == Ports::Single;
-        let mut port = self.stations[at.index()].receive;
+        let mut port = self.shared(at).receive;
         let (wire, link) = self.wire(from, at);
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
@@ -471,7 +538,7 @@ impl World<'_> {
         if let Sized::Flits { .. } = frame.content {
             receive.take(frame.departed, frame.takes, &link);
         }
-        self.stations[at.index()].receive = port;
+        self.shared(at).receive = port;
         // The sender may have waited for the room.
         self.cause(now, Event::Look(from));
         Some(frame.content)
@@ -485,7 +552,7 @@ impl World<'_> {
             ports,
             ..
         } = *self.model;
-        let shared = self.stations[at.index()].send;
+        let shared = self.shared(at).send;
         let (wire, _) = self.wire(at, to);
         let has_room = wire.unread == 0 || wire.unread.saturating_add(bytes) <= buffer_bytes;
         if !has_room {
@@ -528,7 +595,7 @@ impl World<'_> {
             Sized::Flits { message, bytes } => self.flits(message, bytes),
             Sized::Control(_) => 0,
         };
-        let mut shared = self.stations[at.index()].send;
+        let mut shared = self.shared(at).send;
         let (wire, link) = self.wire(at, to);
         let port = if ports == Ports::Single {
             &mut shared
@@ -547,13 +614,13 @@ impl World<'_> {
             takes,
             departed,
         });
-        self.stations[at.index()].send = shared;
+        self.shared(at).send = shared;
         self.cause(now, Event::Look(to));
     }
 
     /// Nanoseconds of a core.
     fn core_ns(&self, at: PeId, work: &Work) -> u64 {
-        let host = self.model.hosts.of(at);
+        let host = self.model.hosts.of(self.pe(at));
         let (message, offset, bytes, per_byte) = match *work {
             Work::Out(
                 Action::SendFlit {
@@ -592,8 +659,8 @@ impl World<'_> {
         let (ends, first_or_last) = match work {
             // The bytes were made for the first neighbour.
             Work::Out(Action::SendAgain { .. }) => (false, false),
-            Work::Out(_) => (message.source == at, offset == 0),
-            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
+            Work::Out(_) => (message.source == self.pe(at), offset == 0),
+            Work::In(..) => (message.is_for(self.pe(at)), offset + bytes == message.bytes),
         };
         if ends {
             core_ns += host.end_ns_per_byte * bytes as f64;
@@ -631,7 +698,7 @@ impl World<'_> {
                     }
                     _ => return Ok(()),
                 };
-                self.push(now, at, to, bytes, content);
+                self.push(now, at, self.beside(at, to), bytes, content);
                 let is_flit = matches!(content, Sized::Flits { .. });
                 let round = &mut self.stations[at.index()].round;
                 match is_flit && round.is_under_way_to(to) {
@@ -641,7 +708,9 @@ impl World<'_> {
             }
             Some(Work::In(from, content)) => {
                 let times = [Time(began), Time(now)];
-                station.round.handle_sized(times, from, content)?;
+                let from = self.pe(from);
+                let round = &mut self.stations[at.index()].round;
+                round.handle_sized(times, from, content)?;
             }
             None => return Ok(()),
         }

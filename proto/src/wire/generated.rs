@@ -507,6 +507,9 @@ pub struct Assignment {
     /// The PE has a link of its own to each neighbour: shaped ones share nothing.
     #[prost(bool, tag = "44")]
     pub own_links: bool,
+    /// The connections of all trees share what the PE has: shaped ones share its ports.
+    #[prost(bool, tag = "45")]
+    pub lanes_share_ports: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }

@@ -82,6 +82,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             later_output: None,
             lanes: Vec::new(),
             own_links: false,
+            lanes_share_ports: false,
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
@@ -190,6 +191,7 @@ fn peers_are_those_that_the_operation_has() {
         later_output: None,
         lanes: Vec::new(),
         own_links: false,
+        lanes_share_ports: false,
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");

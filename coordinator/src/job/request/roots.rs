@@ -34,14 +34,16 @@ pub fn laid(
         BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) if given.reaches_all() => {
             trees = vec![shape(algorithm)?];
         }
-        BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) => {
+        _ if !given.reaches_all() => {
             let why = "it is for PEs that all reach each other: use --network complete:N";
             return Err(unfit(why.to_owned()));
         }
-        _ => {
-            let why = "it can be planned and not be run: use auto, path or kary:K";
+        // Its trees are laid when all the rest is known; the given one is for what is said of all.
+        _ if !given.tree.len().is_power_of_two() => {
+            let why = "it is for 2, 4, 8 and so on PEs: use auto, path or kary:K";
             return Err(unfit(why.to_owned()));
         }
+        _ => {}
     }
     Ok(trees)
 }

@@ -37,7 +37,7 @@ use crate::options::timeouts;
 use crate::site::reach::Reach;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
-use crate::ways::way::Way;
+use crate::ways::way::{Covers, Way};
 
 pub use read::parse;
 
@@ -192,6 +192,8 @@ impl Record {
         writeln!(out, "operation = {}", quoted(operation))?;
         let lasting = Way {
             operation: self.way.operation.on_any_network(),
+            // It stands in a key of its own.
+            covers: Covers::Nothing,
             ..self.way
         };
         writeln!(out, "algorithm = {}", quoted(lasting.algorithm()))?;
@@ -237,8 +239,10 @@ impl Record {
         if self.way.searches_order {
             writeln!(out, "order_search = true")?;
         }
-        if self.way.covers {
-            writeln!(out, "cover = true")?;
+        match self.way.covers {
+            Covers::Network => writeln!(out, "cover = true")?,
+            Covers::Cube => writeln!(out, "hypercube = true")?,
+            Covers::Nothing => {}
         }
         if self.own_links {
             writeln!(out, "own_links = true")?;

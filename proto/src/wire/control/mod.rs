@@ -263,6 +263,8 @@ pub struct Assignment {
     pub lanes: Vec<Lane>,
     /// The PE has a link of its own to each neighbour: shaped ones share nothing.
     pub own_links: bool,
+    /// The connections of all trees share what the PE has: shaped ones share its ports.
+    pub lanes_share_ports: bool,
 }
 
 /// A further tree of the same PEs from the same root, on which a part of the messages goes, over

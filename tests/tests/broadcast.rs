@@ -225,8 +225,12 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
             "--algorithm kary:2: it is for PEs that all reach each other",
         ),
         (
-            "broadcast --network complete:4 --algorithm hypercube --size 5",
-            "--algorithm hypercube: it can be planned and not be run",
+            "broadcast --network complete:6 --algorithm hypercube --size 5",
+            "--algorithm hypercube: it is for 2, 4, 8 and so on PEs",
+        ),
+        (
+            "broadcast --tree kary:2:4 --algorithm hypercube --size 5",
+            "--algorithm hypercube: it is for PEs that all reach each other: use --network complete:N",
         ),
         (
             "broadcast --tree path:3 --from P3 --size 5",
@@ -234,6 +238,60 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
         ),
     ] {
         refused(&line.split(' ').collect::<Vec<_>>(), what);
+    }
+}
+
+/// Over as many trees at once as the cube has dimensions, from any PE, of any length, and again in every
+/// round; on links that share a port of each PE, too.
+#[test]
+fn a_hypercube_carries_parts_over_all_its_trees() {
+    for (pes, from, bytes, more) in [
+        (8, 0, 70_001, "--flit-size 4KiB"),
+        (
+            8,
+            5,
+            1 << 20,
+            "--flit-size 4KiB --link rate=200mbit,latency=1ms",
+        ),
+        (4, 3, 1, ""),
+        (2, 1, 100_000, ""),
+        (16, 9, 300_000, "--flit-size 4KiB"),
+    ] {
+        let files = Files::new();
+        fill(&files.weights(), bytes);
+        let line = format!(
+            "--network complete:{pes} --from {from} --algorithm hypercube --format json {more}"
+        );
+        let line: Vec<&str> = line.split_whitespace().collect();
+        let report = files.broadcast(&line).ok().report();
+        files.assert_copies(&(0..pes).filter(|pe| *pe != from).collect::<Vec<_>>());
+        assert_eq!(report.value("/algorithm"), "hypercube");
+        let trees = u64::from(pes.ilog2());
+        assert_eq!(report.number("/trees/count"), trees, "{pes}");
+    }
+    let line = "broadcast --network complete:8 --algorithm hypercube --size 300KiB --rounds 3";
+    run(line.split(' ')).ok();
+}
+
+/// Who is left goes on over one tree, and what is missing can be had later.
+#[test]
+fn a_hypercube_that_lacks_a_pe_is_gone_on_with() {
+    for (dies, left, code) in [(3, &[1, 2, 4, 5, 6, 7][..], 1), (0, &[], 1)] {
+        let files = Files::new();
+        fill(&files.weights(), 4 << 20);
+        let line = "--network complete:8 --algorithm hypercube --link rate=20mbit --retry 1";
+        let running = files.start(&line.split(' ').collect::<Vec<_>>());
+        wait_for_arrival(&files.output());
+        running.pe(dies).signal(Signal::KILL);
+        let finished = running.finish();
+        assert_eq!(finished.code, Some(code), "{}", finished.stderr);
+        files.assert_copies(left);
+        let mut record = names(&files.output());
+        record.retain(|name| name.starts_with(".flitcast-round-"));
+        let record = files.output().join(&record[0]);
+        let record = record.to_str().expect("it is UTF-8");
+        run(["resume", record, "--revive"]).ok();
+        files.assert_copies(&[1, 2, 3, 4, 5, 6, 7]);
     }
 }
 

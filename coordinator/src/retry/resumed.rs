@@ -165,7 +165,7 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
             let network = &spanned.network;
             match count(network.len()).or_else(|| changed(record, nodes, network)) {
                 Some(what) => Err(what),
-                None => Ok((file.placement.renumbered(nodes), Some(spanned))),
+                None => Ok((file.placement.renumbered(nodes), Some(Arc::new(spanned)))),
             }
         }
         (Edges::Tree(_), Some(_)) => Err("it had a [network], and has parents".to_owned()),

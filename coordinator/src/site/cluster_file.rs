@@ -48,7 +48,6 @@ mod starter;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use flitcast_proto::tree::{TreeFault, TreeFaults};
 use flitcast_proto::wire::MAX_LANES;
@@ -95,7 +94,7 @@ pub enum Edges {
     Tree(Tree),
     /// Who can reach whom, all of them connected; its nodes are the PEs in the order of
     /// the file.
-    Network(Arc<Spanned>),
+    Network(Spanned),
 }
 
 /// Reads the cluster file at `path`.
@@ -233,8 +232,7 @@ fn cluster(reader: &Reader<'_>, top: &Table<'_, '_>) -> Option<ClusterFile> {
         return None;
     }
     let edges = match &network {
-        Some(network) => network::network(reader, network, &entries)
-            .map(|spanned| Edges::Network(Arc::new(spanned))),
+        Some(network) => network::network(reader, network, &entries).map(Edges::Network),
         None => tree_of(reader, &entries).map(Edges::Tree),
     };
     settings.link = link.as_ref().and_then(|at| at.said);

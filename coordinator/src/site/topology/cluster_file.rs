@@ -2,6 +2,7 @@
 //! that `--root` names. The file itself is `cluster_file`'s business.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{SpanningArg, Topology, TopologyError, TreeArgs, spanning};
 use crate::options::link_spec::Links;
@@ -55,7 +56,7 @@ impl TreeArgs {
         } = file;
         let name = name.unwrap_or_else(|| format!("cluster:{}", path.display()));
         let spanned = match edges {
-            Edges::Network(spanned) => spanned,
+            Edges::Network(spanned) => Arc::new(spanned),
             Edges::Tree(tree) => {
                 let faults = self.without_network();
                 if !faults.is_empty() {

@@ -51,14 +51,12 @@ fn every_command_has_a_page() {
     let mut pages = COMMANDS
         .map(|command| format!("flitcast-{command}.1"))
         .to_vec();
+    let operations = ["broadcast", "exchange", "gather", "gossip", "scatter"];
     for (command, below) in [
-        ("bench", &["gather", "scatter"][..]),
+        ("bench", &operations[..]),
         ("ca", &["init", "issue", "revoke"]),
         ("compare", &["gather", "gossip", "scatter"]),
-        (
-            "plan",
-            &["broadcast", "exchange", "gather", "gossip", "scatter"],
-        ),
+        ("plan", &operations),
     ] {
         let below = below
             .iter()

@@ -44,7 +44,7 @@ mistake "driver: what becomes visible is not passed on" node/src/round.rs \
     'Heard::Committed(message) => round.handle_committed(now, message),' \
     'Heard::Committed(_) => {}'
 mistake "driver: a round that is given up is not settled" node/src/rounds.rs \
-    'io.settle(&mut round).await;' ''
+    'io.settle(round).await;' ''
 mistake "driver: a frame is passed on to where it came from" node/src/round.rs \
     'io.forward(from, to).await?;' \
     'io.forward(from, if to == from { to } else { from }).await?;'
@@ -54,10 +54,10 @@ mistake "round: no digest is verified" proto/src/round/incoming.rs \
 mistake "round: a frame of an earlier round is none" proto/src/round/incoming.rs \
     'RoundId(0) < round && round < self.id' 'round < RoundId(0)'
 mistake "round: a message is whole one flit too early" proto/src/round/mod.rs \
-    'let is_last = outgoing.offset + payload.len() as u64 == message.bytes;' \
-    'let is_last = outgoing.offset == 0;'
+    'let is_last = offset + payload.len() as u64 == message.bytes;' \
+    'let is_last = offset == 0;'
 mistake "conductor: what came is taken for delivered" coordinator/src/rounds/conductor/end.rs \
-    'Some((_, true)) => delivered.push(pe),' 'Some(_) => delivered.push(pe),'
+    'Some((_, true)) => delivered.push(delivery),' 'Some(_) => delivered.push(delivery),'
 mistake "conductor: a round is over when P0 says so" coordinator/src/rounds/conductor/round.rs \
     'pes.filter(|pe| self.last_reports[pe.index()].is_none())' 'pes.filter(|_| false)'
 mistake "conductor: nobody is told that a round is given up" coordinator/src/rounds/conductor/end.rs \

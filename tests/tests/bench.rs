@@ -63,7 +63,12 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
     let among_all = ["circulate", "dissemination", "direct"];
     for (line, timed, skipped, messages) in [
         ("broadcast --tree kary:2:4", &broadcasts[..], &[][..], 1),
-        ("gossip --tree path:4", &["flood"], &among_all, 4),
+        (
+            "gossip --tree path:4",
+            &["flood", "ring-emulation"],
+            &among_all,
+            4,
+        ),
         (
             "allgather --network complete:4",
             &[
@@ -73,13 +78,14 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
                 "direct",
                 "approach1",
                 "neighbour",
+                "ring-emulation",
             ],
             &[],
             4,
         ),
         (
             "gossip --network ring:5",
-            &["flood", "approach1", "halves"],
+            &["flood", "approach1", "halves", "ring-emulation"],
             &among_all,
             5,
         ),

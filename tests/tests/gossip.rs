@@ -58,6 +58,14 @@ fn everybody_gets_a_copy_of_what_all_others_have() {
         ("--network complete:6 --algorithm neighbour", "neighbour"),
         ("--tree kary:2:6 --ports multi", "flood"),
         (
+            "--tree kary:2:6 --algorithm ring-emulation",
+            "ring-emulation",
+        ),
+        (
+            "--tree random:6:3 --algorithm ring-emulation --ports multi",
+            "ring-emulation",
+        ),
+        (
             "--network ring:6 --algorithm approach1 --ports multi",
             "approach1",
         ),

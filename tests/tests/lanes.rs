@@ -65,7 +65,7 @@ impl Place {
     fn line(&self, line: &str) -> Vec<String> {
         let cluster = self.path("cluster.toml").display().to_string();
         let words = line.split_whitespace().map(str::to_owned);
-        let link = ["--link", "rate=80mbit", "--cluster"].map(str::to_owned);
+        let link = ["--link", "rate=25mbit", "--cluster"].map(str::to_owned);
         words.chain(link).chain([cluster]).collect()
     }
 

@@ -105,7 +105,8 @@ pub struct GossipArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to gossip: flood (over the edges of the tree, by the better of two orders). Where all
+    /// How to gossip: flood (over the edges of the tree, by the better of two orders) or, to measure
+    /// against, ring-emulation (around the tree). Where all
     /// PEs reach each other circulate (in a ring of all), dissemination[:K] (in as few steps as
     /// there can be: Bruck et al., 1997), direct (each sends its own to all others), neighbour
     /// (pairs swap what came from the pair before). On a --network of lines or rings approach1,

@@ -2,7 +2,7 @@
 //! among them, and on which trees each of them works. How they are timed, or chosen, is
 //! not said here.
 
-use flitcast_proto::ops::{Broadcast, Exchange, Fits, Gossip, Operation};
+use flitcast_proto::ops::{Broadcast, Exchange, Fits, Gossip, OnNetwork, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
@@ -89,15 +89,17 @@ pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfi
         // Packets go directly from end to end, whatever lines the network has between.
         Operation::Gossip(Gossip::OnNetwork(one)) => {
             let placement = topology.placement.as_ref();
-            let partners = |pe: PeId| one.map_or(&[][..], |one| one.partners(pe));
             let have_links = |placement: &Placement| {
                 let mut pes = topology.tree.pes();
-                pes.all(|pe| {
-                    let mut partners = partners(pe).iter();
-                    partners.all(|other| placement.has_link_for(pe, *other))
-                })
+                let has_links = |one: &OnNetwork, pe: PeId| {
+                    let partners = one.partners(pe);
+                    partners
+                        .iter()
+                        .all(|other| placement.has_link_for(pe, *other))
+                };
+                one.is_some_and(|one| pes.all(|pe| has_links(&one, pe)))
             };
-            placement.is_none_or(|it| it.has_any_edge() || one.is_some() && have_links(it))
+            placement.is_none_or(|it| it.has_any_edge() || have_links(it))
         }
         _ => topology.reaches_all(),
     };
@@ -136,6 +138,7 @@ pub fn all(name: &str) -> Vec<Candidate> {
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
     let all = [
         Operation::Broadcast(Broadcast::ChildByChild),
+        Operation::Gossip(Gossip::RingEmulation),
         Operation::Exchange(Exchange::AtOnce),
     ];
     let named = all.into_iter().filter(move |one| one.name() == name);

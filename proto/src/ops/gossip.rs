@@ -1,7 +1,10 @@
 //! Gossip: each PE has one message for all others, and all play a list.
 
+use std::collections::BTreeSet;
+
 use super::gossip_on_network::OnNetwork;
 use super::gossip_plan::{self, Order};
+use super::in_order::{Crossing, in_order};
 use super::listed::Listed;
 use super::messages::EACH_TO_OTHERS;
 use super::present::Present;
@@ -17,6 +20,8 @@ use crate::{MessageId, PeId, Tree};
 pub enum Gossip {
     /// Over the edges of the tree.
     Flood,
+    /// Around the tree, whose edges a ring of all PEs is laid over.
+    RingEmulation,
     /// In a ring of all: everybody passes on to the next what came from the one before.
     Circulate,
     /// In step k everybody sends what it has to who is 2^k before (Bruck et al.).
@@ -52,6 +57,19 @@ pub(super) const FLOOD: Entry = Entry {
     plan: None,
     bound: |tree, flits| gossip_plan::least_steps(tree, flits),
     role: |place, brief| Box::new(Listed::new(place, brief)),
+};
+
+/// Around the tree (paper 004, A4): to measure against.
+pub(super) const RING_EMULATION: Entry = Entry {
+    algorithm: "ring-emulation",
+    ways: &[],
+    code: 22,
+    legs: |tree, bytes, timing| {
+        legs(tree, bytes, timing, |tree, flits| {
+            in_order(flits, &around(tree, flits), timing.all_ports)
+        })
+    },
+    ..FLOOD
 };
 
 /// In a ring of all.
@@ -101,6 +119,25 @@ fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
     let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
     owed.map(|(id, _)| id).collect()
+}
+
+/// What crosses where every message goes around the tree. It comes by some PEs several times, and is
+/// left out there but for the first.
+fn around(tree: &Tree, flits: &[u64]) -> Vec<Crossing> {
+    let mut has: BTreeSet<(MessageId, PeId)> = BTreeSet::new();
+    let legs = gossip_plan::ring_emulation(tree).legs.into_iter();
+    let crossings = legs.filter_map(|leg| {
+        let flits = flits[leg.message.index()];
+        let is_first = leg.to != leg.message.pe() && has.insert((leg.message, leg.to));
+        (flits > 0 && is_first).then_some(Crossing {
+            message: leg.message,
+            offset: 0,
+            flits,
+            from: leg.from,
+            to: leg.to,
+        })
+    });
+    crossings.collect()
 }
 
 /// What crosses, as a planner has it for those who are there, by numbers of their own. A message

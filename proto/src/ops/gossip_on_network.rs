@@ -6,9 +6,8 @@
 //! take over all their edges at once. They do so where they have a link of their own for each; where
 //! a PE has one port each way, its packets go one after the other ([`super::in_order`]).
 
-use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 use super::gossip;
 use super::in_order::{Crossing, in_order};
@@ -27,13 +26,7 @@ pub struct OnNetwork {
     algorithm: &'static Algorithm,
     /// As users type and read it.
     name: &'static str,
-    /// By PE, those with whom it exchanges packets, once somebody has asked.
-    partners: &'static OnceLock<Vec<Vec<PeId>>>,
 }
-
-/// Flits of each message for which it is looked at who has packets for whom: so many that no part of
-/// one is empty.
-const MANY_FLITS: u64 = 1 << 16;
 
 /// Where nobody has said on which network, and where somebody is absent: as in a ring of all.
 pub(super) const ON_NETWORK: Entry = Entry {
@@ -66,7 +59,6 @@ impl OnNetwork {
             arena: Box::leak(Box::new(arena)),
             algorithm: Box::leak(Box::new(algorithm)),
             name: name.leak(),
-            partners: Box::leak(Box::default()),
         };
         kept.push(one);
         Ok(one)
@@ -82,30 +74,26 @@ impl OnNetwork {
         tree.count() == tree.len() && tree.len() == self.arena.pes()
     }
 
-    /// Those with whom a PE exchanges packets.
-    pub fn partners(self, pe: PeId) -> &'static [PeId] {
-        let all = self.partners.get_or_init(|| {
-            let pes = self.arena.pes();
-            let mut partners = vec![BTreeSet::new(); pes];
-            for step in self.gossip(&vec![MANY_FLITS; pes]).steps() {
-                for packet in step.packets {
-                    partners[packet.from.index()].insert(packet.to);
-                    partners[packet.to.index()].insert(packet.from);
-                }
-            }
-            partners
-                .into_iter()
-                .map(|of| of.into_iter().collect())
-                .collect()
+    /// Those with whom a PE may have packets to exchange, whatever the lengths: neighbours, where all
+    /// just go around, or else all on its lines.
+    pub fn partners(self, pe: PeId) -> Vec<PeId> {
+        let Some(grid) = self.arena.grid() else {
+            let pes = (0..self.arena.pes()).map(|other| PeId(other as u32));
+            return pes.filter(|other| *other != pe).collect();
+        };
+        let goes_around = matches!(self.algorithm, Algorithm::Approach1 | Algorithm::Halves);
+        let sides = grid.sides.iter().zip(grid.coordinates(pe.index()));
+        let on_lines = sides.enumerate().flat_map(|(axis, (&side, own))| {
+            let is_partner = move |other: &usize| match own.abs_diff(*other) {
+                0 => false,
+                1 => true,
+                away => !goes_around || grid.closed && away == side - 1,
+            };
+            let others = (0..side).filter(is_partner);
+            others
+                .map(move |other| pe.index() - own * grid.stride(axis) + other * grid.stride(axis))
         });
-        &all[pe.index()]
-    }
-
-    fn gossip(self, flits: &[u64]) -> Gossip {
-        match Gossip::new(self.arena.clone(), flits, self.algorithm) {
-            Ok(gossip) => gossip,
-            Err(_) => unreachable!("it was looked at whether the algorithm suits the network"),
-        }
+        on_lines.map(|other| PeId(other as u32)).collect()
     }
 
     /// What crosses between the PEs of a tree that lacks none.
@@ -116,7 +104,9 @@ impl OnNetwork {
     }
 
     fn planned(self, flits: &[u64], all_ports: bool) -> Timetable {
-        let gossip = self.gossip(flits);
+        let Ok(gossip) = Gossip::new(self.arena.clone(), flits, self.algorithm) else {
+            unreachable!("it was looked at whether the algorithm suits the network")
+        };
         let mut crossings = Vec::new();
         for step in gossip.steps() {
             let mut packets = step.packets;

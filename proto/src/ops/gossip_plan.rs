@@ -186,11 +186,11 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
     Timetable::of(legs, kept)
 }
 
-/// The PEs as a walk along every edge there and back meets them, without its return to P0.
+/// The PEs as a walk along every edge there and back meets them, without its return to the root.
 fn walk(tree: &Tree) -> Vec<PeId> {
     let mut walk = Vec::with_capacity(2 * tree.len());
     let mut next_child = vec![0; tree.len()];
-    let mut pe = PeId::ROOT;
+    let mut pe = tree.root();
     loop {
         walk.push(pe);
         let next = &mut next_child[pe.index()];

@@ -176,7 +176,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 21] = [
+    pub const ALL: [Operation; 22] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -190,6 +190,7 @@ impl Operation {
         Operation::Broadcast(Broadcast::Urgent),
         Operation::Broadcast(Broadcast::ChildByChild),
         Operation::Gossip(Gossip::Flood),
+        Operation::Gossip(Gossip::RingEmulation),
         Operation::Gossip(Gossip::Circulate),
         Operation::Gossip(Gossip::Dissemination),
         Operation::Gossip(Gossip::Direct),
@@ -215,6 +216,7 @@ impl Operation {
             Operation::Broadcast(Broadcast::Urgent) => &broadcast::URGENT,
             Operation::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
             Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
+            Operation::Gossip(Gossip::RingEmulation) => &gossip::RING_EMULATION,
             Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
             Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
             Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,
@@ -302,9 +304,7 @@ impl Operation {
             return Vec::new();
         }
         let mut peers = match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
-                one.partners(pe).to_vec()
-            }
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.partners(pe),
             _ => (self.entry().peers)(tree, pe),
         };
         let is_edge =

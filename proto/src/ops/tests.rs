@@ -350,6 +350,28 @@ fn all_ports_are_used_at_once() {
     assert!(sooner > 10, "{sooner}");
 }
 
+/// Whatever the lengths, nothing crosses but between those who are connected.
+#[test]
+fn lists_name_none_but_neighbours() {
+    for (seed, tree, operation, flits) in across() {
+        for own_links in [true, false] {
+            let model = Model {
+                own_links,
+                ..Model::unit(tree.len())
+            };
+            let timing = Timing::of(&model, 1, Pacing::Scheduled);
+            for leg in operation.legs(&tree, &flits, &timing) {
+                for [one, other] in [[leg.from, leg.to], [leg.to, leg.from]] {
+                    assert!(
+                        operation.neighbours(&tree, one).contains(&other),
+                        "seed {seed}: {operation:?}: {leg:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Numbers of deliveries lead back to what is delivered, names to the numbers; and every end of
 /// every message has a number of its own.
 #[test]

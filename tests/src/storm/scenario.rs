@@ -206,6 +206,7 @@ impl Dice {
             8 => Operation::ListedScatter,
             9 | 10 => Operation::Gossip(self.pick(&[
                 Gossip::Flood,
+                Gossip::RingEmulation,
                 Gossip::Circulate,
                 Gossip::Dissemination,
                 Gossip::Direct,
@@ -215,6 +216,7 @@ impl Dice {
                 Exchange::Rounds,
                 Exchange::Shifts,
                 Exchange::Tree,
+                Exchange::AtOnce,
             ])),
             _ => Operation::Broadcast(self.pick(&[
                 Broadcast::Rounds,

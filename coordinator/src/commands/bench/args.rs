@@ -76,7 +76,7 @@ pub struct BenchRoundArgs {
     /// Which ones: all that work on the tree, or a list. Scatters: fdf, linear,
     /// binomial, adaptive; gathers: certification-serial, certification-pipelined,
     /// shoulder-tap, linear, window, binomial, adaptive; broadcasts: rounds, urgent, child-by-child;
-    /// gossip: flood, circulate, dissemination, direct, and on a --network approach1, halves,
+    /// gossip: flood, ring-emulation, circulate, dissemination, direct, and on a --network approach1, halves,
     /// neighbour; exchanges: rounds, shifts, tree, at-once.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub algorithms: String,

@@ -218,11 +218,9 @@ impl RoundIo for NodeIo<'_> {
                 // One of which more is to go to somebody else goes on later.
                 let put_by = source.take().filter(|_| self.brief.all_ports);
                 sources.extend(put_by.map(|(of, whom, reader)| ((of.id, whom), reader)));
-                let begun = match sources.remove(&(message.id, to)) {
-                    None if !self.brief.all_ports => {
-                        begun_at(sources, message.id, to, payload.start)
-                    }
-                    own => own,
+                let begun = match self.brief.all_ports {
+                    true => sources.remove(&(message.id, to)),
+                    false => begun_at(sources, message.id, to, payload.start),
                 };
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");

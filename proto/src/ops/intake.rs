@@ -70,51 +70,49 @@ impl Intake {
         }
     }
 
-    /// What may come from a neighbour now.
-    pub(super) fn open_from(&mut self, from: PeId) -> Option<&mut Take> {
+    /// Where what may come from a neighbour now stands: among all, or among its own.
+    fn place(&self, from: PeId) -> Option<usize> {
         match self {
             Intake::InOrder { takes, open } => {
-                let mut open = takes.iter_mut().take(*open);
-                open.find(|take| take.leg.from == from)
+                let mut open = takes.iter().take(*open);
+                open.position(|take| take.leg.from == from)
             }
             Intake::FromAll { takes, here } => {
-                let next = takes.get_mut(&from)?.front_mut()?;
+                let Leg {
+                    message, offset, ..
+                } = takes.get(&from)?.front()?.leg;
                 // Parts of a message come one after the other, from whomever.
-                let here = here.get(&next.leg.message).copied().unwrap_or(0);
-                (next.leg.offset == here).then_some(next)
+                let here = here.get(&message).copied().unwrap_or(0);
+                (offset == here).then_some(0)
             }
         }
     }
 
     /// Whether anything may come from a neighbour now.
     pub(super) fn is_open_from(&self, from: PeId) -> bool {
+        self.place(from).is_some()
+    }
+
+    /// What may come from a neighbour now.
+    pub(super) fn open_from(&mut self, from: PeId) -> Option<&mut Take> {
+        let place = self.place(from)?;
         match self {
-            Intake::InOrder { takes, open } => {
-                let mut open = takes.iter().take(*open);
-                open.any(|take| take.leg.from == from)
-            }
-            Intake::FromAll { takes, here } => {
-                let next = takes.get(&from).and_then(VecDeque::front);
-                next.is_some_and(|next| {
-                    let here = here.get(&next.leg.message).copied().unwrap_or(0);
-                    next.leg.offset == here
-                })
-            }
+            Intake::InOrder { takes, .. } => takes.get_mut(place),
+            Intake::FromAll { takes, .. } => takes.get_mut(&from)?.get_mut(place),
         }
     }
 
     /// What came from a neighbour is through.
     pub(super) fn through(&mut self, from: PeId, is_called: bool) -> Option<Take> {
+        let place = self.place(from)?;
         match self {
             Intake::InOrder { takes, open } => {
-                let mut among = takes.iter().take(*open);
-                let place = among.position(|take| take.leg.from == from)?;
                 *open -= usize::from(is_called);
                 takes.remove(place)
             }
             Intake::FromAll { takes, here } => {
                 let of_sender = takes.get_mut(&from)?;
-                let take = of_sender.pop_front()?;
+                let take = of_sender.remove(place)?;
                 if of_sender.is_empty() {
                     takes.remove(&from);
                 }

@@ -75,9 +75,9 @@ pub struct BenchRoundArgs {
     pub warm_up: u64,
     /// Which ones: all that work on the tree, or a list. Scatters: fdf, linear,
     /// binomial, adaptive; gathers: certification-serial, certification-pipelined,
-    /// shoulder-tap, linear, window, binomial, adaptive; broadcasts: rounds, urgent, child-by-child;
-    /// gossip: flood, ring-emulation, circulate, dissemination, direct, and on a --network approach1, halves,
-    /// neighbour; exchanges: rounds, shifts, tree, at-once.
+    /// shoulder-tap, linear, window, binomial, adaptive; broadcasts: rounds, urgent,
+    /// child-by-child; gossip: flood, ring-emulation, circulate, dissemination, direct, and on
+    /// a --network approach1, halves, neighbour; exchanges: rounds, shifts, tree, at-once.
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub algorithms: String,
     /// How the result is printed on stdout.

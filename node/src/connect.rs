@@ -18,7 +18,6 @@ use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
-use crate::shape::Ports;
 use crate::system::descriptors;
 
 /// One of the trees that are played on at once, as its place among them, 0 first.
@@ -69,7 +68,6 @@ pub async fn connect(
     let awaited = children.chain(callers.map(|peer| (0, peer.pe)));
     let accepted = answer_callers(config, listener, awaited.collect(), flit_bytes);
     let (parents, mut peers, mut accepted) = tokio::try_join!(to_parents, to_peers, accepted)?;
-    let mut of_all_lanes = None;
     let mut all = Vec::new();
     for (lane, (parent, (tree, _, links))) in (0..).zip(parents.into_iter().zip(lanes)) {
         let children = tree.children(config.pe);
@@ -94,13 +92,7 @@ pub async fn connect(
         } else {
             &[]
         };
-        let mut of_lane = None;
-        let ports = || match (assignment.lanes_share_ports, assignment.own_links) {
-            (true, _) => shared(&mut of_all_lanes),
-            (false, true) => Ports::new(),
-            (false, false) => shared(&mut of_lane),
-        };
-        let shaped = neighbours.shape(config.pe, links, shaped_peers, ports);
+        let shaped = neighbours.shape(config.pe, links, shaped_peers, assignment.own_links);
         shaped.map_err(|source| NodeError::Io {
             what: "an alarm",
             source,
@@ -108,14 +100,6 @@ pub async fn connect(
         all.push(neighbours);
     }
     Ok(all)
-}
-
-/// The ports that several links share, which are made for the first of them.
-fn shared(ports: &mut Option<Ports>) -> io::Result<Ports> {
-    match ports {
-        Some(ports) => Ok(ports.clone()),
-        None => Ok(ports.insert(Ports::new()?).clone()),
-    }
 }
 
 fn hello(config: &NodeConfig, lane: LaneId, min_version: u32, max_version: u32) -> EdgeFrame {

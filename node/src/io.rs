@@ -55,7 +55,7 @@ pub struct NodeIo<'a> {
     pub alarm: Alarm,
     /// Where it is told what the PE is doing.
     pub pulse: &'a Pulse,
-    /// Where messages go on several trees at once: which of them this is, and what goes on each.
+    /// Where messages go in parts: what they are, and which of several trees this is.
     pub parts: Option<(usize, &'a Parts)>,
     /// What belongs to the round under way.
     pub state: State<'a>,
@@ -161,7 +161,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
             round: round.id(),
             complete,
             started_ns: self.state.started_ns,
-            arrivals: round.arrivals().to_vec(),
+            arrivals: round.arrivals(),
             collisions: self.state.collisions,
             peak_buffered_flits: round.peak_buffered_flits(),
             peak_resident_bytes: process::peak_resident_bytes(),
@@ -228,8 +228,8 @@ impl RoundIo for NodeIo<'_> {
                         at: 0,
                         source: outbox.take(message, flit_bytes),
                         turns: self.parts.and_then(|(lane, parts)| {
-                            let (_, turns) = parts.whole(message)?;
-                            Some((turns, lane))
+                            let (_, turns, place) = parts.whole(lane, message)?;
+                            Some((turns, place))
                         }),
                     }
                 });

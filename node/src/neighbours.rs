@@ -68,16 +68,24 @@ impl Neighbours {
     }
 
     /// Gives the connections of `pe` the shapes that are said of their edges, by the
-    /// edges' lower ends, and of its peers. The others stay what they are. `ports` has those of
-    /// each, shared or its own.
+    /// edges' lower ends, and of its peers. The others stay what they are. They share the PE's
+    /// ports, or have their own.
     pub fn shape(
         &mut self,
         pe: PeId,
         edges: &[(PeId, Edge)],
         peers: &[Peer],
-        mut ports: impl FnMut() -> io::Result<Ports>,
+        own_links: bool,
     ) -> io::Result<()> {
         let shaped = peers.iter().filter_map(|peer| Some((peer.pe, peer.link?)));
+        if edges.is_empty() && shaped.clone().next().is_none() {
+            return Ok(());
+        }
+        let shared = Ports::new()?;
+        let ports = || match own_links {
+            true => Ports::new(),
+            false => Ok(shared.clone()),
+        };
         let of = |child: PeId| edges.iter().find(|(below, _)| *below == child);
         if let (Some(link), Some((_, edge))) = (&mut self.parent, of(pe)) {
             link.shape(Shape::new(edge.up, edge.down, ports()?));

@@ -1,5 +1,6 @@
-//! Messages that come in on several trees at once, a part on each ([`flitcast_proto::ops::parts`]):
-//! put together again, flit by flit in the order in which these have left.
+//! Messages that go and come in parts, by several trees at once ([`flitcast_proto::ops::parts`]):
+//! put together again, flit by flit in the order in which these have left. Which part one is, the
+//! tree says on whose connections it comes, or its number.
 //!
 //! What is not next is held until it is. Nobody waits for it to be taken: a stream that stood still
 //! behind it could hold what another one waits for.
@@ -9,27 +10,31 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use flitcast_proto::MessageId;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::Brief;
 use flitcast_proto::ops::parts::{Turns, flits_of_parts};
+use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::{MessageId, Tree};
 use tokio::sync::{self, watch};
 
 use crate::held::HeldMessages;
 use crate::payload::{PayloadError, Sink};
 
 /// The messages of a PE that go and come in parts, and what is put together of them.
-#[derive(Default)]
 pub struct Parts {
+    operation: Operation,
+    tree: Arc<Tree>,
     /// By message: the bytes and the flits of each part.
     of: BTreeMap<MessageId, (Vec<u64>, Vec<u64>)>,
     assemblies: Mutex<BTreeMap<MessageId, Arc<sync::Mutex<Assembly>>>>,
 }
 
 impl Parts {
-    /// What the briefs for all trees say; `None` if the parts of a message are none.
-    pub fn of(briefs: &[Brief]) -> Option<Parts> {
+    /// What the briefs for all trees say, of which this is the first; `None` if the parts of a
+    /// message are none.
+    pub fn of(tree: &Arc<Tree>, briefs: &[Brief]) -> Option<Parts> {
         let first = briefs.first()?;
+        let operation = first.operation;
+        let most = briefs.len().max(operation.parts(tree));
         if briefs.iter().any(|it| it.flit_bytes != first.flit_bytes) {
             return None;
         }
@@ -37,8 +42,9 @@ impl Parts {
         let mut bytes: BTreeMap<MessageId, Vec<u64>> = BTreeMap::new();
         for (lane, brief) in briefs.iter().enumerate() {
             for message in brief.sends.iter().chain(&brief.takes) {
-                let parts = bytes.entry(message.id);
-                parts.or_insert_with(|| vec![0; briefs.len()])[lane] = message.bytes;
+                let (whole, part) = operation.whole(tree, message.id);
+                let parts = bytes.entry(whole).or_insert_with(|| vec![0; most]);
+                *parts.get_mut(lane + part)? = message.bytes;
             }
         }
         let in_parts = bytes.into_iter();
@@ -48,19 +54,27 @@ impl Parts {
             Some((id, (parts, flits)))
         });
         Some(Parts {
+            operation,
+            tree: tree.clone(),
             of: of.collect::<Option<_>>()?,
             assemblies: Mutex::default(),
         })
     }
 
-    /// The whole message of which this is a part, and on which trees its flits go; `None` if the
-    /// part is all of it.
-    pub fn whole(&self, part: Message) -> Option<(Message, Turns)> {
-        let (parts, flits) = self.of.get(&part.id)?;
+    /// Whether any message goes or comes in parts.
+    pub fn are_any(&self) -> bool {
+        !self.of.is_empty()
+    }
+
+    /// The whole message of which this is a part on a tree, to which parts its flits belong, and
+    /// which part this is; `None` if the part is all of it.
+    pub fn whole(&self, lane: usize, part: Message) -> Option<(Message, Turns, usize)> {
+        let (id, place) = self.operation.whole(&self.tree, part.id);
+        let (parts, flits) = self.of.get(&id)?;
         let bytes = parts
             .iter()
             .fold(0, |sum: u64, part| sum.saturating_add(*part));
-        Some((Message { bytes, ..part }, Turns::new(flits)))
+        Some((Message { id, bytes, ..part }, Turns::new(flits), lane + place))
     }
 
     /// Where a part goes that comes on a tree; `None` if it is all of its message. `open` says where
@@ -71,10 +85,10 @@ impl Parts {
         lane: usize,
         open: impl FnOnce(Message) -> (Sink, PathBuf),
     ) -> Option<PartSink> {
-        let (whole, turns) = self.whole(part)?;
+        let (whole, turns, place) = self.whole(lane, part)?;
         let mut assemblies = self.assemblies.lock().ok()?;
-        let assembly = assemblies.entry(part.id).or_insert_with(|| {
-            let (_, flits) = &self.of[&part.id];
+        let assembly = assemblies.entry(whole.id).or_insert_with(|| {
+            let (_, flits) = &self.of[&whole.id];
             let parts = flits.iter().filter(|flits| **flits > 0).count();
             let (sink, folder) = open(whole);
             Arc::new(sync::Mutex::new(Assembly {
@@ -89,7 +103,7 @@ impl Parts {
         });
         Some(PartSink {
             assembly: assembly.clone(),
-            lane,
+            place,
         })
     }
 
@@ -118,10 +132,10 @@ impl Parts {
 struct Assembly {
     /// Where it goes; `None` once that is made visible.
     sink: Option<Sink>,
-    /// On which trees the flits come that are yet to be stored.
+    /// Of which parts the flits are that are yet to be stored.
     turns: std::iter::Peekable<Turns>,
-    /// Flits that came before their turn: of each tree's part, those that were held, and those of
-    /// them that went on.
+    /// Flits that came before their turn: of each part, those that were held, and those of them
+    /// that went on.
     held: HeldMessages,
     held_flits: Vec<[u64; 2]>,
     folder: PathBuf,
@@ -132,13 +146,13 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn holds_of(lane: usize) -> MessageId {
-        MessageId(lane as u64)
+    fn holds_of(place: usize) -> MessageId {
+        MessageId(place as u64)
     }
 
     async fn write(
         &mut self,
-        lane: usize,
+        place: usize,
         payload: &[u8],
         waited_ns: &mut u64,
     ) -> Result<bool, PayloadError> {
@@ -146,11 +160,11 @@ impl Assembly {
             return Ok(false);
         };
         let failed = |source: io::Error| PayloadError::io("hold flits in", &self.folder)(source);
-        let [came, went] = self.held_flits[lane];
-        if self.turns.peek() != Some(&lane) || came > went {
-            let held = self.held.hold(Self::holds_of(lane), payload, &self.folder);
+        let [came, went] = self.held_flits[place];
+        if self.turns.peek() != Some(&place) || came > went {
+            let held = self.held.hold(Self::holds_of(place), payload, &self.folder);
             held.await.map_err(failed)?;
-            self.held_flits[lane][0] += 1;
+            self.held_flits[place][0] += 1;
             return Ok(true);
         }
         let mut is_right = sink.write(payload, waited_ns).await?;
@@ -173,7 +187,7 @@ impl Assembly {
 /// Where a part of a message goes.
 pub struct PartSink {
     assembly: Arc<sync::Mutex<Assembly>>,
-    lane: usize,
+    place: usize,
 }
 
 impl PartSink {
@@ -189,7 +203,7 @@ impl PartSink {
         waited_ns: &mut u64,
     ) -> Result<bool, PayloadError> {
         let mut assembly = self.assembly.lock().await;
-        assembly.write(self.lane, payload, waited_ns).await
+        assembly.write(self.place, payload, waited_ns).await
     }
 
     /// The part is whole. Waits until all are, and the message is visible.
@@ -248,10 +262,18 @@ mod tests {
         }
     }
 
+    fn tree() -> Arc<Tree> {
+        let parents = [None, Some(0), Some(0), Some(0)];
+        let parents = parents.map(|parent| parent.map(PeId));
+        Arc::new(Tree::from_parents(parents.to_vec()).unwrap())
+    }
+
     /// Parts of a message that has so many flits on each tree, and of how many bytes they are.
     fn parts(flits: &[u64], bytes: u64) -> (Parts, Vec<u64>) {
         let lengths = bytes_of_parts(flits, bytes, FLIT);
         let parts = Parts {
+            operation: Operation::Scatter,
+            tree: tree(),
             of: BTreeMap::from([(MESSAGE, (lengths.clone(), flits.to_vec()))]),
             assemblies: Mutex::default(),
         };

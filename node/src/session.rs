@@ -265,11 +265,11 @@ async fn play_rounds(
     let is_root = pe == assignment.tree.root();
     let pulse = channel.pulse().clone();
     // Whoever is told of several trees was assigned as many.
-    let parts = Parts::of(&briefs).ok_or_else(|| NodeError::Unexpected {
+    let parts = Parts::of(&assignment.tree, &briefs).ok_or_else(|| NodeError::Unexpected {
         said: "Prepare".to_owned(),
         when: "with parts of messages that are none",
     })?;
-    let in_parts = briefs.len() > 1;
+    let in_parts = briefs.len() > 1 || parts.are_any();
     let further = assignment.lanes.iter().map(|lane| &lane.tree);
     let trees = std::iter::once(&assignment.tree).chain(further);
     let mut lanes = Vec::new();

@@ -248,8 +248,8 @@ impl Outbox<'_> {
     }
 
     fn open(&self, message: Message, flit_bytes: u32) -> Source {
-        let whole = self.parts.and_then(|parts| parts.whole(message));
-        let read = whole.map_or(message, |(whole, _)| whole);
+        let whole = self.parts.and_then(|parts| parts.whole(0, message));
+        let read = whole.map_or(message, |(whole, ..)| whole);
         self.store.source(read, flit_bytes)
     }
 }

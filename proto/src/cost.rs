@@ -187,6 +187,9 @@ pub struct Model {
     /// A sender may run ahead of the wire by so much, or by one frame if that is more;
     /// 0: not at all, not even by a frame.
     pub ahead_ns: f64,
+    /// Bytes of acknowledgements that a receiver sends back for a byte, and that its link has
+    /// besides.
+    pub acknowledged: f64,
     /// Bytes of a control frame,
     pub control_bytes: u64,
     /// and of a receipt, which the papers' model does not know.
@@ -350,6 +353,7 @@ impl Model {
             hosts: Hosts::one(Host::NONE),
             ports: Ports::Single,
             own_links: false,
+            acknowledged: 0.0,
             buffer_bytes: u64::MAX,
             ahead_ns: 0.0,
             control_bytes: 1,

@@ -37,7 +37,7 @@ use crate::options::workload::Lengths;
 use crate::rounds::run::{self, Ended, Interrupts};
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
-use crate::ways::way::{Covers, Way};
+use crate::ways::way::Way;
 use learn::{Run, learned, would_take_later};
 use workloads::{PACED, WORKLOADS};
 
@@ -234,7 +234,7 @@ impl Calibration {
                 flit_bytes: Some(self.flit_bytes),
                 packets: None,
                 searches_order: false,
-                covers: Covers::Nothing,
+                covers: false,
             },
             choice: None,
             messages: Messages::new(Payload::Synthetic { lengths }, bytes),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model};
-use flitcast_proto::ops::{Brief, Direction, Fits, Operation};
+use flitcast_proto::ops::{Brief, Broadcast, Direction, Fits, Operation};
 use flitcast_proto::packets::count::best_count;
 use flitcast_proto::packets::model::Ticks;
 use flitcast_proto::predict::Prediction;
@@ -30,6 +30,9 @@ use crate::text::units::{Bytes, Nanos};
 /// Long enough that software costs little, short enough to fill a pipe soon: what is taken
 /// unless another size is worth it.
 pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
+/// The same over a hypercube's trees behind a switch, where each flit comes from another sender than
+/// the one before it: little enough for the switch to hold where one is late.
+const SWITCHED_FLIT_BYTES: u32 = 16 << 10;
 /// Below this a flit's prefix and seal are more than a tenth of it, and a system call is made for
 /// next to nothing.
 const LEAST: u64 = 1 << 10;
@@ -63,6 +66,9 @@ pub struct FlitSize {
     /// What it was predicted to take in flits of the usual size.
     #[serde(rename = "usual_us", serialize_with = "as_micros")]
     pub usual_ns: u64,
+    /// That size.
+    #[serde(skip)]
+    pub usual_bytes: u32,
 }
 
 impl fmt::Display for FlitSize {
@@ -73,7 +79,7 @@ impl fmt::Display for FlitSize {
             Bytes(self.bytes.into()),
             Nanos(self.predicted_ns),
             Nanos(self.usual_ns),
-            Bytes(USUAL_FLIT_BYTES.into())
+            Bytes(self.usual_bytes.into())
         )
     }
 }
@@ -132,7 +138,11 @@ pub fn foresee_best(
             prediction,
         })
     };
-    let usual = of(asked.unwrap_or(USUAL_FLIT_BYTES))?;
+    let usual_bytes = match (operation, pacing) {
+        (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => SWITCHED_FLIT_BYTES,
+        _ => USUAL_FLIT_BYTES,
+    };
+    let usual = of(asked.unwrap_or(usual_bytes))?;
     let usual_ns = usual.ns();
     let first = match asked {
         None if are_slow(tree, operation, model) => {
@@ -146,7 +156,7 @@ pub fn foresee_best(
     let mut left_ns = (usual_ns / PART).max(UNNOTICED_NS);
     // `None` where there is no time to look.
     let mut within = |flit_bytes: u32| -> Result<Option<Foreseen>, RoundFault> {
-        if flit_bytes == USUAL_FLIT_BYTES {
+        if flit_bytes == usual_bytes {
             return Ok(None);
         }
         let takes = looking_ns(tree, operation, &usual.briefs, flit_bytes);
@@ -167,6 +177,7 @@ pub fn foresee_best(
         bytes: best.flit_bytes,
         predicted_ns,
         usual_ns,
+        usual_bytes,
     });
     Ok(best)
 }
@@ -205,6 +216,7 @@ fn hops(tree: &Tree, operation: Operation) -> u64 {
         // All around, or from one to the other.
         (Direction::Across, Fits::Complete) => tree.count() as u64 - 1,
         (Direction::Across, _) => 2 * u64::from(depth()),
+        (_, Fits::Cubes) => u64::from(tree.len().ilog2()) + 1,
         _ => depth().into(),
     }
 }

@@ -11,8 +11,8 @@ use flitcast_proto::cost::{Edge, Host, Hosts, Model};
 use flitcast_proto::network::cover::Cover;
 use flitcast_proto::ops::cover_plan::{Deal, deal};
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Brief, Operation};
-use flitcast_proto::predict::{Prediction, predict_lanes};
+use flitcast_proto::ops::{Brief, Broadcast, Operation};
+use flitcast_proto::predict::Prediction;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::schedule::pace::Pacing;
@@ -20,7 +20,7 @@ use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
 use crate::job::flit_size::{Foreseen, foresee_best};
-use crate::job::model::{briefed, foresee};
+use crate::job::model::foresee;
 use crate::text::figures::as_micros;
 use crate::text::units::Nanos;
 use crate::ways::way::Way;
@@ -32,8 +32,6 @@ pub struct Lanes {
     pub further: Vec<Arc<Tree>>,
     /// Whether messages go on those alone: a cover has no place for another tree.
     pub alone: bool,
-    /// Whether they share the PEs' network cards, so that only all together are predicted.
-    pub shares_cards: bool,
     /// Why there are none, where somebody could expect some.
     pub why_none: Option<&'static str>,
 }
@@ -122,10 +120,9 @@ impl Lanes {
         let asked = way.flit_bytes;
         let sized = foresee_best(first, operation, pacing, &shares, asked, &wires)?;
         let flit_bytes = sized.flit_bytes;
-        let slower = if self.shares_cards { 1 } else { used.len() };
         let models: Vec<Model> = trees
             .iter()
-            .map(|tree| seen_on(&wires, first, tree, slower))
+            .map(|tree| seen_on(&wires, first, tree, used.len()))
             .collect();
         let flits: Vec<u64> = bytes
             .iter()
@@ -143,16 +140,10 @@ impl Lanes {
                 parts
             };
             let parts: Vec<Vec<u64>> = bytes.iter().enumerate().map(parts).collect();
-            let on_lane =
-                |lane: usize| -> Vec<u64> { parts.iter().map(|parts| parts[lane]).collect() };
             let mut briefs = Vec::new();
             let mut together: Option<Prediction> = None;
             for (lane, (tree, model)) in trees.iter().zip(&models).enumerate() {
-                let on_it = on_lane(lane);
-                if self.shares_cards {
-                    briefs.push(briefed(tree, operation, pacing, &on_it, flit_bytes, model));
-                    continue;
-                }
+                let on_it: Vec<u64> = parts.iter().map(|parts| parts[lane]).collect();
                 let (told, prediction) =
                     foresee(tree, operation, pacing, &on_it, flit_bytes, model)?;
                 briefs.push(told);
@@ -160,13 +151,6 @@ impl Lanes {
                     Some(others) => others.beside(prediction),
                     None => prediction,
                 });
-            }
-            if self.shares_cards {
-                let lanes = trees.iter().zip(&briefs).zip(&models);
-                let lanes: Vec<_> = lanes
-                    .map(|((tree, briefs), model)| (*tree, briefs.as_slice(), model))
-                    .collect();
-                together = Some(predict_lanes(&lanes)?);
             }
             let Some(together) = together else { continue };
             let takes = together.round_ns();
@@ -180,8 +164,7 @@ impl Lanes {
         // The disks have the same to do.
         let prediction = together.with_files_of(&one.prediction);
         let predicted_ns = prediction.round_ns() + prediction.commit_ns();
-        // Who asks for a hypercube's trees gets them.
-        if predicted_ns >= one_ns && !self.shares_cards {
+        if predicted_ns >= one_ns {
             let why = "several at once would not be quicker";
             return Ok(Foreseen {
                 trees: Some(on_one(why)),
@@ -213,7 +196,9 @@ pub fn has_parts(operation: Operation) -> bool {
         Operation::Scatter
             | Operation::ShoulderTap
             | Operation::Certification(_)
-            | Operation::Broadcast(_)
+            | Operation::Broadcast(
+                Broadcast::Rounds | Broadcast::Urgent | Broadcast::ChildByChild
+            )
     )
 }
 

@@ -22,6 +22,11 @@ use crate::job::request::Site;
 /// What Linux lets a connection hold when nobody reads, by its defaults.
 pub const BUFFER_BYTES: u64 = 4 << 20;
 
+/// Of each byte that comes over a network, TCP sends back so much: an acknowledgement for every second
+/// full segment, of 20 bytes, as many of IP and 12 of options, both in Ethernet frames of 1514
+/// bytes at most.
+const ACKNOWLEDGED: f64 = 66.0 / (2.0 * 1514.0);
+
 /// What is known of a cluster's edges and clocks.
 #[derive(Clone, Debug)]
 pub struct Measurement {
@@ -90,6 +95,7 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
         hosts,
         ports,
         own_links: false,
+        acknowledged: 0.0,
         buffer_bytes,
         // A socket takes what it has room for, however slow the wire is.
         ahead_ns: match shaped {
@@ -103,6 +109,15 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
     }
 }
 
+/// On links that stand for themselves acknowledgements cost what data does; a shaped one carries data
+/// alone, and within a machine they are part of what processes cost.
+fn acknowledged(site: &Site) -> f64 {
+    match site.placement.is_spread() && !site.is_shaped() {
+        true => ACKNOWLEDGED,
+        false => 0.0,
+    }
+}
+
 /// A model of a site's edges by what was measured just now, on hosts that cost so much.
 pub fn measured_model(edges: &[MeasuredEdge], hosts: Hosts, site: &Site) -> Model {
     model_of(edges_from_measurements(edges, &hosts), hosts, site)
@@ -113,13 +128,17 @@ pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     let shaped = site.is_shaped();
     Model {
         own_links: site.own_links,
+        acknowledged: acknowledged(site),
         ..model(edges, hosts, ports(site), BUFFER_BYTES, shaped)
     }
 }
 
 /// The model of a site that a profile makes.
 pub fn model_by(profile: &Profile, site: &Site) -> Model {
-    let model = profile.model();
+    let model = Model {
+        acknowledged: acknowledged(site),
+        ..profile.model()
+    };
     match site.own_links {
         true => Model {
             ports: ports(site),
@@ -161,19 +180,6 @@ pub fn foresee(
         &Timing::of(model, flit_bytes, pacing),
         model,
     )
-}
-
-/// The schedule alone.
-pub fn briefed(
-    tree: &Tree,
-    operation: Operation,
-    pacing: Pacing,
-    bytes: &[u64],
-    flit_bytes: u32,
-    model: &Model,
-) -> Vec<Brief> {
-    let timing = Timing::of(model, flit_bytes, pacing);
-    Brief::all(tree, operation, bytes, &timing)
 }
 
 /// The same where messages go in full flits of these sizes each, by message id.

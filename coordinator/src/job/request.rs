@@ -45,7 +45,7 @@ use crate::site::topology::Topology;
 use crate::text::units::parse_bytes;
 use crate::ways::baseline::Baseline;
 use crate::ways::candidates::{self, Candidate};
-use crate::ways::way::{Covers, Way, operation_by};
+use crate::ways::way::{Way, operation_by};
 use messages::{AskedMessages, FilesAt};
 use roots::{laid, seen_from};
 use ways::{Ways, choosing, ours};
@@ -529,11 +529,7 @@ impl Request {
                         flit_bytes,
                         packets,
                         searches_order: false,
-                        covers: match (args.cover, lays) {
-                            (true, _) => Covers::Network,
-                            (_, Some(BroadcastAlgorithm::Hypercube)) => Covers::Cube,
-                            _ => Covers::Nothing,
-                        },
+                        covers: args.cover,
                     },
                     choice: None,
                     messages: Messages::new(payload, bytes.clone()),

@@ -71,6 +71,7 @@ impl BroadcastAlgorithm {
         Operation::Broadcast(match self {
             BroadcastAlgorithm::Urgent => Broadcast::Urgent,
             BroadcastAlgorithm::ChildByChild => Broadcast::ChildByChild,
+            BroadcastAlgorithm::Hypercube => Broadcast::Hypercube,
             _ => Broadcast::Rounds,
         })
     }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
-use crate::ways::way::{Covers, Way};
+use crate::ways::way::Way;
 
 /// A way to do an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub enum Unfit {
         /// The tree, as it was named.
         spec: String,
     },
+    /// It lays the trees of a hypercube.
+    #[error("for 2, 4, 8 and so on PEs, and there are {pes}")]
+    NoCube {
+        /// How many there are.
+        pes: usize,
+    },
 }
 
 impl Unfit {
@@ -52,6 +58,7 @@ impl Unfit {
         match self {
             Unfit::NoPath { .. } => "--algorithm certification",
             Unfit::NotComplete { .. } => "--network complete:N",
+            Unfit::NoCube { .. } => "--algorithm path",
         }
     }
 }
@@ -79,7 +86,8 @@ pub fn check_fits(
         Fits::Stars if !Fits::Stars.holds(tree) => Err(Unfit::NotComplete {
             spec: name.to_string(),
         }),
-        Fits::Trees | Fits::Stars | Fits::Complete => Ok(()),
+        Fits::Cubes if !Fits::Cubes.holds(tree) => Err(Unfit::NoCube { pes: tree.count() }),
+        Fits::Trees | Fits::Stars | Fits::Complete | Fits::Cubes => Ok(()),
     }
 }
 
@@ -103,7 +111,7 @@ pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfi
         }
         _ => topology.reaches_all(),
     };
-    if operation.fits() == Fits::Complete && !reaches_all {
+    if matches!(operation.fits(), Fits::Complete | Fits::Cubes) && !reaches_all {
         let spec = topology.name.to_string();
         return Err(Unfit::NotComplete { spec });
     }
@@ -160,7 +168,7 @@ impl Candidate {
             flit_bytes,
             packets: None,
             searches_order: false,
-            covers: Covers::Nothing,
+            covers: false,
         }
     }
 

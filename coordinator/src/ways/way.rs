@@ -21,30 +21,15 @@ pub struct Way {
     pub packets: Option<Packets>,
     /// Whether a better order of a scatter's messages is searched for.
     pub searches_order: bool,
-    /// Whether messages go on several trees at once.
-    pub covers: Covers,
-}
-
-/// Several trees that share no arc, and carry messages in parts at the same time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Covers {
-    /// Messages go on one tree.
-    #[default]
-    Nothing,
-    /// Those of a cover of the network that the PEs stand on.
-    Network,
-    /// Those of a hypercube's, laid over PEs that all reach each other.
-    Cube,
+    /// Whether messages go on all trees of a cover of the network at once.
+    pub covers: bool,
 }
 
 impl Way {
     /// The algorithm's name.
     pub fn algorithm(&self) -> &'static str {
-        let own = match self.covers {
-            Covers::Cube => "hypercube",
-            Covers::Nothing | Covers::Network => self.operation.algorithm(),
-        };
-        self.baseline.map_or(own, Baseline::name)
+        self.baseline
+            .map_or(self.operation.algorithm(), Baseline::name)
     }
 
     /// How certification synchronises, if it is that.

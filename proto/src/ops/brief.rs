@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::parts::even_parts;
 use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Pacing, Timing};
@@ -64,16 +65,20 @@ impl Brief {
                 destination,
                 ..
             } = address;
-            let message = Message {
-                id,
-                source,
-                destination,
-                bytes: operation.length(tree, address, bytes),
-            };
-            sends[source.index()].push(message);
+            let length = operation.length(tree, address, bytes);
             let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
-            for pe in address.ends(tree).filter(takes_it) {
-                takes[pe.index()].push(message);
+            let parts = even_parts(length, operation.parts(tree), timing.flit_bytes());
+            for (part, bytes) in parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0) {
+                let message = Message {
+                    id: operation.part(tree, id, part),
+                    source,
+                    destination,
+                    bytes,
+                };
+                sends[source.index()].push(message);
+                for pe in address.ends(tree).filter(takes_it) {
+                    takes[pe.index()].push(message);
+                }
             }
         }
         for takes in &mut takes {

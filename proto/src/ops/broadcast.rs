@@ -22,6 +22,8 @@ pub enum Broadcast {
     Urgent,
     /// The whole message to one child after the other, as relays do that know no better.
     ChildByChild,
+    /// Over a hypercube's trees, where all PEs reach each other.
+    Hypercube,
 }
 
 /// Flit after flit, each to the children that have the most below them first.
@@ -70,7 +72,7 @@ pub(super) const CHILD_BY_CHILD: Entry = Entry {
 
 /// Blocks that a message is cut into for its list, at most: so many fit in what a PE is told, for
 /// each of its neighbours, and one is a small part of what the message takes.
-const MOST_BLOCKS: u64 = 1024;
+pub(super) const MOST_BLOCKS: u64 = 1024;
 
 /// What crosses where somebody lacks the message, as a planner has it for flits, or, of a long
 /// message, for blocks of flits that are alike. What does not follow flit by flit goes by itself.

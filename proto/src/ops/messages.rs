@@ -15,6 +15,8 @@ pub(super) struct Messages {
     pub address: fn(&Tree, MessageId) -> Option<Address>,
     /// How many ids there are at most.
     pub ids: fn(&Tree) -> u64,
+    /// In how many parts each goes.
+    pub parts: fn(&Tree) -> usize,
     /// The number of a delivery: of a message, at a PE.
     pub delivery: fn(&Tree, MessageId, PeId) -> DeliveryId,
     /// Which message that is, and at which PE; `None` if there is no such delivery.
@@ -33,6 +35,7 @@ pub(super) const FROM_ROOT: Messages = Messages {
         })
     },
     ids: |tree| tree.len() as u64,
+    parts: |_| 1,
     delivery: |_, id, _| DeliveryId(id.0 as u32),
     delivered: |tree, delivery| numbered_as(tree, delivery).map(|pe| (pe.into(), pe)),
     of_pairs: false,
@@ -61,6 +64,7 @@ pub(super) const TO_OTHERS: Messages = Messages {
         })
     },
     ids: |_| 1,
+    parts: |_| 1,
     delivery: |_, _, at| DeliveryId(at.0),
     delivered: |tree, delivery| numbered_as(tree, delivery).map(|pe| (MessageId(0), pe)),
     of_pairs: false,
@@ -76,6 +80,7 @@ pub(super) const EACH_TO_OTHERS: Messages = Messages {
         })
     },
     ids: |tree| tree.len() as u64,
+    parts: |_| 1,
     delivery: |tree, id, at| {
         let before = u64::from(id.pe().0) * tree.len() as u64;
         DeliveryId((before + u64::from(at.0)) as u32)
@@ -96,6 +101,7 @@ pub(super) const EACH_TO_EACH: Messages = Messages {
         })
     },
     ids: |tree| (tree.len() as u64).pow(2),
+    parts: |_| 1,
     delivery: |_, id, _| DeliveryId(id.0 as u32),
     delivered: |tree, delivery| {
         let number = u64::from(delivery.0);

@@ -18,6 +18,7 @@
 mod arcs;
 mod brief;
 mod broadcast;
+mod broadcast_hypercube;
 pub mod broadcast_plan;
 mod calls;
 mod certification;

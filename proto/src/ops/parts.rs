@@ -1,9 +1,12 @@
 //! Messages that go on several trees at once, in parts (paper 000, section IV): each tree carries
-//! some flits of a message as a message of its own, from its own head to its own digest.
+//! some flits of a message as a message of its own, from its own head to its own digest. The trees
+//! have connections of their own, or one list has what crosses on all of them.
 //!
 //! Which flits these are follows from how many each tree gets. They leave the source by turns, as
 //! evenly as that comes out, so that it reads its files from front to back and a destination holds
 //! little that is not next.
+
+use crate::schedule::flits_of;
 
 /// On which tree each flit of a message goes, from the first flit to the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +57,19 @@ pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
         parts[last] -= lacks;
     }
     parts
+}
+
+/// Bytes of each of so many parts of a message, whose flits go to one after the other, as [`Turns`] has
+/// it where the parts have as many flits as can be.
+pub(super) fn even_parts(bytes: u64, parts: usize, flit_bytes: u32) -> Vec<u64> {
+    let flits = even_flits(flits_of(bytes, flit_bytes), parts);
+    bytes_of_parts(&flits, bytes, flit_bytes.into())
+}
+
+/// The flits of each part: flit k is one of part `k mod parts`.
+pub(super) fn even_flits(flits: u64, parts: usize) -> Vec<u64> {
+    let of_part = |part| flits.saturating_sub(part).div_ceil(parts as u64);
+    (0..parts as u64).map(of_part).collect()
 }
 
 /// The flits of each part of a message; `None` if these cannot be its parts, as another one than

@@ -65,6 +65,11 @@ impl Pe {
         self.place.id
     }
 
+    /// The message that this is a part of.
+    pub fn whole(&self, message: MessageId) -> MessageId {
+        self.operation.whole(&self.place.tree, message).0
+    }
+
     /// P0 begins the round.
     pub fn handle_trigger(&mut self, now: Time) {
         self.role.trigger(now);

@@ -10,7 +10,7 @@ use super::messages::Messages;
 use super::plan::Plan;
 use super::role::{Place, Role};
 use super::{
-    broadcast, certification, combining, exchange, gossip, gossip_on_network, linear, listed,
+    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, gossip_on_network, linear, listed,
     scatter, shoulder_tap,
 };
 use crate::items::{Address, Leg};
@@ -60,6 +60,8 @@ pub enum Fits {
     Stars,
     /// All of them, where PEs reach each other beside the tree.
     Complete,
+    /// The same of 2, 4, 8 and so on PEs, of which none is absent.
+    Cubes,
 }
 
 /// Whether a PE that plays a list sends to all its neighbours at once, and takes from all, or does one
@@ -176,7 +178,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All of them; of one with a parameter, its least.
-    pub const ALL: [Operation; 22] = [
+    pub const ALL: [Operation; 23] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -189,6 +191,7 @@ impl Operation {
         Operation::Broadcast(Broadcast::Rounds),
         Operation::Broadcast(Broadcast::Urgent),
         Operation::Broadcast(Broadcast::ChildByChild),
+        Operation::Broadcast(Broadcast::Hypercube),
         Operation::Gossip(Gossip::Flood),
         Operation::Gossip(Gossip::RingEmulation),
         Operation::Gossip(Gossip::Circulate),
@@ -215,6 +218,7 @@ impl Operation {
             Operation::Broadcast(Broadcast::Rounds) => &broadcast::ROUNDS,
             Operation::Broadcast(Broadcast::Urgent) => &broadcast::URGENT,
             Operation::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
+            Operation::Broadcast(Broadcast::Hypercube) => &broadcast_hypercube::HYPERCUBE,
             Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
             Operation::Gossip(Gossip::RingEmulation) => &gossip::RING_EMULATION,
             Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
@@ -370,6 +374,9 @@ impl Operation {
         }
         match self.direction() {
             _ if self.fits().holds(tree) => self,
+            Direction::Down if self.layout() == Layout::Whole => {
+                Operation::Broadcast(Broadcast::Rounds)
+            }
             Direction::Down => Operation::Scatter,
             Direction::Up => Operation::Certification(Sync::Pipelined),
             Direction::Across => self,
@@ -395,9 +402,30 @@ impl Operation {
         }
     }
 
-    /// The message with an id on a tree; `None` if there is none.
+    /// The message with an id on a tree, or the part of one; `None` if there is none.
     pub fn address(self, tree: &Tree, id: MessageId) -> Option<Address> {
-        (self.entry().messages.address)(tree, id)
+        let (whole, part) = self.whole(tree, id);
+        let address = (self.entry().messages.address)(tree, whole)?;
+        (part < self.parts(tree)).then_some(Address { id, ..address })
+    }
+
+    /// In how many parts each message goes, of which each has a head and a digest of its own
+    /// ([`super::parts`]).
+    pub fn parts(self, tree: &Tree) -> usize {
+        (self.entry().messages.parts)(tree)
+    }
+
+    /// The message of which this is a part, and which one, counted from 0. Where messages do not go
+    /// in parts, each is the first one of itself.
+    pub fn whole(self, tree: &Tree, id: MessageId) -> (MessageId, usize) {
+        let ids = (self.entry().messages.ids)(tree).max(1);
+        (MessageId(id.0 % ids), (id.0 / ids) as usize)
+    }
+
+    /// A part of a message: the inverse of [`Operation::whole`].
+    pub(super) fn part(self, tree: &Tree, whole: MessageId, part: usize) -> MessageId {
+        let ids = (self.entry().messages.ids)(tree);
+        MessageId(whole.0 + part as u64 * ids)
     }
 
     /// All its messages on a tree, by id. Those of absent PEs are among them, and null.
@@ -420,9 +448,10 @@ impl Operation {
         taken.map(|message| message.id).collect()
     }
 
-    /// The number of the delivery of a message at a PE, both of which there are.
+    /// The number of the delivery of a message, or of a part of it, at a PE, both of which there are.
     pub fn delivery(self, tree: &Tree, message: MessageId, at: PeId) -> DeliveryId {
-        (self.entry().messages.delivery)(tree, message, at)
+        let (whole, _) = self.whole(tree, message);
+        (self.entry().messages.delivery)(tree, whole, at)
     }
 
     /// Which message a delivery is of, and at which PE; `None` if there is no such delivery.
@@ -570,6 +599,7 @@ impl Fits {
             Fits::Trees | Fits::Complete => true,
             Fits::Paths => tree.is_path(),
             Fits::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
+            Fits::Cubes => tree.len().is_power_of_two() && tree.count() == tree.len(),
         }
     }
 }

@@ -47,7 +47,7 @@ impl World<'_> {
             .as_mut()
             .map(|desks| std::mem::take(&mut desks.begun));
         for chore in begun.into_iter().flatten() {
-            let wake = self.model.hosts.of(self.pe(chore.at)).wake_ns.round() as u64;
+            let wake = self.model.hosts.of(chore.at).wake_ns.round() as u64;
             self.chores.push(chore);
             self.cause(now.saturating_add(wake), Event::Step(self.chores.len() - 1));
         }

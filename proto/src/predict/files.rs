@@ -7,12 +7,12 @@
 //! *Modeling the Linux page cache for accurate simulation*, 2021); what is synced has to
 //! wait for the disk.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use crate::cost::{FileCosts, Files};
+use crate::cost::{FileCosts, Files, MadeOf};
 use crate::items::Message;
-use crate::ops::Brief;
-use crate::{MessageId, PeId};
+use crate::ops::{Brief, Operation};
+use crate::{MessageId, PeId, Tree};
 
 /// The files of a block are made and synced in so many steps at most: more of them are so small
 /// that nobody sees them apart.
@@ -112,6 +112,8 @@ impl Desk {
 #[derive(Debug)]
 pub(super) struct Desks<'a> {
     files: &'a Files,
+    /// By message id, of parts of messages too.
+    made_of: BTreeMap<MessageId, MadeOf>,
     block: u64,
     desks: Vec<Desk>,
     /// By disk: when it has done what it was asked to, and what is in memory only.
@@ -123,13 +125,32 @@ pub(super) struct Desks<'a> {
 
 impl<'a> Desks<'a> {
     /// Before the round: the first messages were opened, and their first blocks read.
-    pub fn new(files: &'a Files, briefs: &[Brief], piece: u64) -> Desks<'a> {
+    pub fn new(files: &'a Files, tree: &Tree, briefs: &[Brief], piece: u64) -> Desks<'a> {
         let desk = |brief: &Brief| Desk {
             unopened: brief.sends.iter().copied().collect(),
             ..Desk::default()
         };
+        let made_of = |message: &Message, operation: Operation| {
+            let (whole, _) = operation.whole(tree, message.id);
+            let parts = operation.parts(tree) as u64;
+            let MadeOf {
+                entries,
+                cold_bytes,
+            } = *files.made_of.get(whole.index())?;
+            // Files are opened for each part, and end in one.
+            let of_part = MadeOf {
+                entries: entries.div_ceil(parts),
+                cold_bytes: cold_bytes / parts,
+            };
+            Some((message.id, of_part))
+        };
+        let sent = briefs.iter().flat_map(|brief| {
+            let sent = brief.sends.iter();
+            sent.filter_map(|message| made_of(message, brief.operation))
+        });
         let mut desks = Desks {
             files,
+            made_of: sent.collect(),
             block: files.block_bytes.max(piece),
             desks: briefs.iter().map(desk).collect(),
             free: vec![0.0; files.disks.len()],
@@ -202,7 +223,7 @@ impl<'a> Desks<'a> {
     /// Begins to read the next block of M_i.
     fn read(&mut self, at: PeId, of: MessageId) {
         let (disk, costs) = self.costs(at);
-        let made_of = self.files.made_of[of.index()];
+        let made_of = self.made_of.get(&of).copied().unwrap_or_default();
         let desk = &mut self.desks[at.index()];
         let is_it = |reading: &&mut Reading| reading.message.id == of;
         let Some(reading) = desk.opened.iter_mut().find(is_it) else {
@@ -259,7 +280,8 @@ impl<'a> Desks<'a> {
         let (disk, costs) = self.costs(at);
         let writing = self.desks[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
-        let made_of = self.files.made_of[writing.message.id.index()];
+        let made_of = self.made_of.get(&writing.message.id).copied();
+        let made_of = made_of.unwrap_or_default();
         let entry_bytes = whole / made_of.entries.max(1) as f64;
         let (before, bytes) = (writing.given as f64, writing.filled as f64);
         writing.given += writing.filled;

@@ -28,7 +28,7 @@ use crate::{MessageId, PeId, RoundId, Time, Tree};
 const PIECES: u64 = 1024;
 
 /// What a round is expected to take.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// By delivery: when its last byte is there, counted from P0's trigger; `None` for a null
     /// one.
@@ -105,31 +105,16 @@ pub fn predict(
     briefs: &[Brief],
     model: &Model,
 ) -> Result<Prediction, RoundFault> {
-    predict_lanes(&[(tree, briefs, model)])
-}
-
-/// Predicts rounds that the same PEs play at the same time, each over connections of its own: by
-/// tree, its briefs and what its edges are like. They share the ports where a PE has one each way,
-/// and the cores. With files there is one alone.
-///
-/// # Errors
-///
-/// As [`predict`].
-pub fn predict_lanes(lanes: &[(&Arc<Tree>, &[Brief], &Model)]) -> Result<Prediction, RoundFault> {
-    let Some(&(first, of_first, model)) = lanes.first() else {
-        return Ok(Prediction::default());
-    };
-    let all = || lanes.iter().flat_map(|(_, briefs, _)| briefs.iter());
-    let sent = all().flat_map(|brief| {
+    let sent = briefs.iter().flat_map(|brief| {
         let sent = brief.sends.iter();
         sent.map(|message| (message, u64::from(brief.flit_bytes_of(message.id))))
     });
     let packets: BTreeMap<MessageId, u64> = sent.clone().map(|(it, flit)| (it.id, flit)).collect();
     let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit));
     let flits_a_piece = flits.max().unwrap_or(0).div_ceil(PIECES).max(1);
-    let flit = of_first.first().map_or(1, |brief| brief.flit_bytes);
+    let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
     let piece = flits_a_piece.saturating_mul(flit.into());
-    let station = |(tree, id, brief): (&Arc<Tree>, PeId, &Brief)| Station {
+    let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         round: Round::new(RoundId(1), tree.clone(), id, brief.clone())
             .in_pieces(flits_a_piece)
             .record_spans(usize::MAX),
@@ -142,48 +127,37 @@ pub fn predict_lanes(lanes: &[(&Arc<Tree>, &[Brief], &Model)]) -> Result<Predict
         files_ns: 0,
         send: PortQueue::default(),
         receive: PortQueue::default(),
-    };
-    let stations = lanes.iter().flat_map(|(tree, briefs, _)| {
-        let pes = tree.ids().zip(*briefs);
-        pes.map(move |(id, brief)| (*tree, id, brief))
     });
-    let stations: Vec<Station> = stations.map(station).collect();
-    let files = model.files.as_ref().filter(|_| lanes.len() == 1);
+    let files = model.files.as_ref();
     let machines = model.hosts.machines().iter();
-    let operation = of_first.first().map(|brief| brief.operation);
+    let operation = briefs.first().map(|brief| brief.operation);
     let operation = operation.unwrap_or(Operation::Scatter);
-    let pes = first.len();
-    let neighbours = (0..).zip(lanes).flat_map(|(lane, (tree, ..))| {
-        tree.ids().map(move |pe| {
-            let all = operation.neighbours(tree, pe).into_iter();
-            all.map(|other| on_lane(lane, pes, other)).collect()
-        })
-    });
     let mut world = World {
-        lanes: lanes
-            .iter()
-            .map(|(tree, _, model)| (*tree, *model))
-            .collect(),
-        pes,
+        stations: stations.collect(),
+        tree,
         operation,
         model,
         packets,
-        wires: stations.iter().map(|_| Default::default()).collect(),
+        wires: tree.ids().map(|_| Default::default()).collect(),
         others: BTreeMap::new(),
-        neighbours: neighbours.collect(),
-        cores: machines
-            .map(|host| Cores::new(host.shared_cores, stations.len()))
+        neighbours: tree
+            .ids()
+            .map(|pe| operation.neighbours(tree, pe))
             .collect(),
-        desks: files.map(|files| Desks::new(files, of_first, piece)),
+        cores: machines
+            .map(|host| Cores::new(host.shared_cores, tree.len()))
+            .collect(),
+        desks: files.map(|files| Desks::new(files, tree, briefs, piece)),
         chores: Vec::new(),
         events: BTreeMap::new(),
         caused: 0,
-        stations,
     };
-    for (lane, (tree, ..)) in (0..).zip(lanes) {
-        let root = on_lane(lane, pes, tree.root());
-        world.stations[root.index()].round.handle_trigger(Time(0));
-        world.look(0, root)?;
+    let root = world.tree.root();
+    world.stations[root.index()].round.handle_trigger(Time(0));
+    world.look(0, root)?;
+    // Who takes from several calls the first of them before all begins.
+    for pe in world.tree.pes().filter(|pe| briefs[pe.index()].is_in_turns()) {
+        world.look(0, pe)?;
     }
     while let Some(((now, _), event)) = world.events.pop_first() {
         match event {
@@ -193,11 +167,6 @@ pub fn predict_lanes(lanes: &[(&Arc<Tree>, &[Brief], &Model)]) -> Result<Predict
         }
     }
     Ok(world.prediction())
-}
-
-/// A PE on one of several trees, as a station: those of the first tree have the PEs' numbers.
-fn on_lane(lane: usize, pes: usize, pe: PeId) -> PeId {
-    PeId((lane * pes) as u32 + pe.0)
 }
 
 enum Event {
@@ -210,13 +179,9 @@ enum Event {
 }
 
 struct World<'a> {
-    /// Each PE on each tree, numbered by [`on_lane`]; all that is said `at` one of them counts so.
     stations: Vec<Station>,
-    lanes: Vec<(&'a Arc<Tree>, &'a Model)>,
-    /// PEs on each tree.
-    pes: usize,
+    tree: &'a Tree,
     operation: Operation,
-    /// The first tree's; they differ in their edges alone.
     model: &'a Model,
     /// Payload bytes of a full flit of each message.
     packets: BTreeMap<MessageId, u64>,
@@ -242,29 +207,12 @@ impl World<'_> {
         self.events.insert((at, self.caused), event);
     }
 
-    /// The PE of a station.
-    fn pe(&self, at: PeId) -> PeId {
-        PeId(at.0 % self.pes as u32)
-    }
-
-    /// Another PE on the same tree.
-    fn beside(&self, at: PeId, pe: PeId) -> PeId {
-        PeId(at.0 - self.pe(at).0 + pe.0)
-    }
-
-    /// Where the ports are that a PE has for all of its trees.
-    fn shared(&mut self, at: PeId) -> &mut Station {
-        let pe = self.pe(at);
-        &mut self.stations[pe.index()]
-    }
-
     fn wire(&mut self, from: PeId, to: PeId) -> (&mut Wire, Link) {
-        let (tree, model) = self.lanes[from.index() / self.pes];
-        let [one, other] = [self.pe(from), self.pe(to)];
-        let link = model.link(tree, one, other);
+        let link = self.model.link(self.tree, from, to);
+        let down = self.tree.parent(to) == Some(from);
         let wire = match () {
-            () if tree.parent(other) == Some(one) => &mut self.wires[to.index()][0],
-            () if tree.parent(one) == Some(other) => &mut self.wires[from.index()][1],
+            () if down => &mut self.wires[to.index()][0],
+            () if self.tree.parent(from) == Some(to) => &mut self.wires[from.index()][1],
             () => self.others.entry((from, to)).or_default(),
         };
         (wire, link)
@@ -272,31 +220,24 @@ impl World<'_> {
 
     /// What has come of it.
     fn prediction(self) -> Prediction {
-        let pes = self.pes;
-        let (first, _) = self.lanes[0];
-        let deliveries = self.operation.deliveries(first);
+        let pes = self.stations.len();
+        let deliveries = self.operation.deliveries(self.tree);
         let mut prediction = Prediction {
             arrivals_ns: vec![None; deliveries],
             visible_ns: vec![None; deliveries],
-            files_ns: vec![0; pes],
-            spans: vec![Vec::new(); pes],
+            files_ns: Vec::with_capacity(pes),
+            spans: Vec::with_capacity(pes),
         };
-        for (mut station, pe) in self.stations.into_iter().zip((0..pes).cycle()) {
-            let arrivals = station.round.arrivals().iter();
+        for mut station in self.stations {
+            let arrivals = station.round.arrivals().into_iter();
             for arrival in arrivals.filter(|it| it.bytes_received == it.bytes_total) {
                 let (message, at) = (arrival.message, arrival.destination);
-                let delivery = self.operation.delivery(first, message, at).index();
-                let visible = arrival.delivered.then_some(arrival.delivered_ns);
-                let [arrives, seen] = [
-                    &mut prediction.arrivals_ns[delivery],
-                    &mut prediction.visible_ns[delivery],
-                ];
-                // Of several parts the last one counts.
-                *arrives = (*arrives).max(Some(arrival.at_ns));
-                *seen = (*seen).max(visible);
+                let delivery = self.operation.delivery(self.tree, message, at).index();
+                prediction.arrivals_ns[delivery] = Some(arrival.at_ns);
+                prediction.visible_ns[delivery] = arrival.delivered.then_some(arrival.delivered_ns);
             }
-            prediction.files_ns[pe] += station.files_ns;
-            prediction.spans[pe].extend(station.round.take_spans());
+            prediction.files_ns.push(station.files_ns);
+            prediction.spans.push(station.round.take_spans());
         }
         prediction
     }
@@ -336,8 +277,7 @@ impl World<'_> {
             Some(chore) => self.chores[chore].at,
             None => PeId(thread as u32),
         };
-        let machine = self.model.hosts.machine_of(self.pe(at));
-        &mut self.cores[machine]
+        &mut self.cores[self.model.hosts.machine_of(at)]
     }
 
     /// Who has waited longest for a core goes on with this thread's, if it has one.
@@ -358,7 +298,7 @@ impl World<'_> {
         let work = self.core_ns(at, work);
         let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
         let begins = std::mem::take(&mut self.stations[at.index()].fresh);
-        let host = self.model.hosts.of(self.pe(at));
+        let host = self.model.hosts.of(at);
         let wake = if wakes { host.wake_ns } else { 0.0 };
         let first = if begins { host.first_ns } else { 0.0 };
         let done = now.saturating_add((wake + first).round() as u64);
@@ -396,7 +336,6 @@ impl World<'_> {
                     to, message, bytes, ..
                 } => {
                     let on_the_wire = self.flit_frames_bytes(message, bytes);
-                    let to = self.beside(at, to);
                     let next = self.hand_over(now, at, to, on_the_wire, action.clone());
                     let station = &mut self.stations[at.index()];
                     match next {
@@ -484,7 +423,6 @@ impl World<'_> {
         let mut soonest = until.filter(|&due| due > now);
         let round = &self.stations[at.index()].round;
         let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
-        let only = only.map(|pe| self.beside(at, pe));
         let mut among = 0..self.neighbours[at.index()].len();
         if only.is_some() {
             among.end = 0;
@@ -494,8 +432,7 @@ impl World<'_> {
             let place = among.next()?;
             Some(self.neighbours[at.index()][place])
         }) {
-            let of = self.pe(from);
-            if !self.stations[at.index()].round.listens_to(of) {
+            if !self.stations[at.index()].round.listens_to(from) {
                 continue;
             }
             let Some(arrived) = self.front(from, at) else {
@@ -515,7 +452,7 @@ impl World<'_> {
     /// When the frame at the front of a wire is whole at the receiver that looks at it.
     fn front(&mut self, from: PeId, at: PeId) -> Option<u64> {
         let shared = self.model.ports == Ports::Single;
-        let port = self.shared(at).receive;
+        let port = self.stations[at.index()].receive;
         let (wire, link) = self.wire(from, at);
         let port = if shared { port } else { wire.receive };
         let frame = wire.frames.front()?;
@@ -530,7 +467,7 @@ impl World<'_> {
     /// The receiver takes the frame at the front.
     fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<Sized> {
         let shared = self.model.ports == Ports::Single;
-        let mut port = self.shared(at).receive;
+        let mut port = self.stations[at.index()].receive;
         let (wire, link) = self.wire(from, at);
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
@@ -538,10 +475,26 @@ impl World<'_> {
         if let Sized::Flits { .. } = frame.content {
             receive.take(frame.departed, frame.takes, &link);
         }
-        self.shared(at).receive = port;
+        self.stations[at.index()].receive = port;
+        self.acknowledge(now, frame.bytes, [at, from]);
         // The sender may have waited for the room.
         self.cause(now, Event::Look(from));
         Some(frame.content)
+    }
+
+    /// What TCP sends back for so many bytes, from the one to the other: it slips in between packets of
+    /// what goes that way. At the other end it has the port for as long, and is not counted twice.
+    fn acknowledge(&mut self, now: u64, bytes: u64, [from, to]: [PeId; 2]) {
+        let bytes = (bytes as f64 * self.model.acknowledged) as u64;
+        if bytes == 0 {
+            return;
+        }
+        let shared = self.model.ports == Ports::Single;
+        let mut port = self.stations[from.index()].send;
+        let (wire, link) = self.wire(from, to);
+        let send = if shared { &mut port } else { &mut wire.send };
+        send.slip_in(now as f64, bytes, &link);
+        self.stations[from.index()].send = port;
     }
 
     /// The action, if a frame of so many bytes can be handed over now.
@@ -552,7 +505,7 @@ impl World<'_> {
             ports,
             ..
         } = *self.model;
-        let shared = self.shared(at).send;
+        let shared = self.stations[at.index()].send;
         let (wire, _) = self.wire(at, to);
         let has_room = wire.unread == 0 || wire.unread.saturating_add(bytes) <= buffer_bytes;
         if !has_room {
@@ -595,7 +548,7 @@ impl World<'_> {
             Sized::Flits { message, bytes } => self.flits(message, bytes),
             Sized::Control(_) => 0,
         };
-        let mut shared = self.shared(at).send;
+        let mut shared = self.stations[at.index()].send;
         let (wire, link) = self.wire(at, to);
         let port = if ports == Ports::Single {
             &mut shared
@@ -614,13 +567,13 @@ impl World<'_> {
             takes,
             departed,
         });
-        self.shared(at).send = shared;
+        self.stations[at.index()].send = shared;
         self.cause(now, Event::Look(to));
     }
 
     /// Nanoseconds of a core.
     fn core_ns(&self, at: PeId, work: &Work) -> u64 {
-        let host = self.model.hosts.of(self.pe(at));
+        let host = self.model.hosts.of(at);
         let (message, offset, bytes, per_byte) = match *work {
             Work::Out(
                 Action::SendFlit {
@@ -659,8 +612,8 @@ impl World<'_> {
         let (ends, first_or_last) = match work {
             // The bytes were made for the first neighbour.
             Work::Out(Action::SendAgain { .. }) => (false, false),
-            Work::Out(_) => (message.source == self.pe(at), offset == 0),
-            Work::In(..) => (message.is_for(self.pe(at)), offset + bytes == message.bytes),
+            Work::Out(_) => (message.source == at, offset == 0),
+            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
         };
         if ends {
             core_ns += host.end_ns_per_byte * bytes as f64;
@@ -698,7 +651,7 @@ impl World<'_> {
                     }
                     _ => return Ok(()),
                 };
-                self.push(now, at, self.beside(at, to), bytes, content);
+                self.push(now, at, to, bytes, content);
                 let is_flit = matches!(content, Sized::Flits { .. });
                 let round = &mut self.stations[at.index()].round;
                 match is_flit && round.is_under_way_to(to) {
@@ -708,9 +661,7 @@ impl World<'_> {
             }
             Some(Work::In(from, content)) => {
                 let times = [Time(began), Time(now)];
-                let from = self.pe(from);
-                let round = &mut self.stations[at.index()].round;
-                round.handle_sized(times, from, content)?;
+                station.round.handle_sized(times, from, content)?;
             }
             None => return Ok(()),
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cost::{Edge, Host, Hosts};
-use crate::ops::Operation;
+use crate::ops::{Broadcast, Operation};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::sim;
@@ -279,4 +279,28 @@ fn waking_up_takes_a_core() {
     let [more, less] = [1_000.0, 0.0].map(|wake| gathered_on(|_| Hosts::one(machine(1, wake))));
     let more = more - less;
     assert!((14_000..40_000).contains(&more), "{more}");
+}
+
+/// A relay sends acknowledgements of what it takes through the port by which it sends that on; with
+/// ports of their own, the link down carries none.
+#[test]
+fn acknowledgements_share_the_port_of_what_goes_their_way() {
+    let tree = tree("path:3");
+    let took = |ports, acknowledged| {
+        let model = Model {
+            ports,
+            acknowledged,
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 100, Pacing::Eager);
+        let operation = Operation::Broadcast(Broadcast::Rounds);
+        let briefs = Brief::all(&tree, operation, &[0, 10_000, 10_000], &timing);
+        predict(&tree, &briefs, &model).unwrap().round_ns()
+    };
+    for ports in [Ports::Single, Ports::PerEdge] {
+        assert_eq!(took(ports, 0.0), 10_100);
+    }
+    // Those of all flits but the last, which has come before the last one goes, wait with them.
+    assert_eq!(took(Ports::Single, 0.1), 10_100 + 100 * 10);
+    assert_eq!(took(Ports::PerEdge, 0.1), 10_100);
 }

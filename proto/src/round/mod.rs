@@ -435,9 +435,13 @@ impl<O: Observer> Round<O> {
         self.arrivals.get_mut(*place)
     }
 
-    /// The messages that are for this PE, and how far each is.
-    pub fn arrivals(&self) -> &[Arrival] {
-        &self.arrivals
+    /// The messages that are for this PE, and how far each is, with all its parts.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        let whole = |part: &Arrival| Arrival {
+            message: self.pe.whole(part.message),
+            ..*part
+        };
+        Arrival::joined(self.arrivals.iter().map(whole))
     }
 
     /// When the PE's own message was due and began; `None` where nobody says when, and before

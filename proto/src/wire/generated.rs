@@ -507,9 +507,6 @@ pub struct Assignment {
     /// The PE has a link of its own to each neighbour: shaped ones share nothing.
     #[prost(bool, tag = "44")]
     pub own_links: bool,
-    /// The connections of all trees share what the PE has: shaped ones share its ports.
-    #[prost(bool, tag = "45")]
-    pub lanes_share_ports: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -1192,6 +1189,7 @@ pub enum Operation {
     BroadcastRounds = 10,
     BroadcastUrgent = 18,
     BroadcastChildByChild = 19,
+    BroadcastHypercube = 23,
     /// Each PE has one message for all others: over the tree, or between all.
     GossipFlood = 15,
     GossipCirculate = 11,
@@ -1230,6 +1228,7 @@ impl Operation {
             Self::BroadcastRounds => "OPERATION_BROADCAST_ROUNDS",
             Self::BroadcastUrgent => "OPERATION_BROADCAST_URGENT",
             Self::BroadcastChildByChild => "OPERATION_BROADCAST_CHILD_BY_CHILD",
+            Self::BroadcastHypercube => "OPERATION_BROADCAST_HYPERCUBE",
             Self::GossipFlood => "OPERATION_GOSSIP_FLOOD",
             Self::GossipCirculate => "OPERATION_GOSSIP_CIRCULATE",
             Self::GossipDissemination => "OPERATION_GOSSIP_DISSEMINATION",
@@ -1264,6 +1263,7 @@ impl Operation {
             "OPERATION_BROADCAST_ROUNDS" => Some(Self::BroadcastRounds),
             "OPERATION_BROADCAST_URGENT" => Some(Self::BroadcastUrgent),
             "OPERATION_BROADCAST_CHILD_BY_CHILD" => Some(Self::BroadcastChildByChild),
+            "OPERATION_BROADCAST_HYPERCUBE" => Some(Self::BroadcastHypercube),
             "OPERATION_GOSSIP_FLOOD" => Some(Self::GossipFlood),
             "OPERATION_GOSSIP_CIRCULATE" => Some(Self::GossipCirculate),
             "OPERATION_GOSSIP_DISSEMINATION" => Some(Self::GossipDissemination),

@@ -315,6 +315,7 @@ impl Dice {
             hosts: Hosts::one(Host::NONE),
             ports: Ports::PerEdge,
             own_links: self.below(2) == 0,
+            acknowledged: 0.0,
             buffer_bytes: frame * self.scale(64),
             ahead_ns: f64::INFINITY,
             control_bytes: 40,

@@ -82,7 +82,6 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             later_output: None,
             lanes: Vec::new(),
             own_links: false,
-            lanes_share_ports: false,
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
@@ -191,7 +190,6 @@ fn peers_are_those_that_the_operation_has() {
         later_output: None,
         lanes: Vec::new(),
         own_links: false,
-        lanes_share_ports: false,
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");

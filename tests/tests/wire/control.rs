@@ -257,7 +257,6 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
             links: vec![(PeId(1), edge(link(1.0, 2.0), link(3.0, 4.0)))],
         }],
         own_links: true,
-        lanes_share_ports: true,
     })
 }
 
@@ -275,7 +274,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
     peers { pe: 2 listen: "127.0.0.1:2" }
     peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
-    undertaking: 77 later_output: "/out" recorded: true own_links: true lanes_share_ports: true
+    undertaking: 77 later_output: "/out" recorded: true own_links: true
     lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1
     down { latency_ns: 1 ns_per_byte: 2 } up { latency_ns: 3 ns_per_byte: 4 } } }
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
@@ -558,7 +557,7 @@ fn a_tree_may_lack_pes() {
         peers { pe: 2 listen: "127.0.0.1:2" }
         peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
-        undertaking: 77 later_output: "/out" recorded: true own_links: true lanes_share_ports: true }"#;
+        undertaking: 77 later_output: "/out" recorded: true own_links: true }"#;
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));

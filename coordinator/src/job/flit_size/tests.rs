@@ -43,6 +43,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
         }),
         ports: Ports::Single,
         own_links: false,
+        acknowledged: 0.0,
         buffer_bytes: BUFFER_BYTES,
         ahead_ns: f64::INFINITY,
         control_bytes: 33,

@@ -38,7 +38,6 @@ pub fn laid(
             let why = "it is for PEs that all reach each other: use --network complete:N";
             return Err(unfit(why.to_owned()));
         }
-        // Its trees are laid when all the rest is known; the given one is for what is said of all.
         _ if !given.tree.len().is_power_of_two() => {
             let why = "it is for 2, 4, 8 and so on PEs: use auto, path or kary:K";
             return Err(unfit(why.to_owned()));

@@ -37,7 +37,7 @@ use crate::options::timeouts;
 use crate::site::reach::Reach;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
-use crate::ways::way::{Covers, Way};
+use crate::ways::way::Way;
 
 pub use read::parse;
 
@@ -192,8 +192,6 @@ impl Record {
         writeln!(out, "operation = {}", quoted(operation))?;
         let lasting = Way {
             operation: self.way.operation.on_any_network(),
-            // It stands in a key of its own.
-            covers: Covers::Nothing,
             ..self.way
         };
         writeln!(out, "algorithm = {}", quoted(lasting.algorithm()))?;
@@ -239,10 +237,8 @@ impl Record {
         if self.way.searches_order {
             writeln!(out, "order_search = true")?;
         }
-        match self.way.covers {
-            Covers::Network => writeln!(out, "cover = true")?,
-            Covers::Cube => writeln!(out, "hypercube = true")?,
-            Covers::Nothing => {}
+        if self.way.covers {
+            writeln!(out, "cover = true")?;
         }
         if self.own_links {
             writeln!(out, "own_links = true")?;

@@ -18,7 +18,7 @@ use crate::options::timeouts;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
 use crate::ways::candidates::{self, check_fits};
-use crate::ways::way::{Covers, Way, operation_by};
+use crate::ways::way::{Way, operation_by};
 
 /// Reads the record in `text`; otherwise, at least one fault, in the order of the file.
 pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
@@ -76,11 +76,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         field.parse(|text| text.parse().map_err(fault))
     });
     let searches_order = top.flag("order_search");
-    let covers = match [top.flag("cover"), top.flag("hypercube")] {
-        [true, _] => Covers::Network,
-        [_, true] => Covers::Cube,
-        _ => Covers::Nothing,
-    };
+    let covers = top.flag("cover");
     let own_links = top.flag("own_links");
     let way = read_way(name, algorithm, sync, tree.as_ref());
     // Of another way, messages are as those of a scatter, if it is not known.
@@ -225,7 +221,7 @@ fn read_way(
         flit_bytes: None,
         packets: None,
         searches_order: false,
-        covers: Covers::Nothing,
+        covers: false,
     });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {

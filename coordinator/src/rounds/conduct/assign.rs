@@ -44,7 +44,6 @@ impl Driver<'_> {
                 recorded: request.messages.recorded,
                 later_output: request.messages.later_output.clone(),
                 own_links: request.site.own_links,
-                lanes_share_ports: self.lanes.shares_cards,
             };
             self.conductor.assign(self.now(), pe, assignment);
             // One at a time: it may be long.

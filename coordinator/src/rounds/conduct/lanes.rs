@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::network::cover::{Cover, cover};
 use flitcast_proto::wire::MAX_LANES;
 use flitcast_proto::{PeId, Tree};
@@ -10,18 +9,15 @@ use flitcast_proto::{PeId, Tree};
 use crate::job::lanes::{Lanes, has_parts};
 use crate::job::request::{Request, Site};
 use crate::site::reach::Reach;
-use crate::ways::way::Covers;
 
 /// Those that the messages of a request may go on.
 pub fn lanes_of(request: &Request) -> Lanes {
     let (site, way) = (&request.site, &request.way);
     let rails = site.placement.rails();
-    let covers = way.covers != Covers::Nothing;
-    let expected = covers || rails > 1;
+    let expected = way.covers || rails > 1;
     let none = |why: &'static str| Lanes {
         further: Vec::new(),
         alone: false,
-        shares_cards: false,
         why_none: expected.then_some(why),
     };
     if !expected || way.baseline.is_some() || !has_parts(way.operation) {
@@ -34,48 +30,21 @@ pub fn lanes_of(request: &Request) -> Lanes {
         return none("some PEs are not there");
     }
     let further = match way.covers {
-        Covers::Network => match covering(site) {
+        true => match covering(site) {
             Ok(further) => further,
             Err(why) => return none(why),
         },
-        Covers::Cube => cube(&site.tree),
-        Covers::Nothing => vec![site.tree.clone(); (rails - 1).min(MAX_LANES - 1)],
+        false => vec![site.tree.clone(); (rails - 1).min(MAX_LANES - 1)],
     };
     let fits = way.operation.fits();
     match further.iter().all(|tree| fits.holds(tree)) {
         true => Lanes {
             further,
-            alone: covers,
-            shares_cards: way.covers == Covers::Cube,
+            alone: way.covers,
             why_none: None,
         },
         false => none("the algorithm does not work on all trees of the cover"),
     }
-}
-
-/// A hypercube's trees (Johnsson, Ho; spec of `plan broadcast --algorithm hypercube`) over PEs that
-/// are a power of two and have its nodes' numbers, from the root of their tree.
-fn cube(tree: &Tree) -> Vec<Arc<Tree>> {
-    let spec = NetworkSpec::Hypercube {
-        dimensions: tree.len().ilog2(),
-    };
-    let root = tree.root();
-    let cover = spec
-        .build()
-        .ok()
-        .and_then(|network| cover(&network, Some(&spec), root.0).ok());
-    let Some(Cover { trees, nodes }) = cover else {
-        return Vec::new();
-    };
-    let laid = trees.iter().map(|tree| {
-        let mut parents = vec![None; nodes.len()];
-        for pe in tree.below_root() {
-            let above = tree.parent(pe).map(|above| PeId(nodes[above.index()]));
-            parents[nodes[pe.index()] as usize] = above;
-        }
-        Tree::with_absent(root, parents).ok().map(Arc::new)
-    });
-    laid.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
 /// The trees of a cover of the site's network.

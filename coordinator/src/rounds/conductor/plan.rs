@@ -35,7 +35,13 @@ impl Plan {
         let briefs = (0..).map(PeId).zip(&self.briefs);
         let takes = briefs.flat_map(|(pe, brief)| brief.takes.iter().map(move |it| (pe, *it)));
         takes
-            .map(|(pe, it)| (operation.delivery(tree, it.id, pe), (pe, it)))
+            .map(|(pe, it)| {
+                let delivery = operation.delivery(tree, it.id, pe);
+                // Of parts, the whole.
+                let (id, _) = operation.whole(tree, it.id);
+                let bytes = self.bytes[delivery.index()];
+                (delivery, (pe, Message { id, bytes, ..it }))
+            })
             .collect()
     }
 

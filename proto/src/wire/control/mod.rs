@@ -10,6 +10,7 @@ mod span;
 mod task;
 mod to_pe;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -263,8 +264,6 @@ pub struct Assignment {
     pub lanes: Vec<Lane>,
     /// The PE has a link of its own to each neighbour: shaped ones share nothing.
     pub own_links: bool,
-    /// The connections of all trees share what the PE has: shaped ones share its ports.
-    pub lanes_share_ports: bool,
 }
 
 /// A further tree of the same PEs from the same root, on which a part of the messages goes, over
@@ -402,14 +401,7 @@ impl Report {
     /// arrival of a message is that of its parts.
     #[must_use]
     pub fn with_part(mut self, part: Report) -> Report {
-        for arrival in part.arrivals {
-            let known = self.arrivals.iter_mut();
-            match known.into_iter().find(|it| it.message == arrival.message) {
-                Some(known) => known.add_part(&arrival),
-                None => self.arrivals.push(arrival),
-            }
-        }
-        self.arrivals.sort_by_key(|arrival| arrival.message);
+        self.arrivals = Arrival::joined(self.arrivals.into_iter().chain(part.arrivals));
         self.collisions += part.collisions;
         self.peak_buffered_flits += part.peak_buffered_flits;
         self.own_start = self.own_start.or(part.own_start);
@@ -474,6 +466,16 @@ pub struct Arrival {
 }
 
 impl Arrival {
+    /// Those of whole messages, by id, where several are of parts of one.
+    pub fn joined(parts: impl IntoIterator<Item = Arrival>) -> Vec<Arrival> {
+        let mut joined: BTreeMap<MessageId, Arrival> = BTreeMap::new();
+        for part in parts {
+            let whole = joined.entry(part.message);
+            whole.and_modify(|it| it.add_part(&part)).or_insert(part);
+        }
+        joined.into_values().collect()
+    }
+
     /// Another part of the message arrives as this one says.
     fn add_part(&mut self, part: &Arrival) {
         self.bytes_received += part.bytes_received;

@@ -135,7 +135,6 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
             .unwrap_or_default(),
         lanes: assignment.lanes.into_iter().map(put_lane).collect(),
         own_links: assignment.own_links,
-        lanes_share_ports: assignment.lanes_share_ports,
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -206,7 +205,6 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         parent_listen: Some(assignment.parent_listen).filter(|listen| !listen.is_empty()),
         lanes,
         own_links: assignment.own_links,
-        lanes_share_ports: assignment.lanes_share_ports,
         operation,
         flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,

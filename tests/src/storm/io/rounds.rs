@@ -57,7 +57,7 @@ impl RoundsIo for StormIo {
     }
 
     fn report(&mut self, round: Round<Late>, complete: bool) -> Report {
-        let mut arrivals = round.arrivals().to_vec();
+        let mut arrivals = round.arrivals();
         if self.process.plant == Some(Plant::ForgetsDeliveries) && !complete {
             arrivals.iter_mut().for_each(|a| a.delivered = false);
         }

@@ -2,7 +2,7 @@
 //! limit, and beyond it in a file that has no name, so that nothing of it is left whatever happens.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -18,25 +18,32 @@ use crate::limits::HELD_IN_MEMORY;
 /// All messages that a PE holds.
 #[derive(Debug, Default)]
 pub struct HeldMessages {
-    messages: BTreeMap<MessageId, Vec<Frame>>,
+    messages: BTreeMap<MessageId, Frames>,
     /// Bytes of frames in memory.
     in_memory: usize,
     /// Memory that was a frame's: to get new from the system takes longer than to fill it.
     spare: Vec<Vec<u8>>,
     file: Option<Arc<File>>,
+    /// Up to where the file is written, and how many frames are in it.
     file_bytes: u64,
+    in_file: usize,
+}
+
+/// What is held of a message.
+#[derive(Debug, Default)]
+struct Frames {
+    /// How many have come, and up to which of them they are needed no more.
+    came: u64,
+    gone: u64,
+    /// The rest.
+    rest: VecDeque<Frame>,
 }
 
 /// The body of a frame.
 #[derive(Debug)]
 enum Frame {
     InMemory(Vec<u8>),
-    InFile {
-        at: u64,
-        len: usize,
-    },
-    /// It was taken.
-    Gone,
+    InFile { at: u64, len: usize },
 }
 
 impl HeldMessages {
@@ -47,6 +54,11 @@ impl HeldMessages {
     ///
     /// That there can be no such file, or what is wrong with it.
     pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {
+        let frames = self.messages.entry(message).or_default();
+        frames.came += 1;
+        if frames.came <= frames.gone {
+            return Ok(());
+        }
         let frame = if self.in_memory + body.len() <= HELD_IN_MEMORY {
             self.in_memory += body.len();
             let mut frame = self.spare.pop().unwrap_or_default();
@@ -64,25 +76,27 @@ impl HeldMessages {
             let (at, len, body) = (self.file_bytes, body.len(), body.to_vec());
             joined(spawn_blocking(move || file.write_all_at(&body, at)).await)?;
             self.file_bytes += len as u64;
+            self.in_file += 1;
             Frame::InFile { at, len }
         };
-        self.messages.entry(message).or_default().push(frame);
+        frames.rest.push_back(frame);
         Ok(())
     }
 
-    /// A frame of a message by its place; `None` if there is none.
+    /// A frame of a message by its place; `None` if it is not here.
     ///
     /// # Errors
     ///
     /// What is wrong with the file.
     pub async fn frame(&self, message: MessageId, place: u64) -> io::Result<Option<Cow<'_, [u8]>>> {
         let held = self.messages.get(&message);
-        let Some(frame) = held.and_then(|frames| frames.get(place as usize)) else {
-            return Ok(None);
-        };
+        let frame = held.and_then(|frames| {
+            let place = place.checked_sub(frames.gone)?;
+            frames.rest.get(place as usize)
+        });
         match (frame, &self.file) {
-            (Frame::InMemory(body), _) => Ok(Some(body.into())),
-            (&Frame::InFile { at, len }, Some(file)) => {
+            (Some(Frame::InMemory(body)), _) => Ok(Some(body.into())),
+            (Some(&Frame::InFile { at, len }), Some(file)) => {
                 let file = file.clone();
                 let read = spawn_blocking(move || {
                     let mut body = vec![0; len];
@@ -90,48 +104,43 @@ impl HeldMessages {
                 });
                 joined(read.await).map(|body| Some(body.into()))
             }
-            (Frame::InFile { .. }, None) | (Frame::Gone, _) => Ok(None),
+            (Some(Frame::InFile { .. }), None) | (None, _) => Ok(None),
         }
     }
 
-    /// The same, and nobody else gets it. Empty if there is none.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the file.
-    pub async fn take(&mut self, message: MessageId, place: u64) -> io::Result<Vec<u8>> {
-        let frame = self.frame(message, place).await?;
-        let frame = frame.map_or_else(Vec::new, Cow::into_owned);
-        let held = self.messages.get_mut(&message);
-        let held = held.and_then(|frames| frames.get_mut(place as usize));
-        if let Some(Frame::InMemory(body)) = held.map(|held| std::mem::replace(held, Frame::Gone)) {
-            self.free(body);
-        }
-        Ok(frame)
-    }
-
-    fn free(&mut self, mut body: Vec<u8>) {
-        self.in_memory -= body.len();
-        body.clear();
-        self.spare.push(body);
-    }
-
-    /// Nobody else gets this message.
-    pub fn forget(&mut self, message: MessageId) {
-        let frames = self.messages.remove(&message);
-        for frame in frames.into_iter().flatten() {
-            if let Frame::InMemory(body) = frame {
-                self.free(body);
+    /// Nobody needs the frames of a message ahead of this place any more, those included that are yet
+    /// to come.
+    pub fn forget_to(&mut self, message: MessageId, place: u64) {
+        let Some(frames) = self.messages.get_mut(&message) else {
+            return;
+        };
+        while frames.gone < place {
+            match frames.rest.pop_front() {
+                Some(Frame::InMemory(mut body)) => {
+                    self.in_memory -= body.len();
+                    body.clear();
+                    self.spare.push(body);
+                }
+                Some(Frame::InFile { .. }) => self.in_file -= 1,
+                None => {
+                    frames.gone = place;
+                    break;
+                }
             }
+            frames.gone += 1;
+        }
+        if self.in_file == 0 {
+            self.file_bytes = 0;
         }
     }
 
     /// Nobody gets any of them: a round is over.
     pub fn forget_all(&mut self) {
-        while let Some((message, _)) = self.messages.first_key_value() {
-            self.forget(*message);
+        while let Some((&message, _)) = self.messages.first_key_value() {
+            self.forget_to(message, u64::MAX);
+            self.messages.remove(&message);
         }
-        (self.file, self.file_bytes) = (None, 0);
+        self.file = None;
     }
 }
 
@@ -167,13 +176,22 @@ mod tests {
             assert!(found.as_deref() == Some(&frame(2 * place as usize)[..]));
         }
         assert!(held.frame(one, 4).await.unwrap().is_none());
-        held.forget(one);
-        assert!(held.frame(one, 0).await.unwrap().is_none());
+        held.forget_to(one, 2);
+        assert!(held.frame(one, 1).await.unwrap().is_none());
+        let found = held.frame(one, 3).await.unwrap();
+        assert!(found.as_deref() == Some(&frame(6)[..]));
         held.hold(one, &frame(9), folder.path()).await.unwrap();
         assert_eq!(
             held.in_memory,
             3 * HELD_IN_MEMORY / 4,
             "there is room again"
         );
+        let found = held.frame(one, 4).await.unwrap();
+        assert!(found.as_deref() == Some(&frame(9)[..]));
+        held.forget_to(one, u64::MAX);
+        held.hold(one, &frame(9), folder.path()).await.unwrap();
+        assert!(held.frame(one, 5).await.unwrap().is_none(), "nobody needs it");
+        held.forget_to(other, 4);
+        assert_eq!((held.in_memory, held.file_bytes), (0, 0));
     }
 }

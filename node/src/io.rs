@@ -264,7 +264,7 @@ impl RoundIo for NodeIo<'_> {
         to: PeId,
         message: Message,
         offset: u64,
-        is_last: bool,
+        later_from: u64,
     ) -> Result<Sent, RoundError> {
         let folder = || self.store.holds_in();
         // All flits but the last are full.
@@ -282,9 +282,8 @@ impl RoundIo for NodeIo<'_> {
                 true
             }
         };
-        if is_last {
-            self.state.held.forget(message.id);
-        }
+        let needed = later_from / u64::from(self.brief.flit_bytes);
+        self.state.held.forget_to(message.id, needed);
         Ok(self.state.begun(to, is_sent))
     }
 

@@ -175,8 +175,9 @@ impl Assembly {
                 break;
             }
             let part = Self::holds_of(next);
-            let flit = self.held.take(part, went).await.map_err(failed)?;
-            is_right &= sink.write(&flit, waited_ns).await?;
+            let flit = self.held.frame(part, went).await.map_err(failed)?;
+            is_right &= sink.write(&flit.unwrap_or_default(), waited_ns).await?;
+            self.held.forget_to(part, went + 1);
             self.held_flits[next][1] += 1;
             self.turns.next();
         }

@@ -41,15 +41,15 @@ pub trait RoundIo {
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
 
     /// Sends the frame of a message that is held, whose payload begins at `offset` there, to a
-    /// neighbour, as [`RoundIo::send_flit`] does; `is_last` says that nothing of it is needed
-    /// behind that.
+    /// neighbour, as [`RoundIo::send_flit`] does; behind that, no frame of it is needed whose payload
+    /// ends at `later_from` or ahead of that.
     async fn send_held(
         &mut self,
         round: &Round<impl Observer>,
         to: PeId,
         message: Message,
         offset: u64,
-        is_last: bool,
+        later_from: u64,
     ) -> Result<Sent, Self::Error>;
 
     /// Sends the frame in hand, of `from`, on to another neighbour.
@@ -164,10 +164,11 @@ pub async fn play<I: RoundIo>(
                 to,
                 message,
                 offset,
-                is_last,
+                later_from,
                 ..
             } => {
-                let sent = io.send_held(round, to, message, offset, is_last).await?;
+                let sent = io.send_held(round, to, message, offset, later_from);
+                let sent = sent.await?;
                 now = io.now();
                 if sent == Sent::Begun {
                     round.handle_under_way();

@@ -199,8 +199,9 @@ pub enum Transmit {
         message: Message,
         /// The first of these bytes in the message, and the one behind them.
         bytes: [u64; 2],
-        /// Of a message that is held: the last part that goes from here.
-        is_last: bool,
+        /// No later part that goes from here has any byte ahead of this one, in the message;
+        /// [`u64::MAX`] where this is the last one.
+        later_from: u64,
     },
 }
 

@@ -113,10 +113,10 @@ pub(super) struct Listed {
     at_hand: BTreeMap<MessageId, Message>,
     /// The messages that it is yet to get.
     owed: BTreeSet<MessageId>,
-    /// What it is yet to send, in order, by one port or by one for each neighbour; and how many
-    /// crossings of each message that is.
+    /// What it is yet to send, in order, by one port or by one for each neighbour; and of each message,
+    /// how many crossings begin at each flit.
     sends: Vec<SendPort>,
-    sends_of: BTreeMap<MessageId, u64>,
+    sends_of: BTreeMap<MessageId, BTreeMap<u64, u64>>,
     /// What it is yet to take, and how many crossings come from each neighbour.
     takes: Intake,
     takes_from: BTreeMap<PeId, u64>,
@@ -148,9 +148,11 @@ impl Listed {
             .map(|message| (message.id, message.bytes));
         let lengths: BTreeMap<MessageId, u64> = lengths.collect();
         let flit_bytes = u64::from(brief.flit_bytes);
-        let (mut sends_of, mut takes_from) = (BTreeMap::new(), BTreeMap::new());
+        let mut sends_of: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        let mut takes_from = BTreeMap::new();
         for leg in &sends {
-            *sends_of.entry(leg.message).or_default() += 1;
+            let begin = sends_of.entry(leg.message).or_default();
+            *begin.entry(leg.offset).or_default() += 1;
         }
         for leg in &takes {
             *takes_from.entry(leg.from).or_default() += 1;
@@ -366,14 +368,19 @@ impl Role for Listed {
         if let Some(calls) = &mut self.calls {
             calls.follow(leg.to);
         }
-        take_one(&mut self.sends_of, leg.message);
-        let is_last = !self.sends_of.contains_key(&leg.message);
+        let mut later_from = u64::MAX;
+        if let Some(begin) = self.sends_of.get_mut(&leg.message) {
+            take_one(begin, leg.offset);
+            if let Some((flits, _)) = begin.first_key_value() {
+                later_from = flits.saturating_mul(self.flit_bytes);
+            }
+        }
         let bytes = self.bytes(&leg, &message);
         Some(Transmit::Part {
             to: leg.to,
             message,
             bytes,
-            is_last,
+            later_from,
         })
     }
 

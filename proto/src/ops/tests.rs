@@ -132,7 +132,7 @@ fn a_list_may_have_a_message_held() {
         to: PeId(2),
         message: passing,
         bytes: [0, 1],
-        is_last: true,
+        later_from: u64::MAX,
     };
     assert_eq!(
         pe.poll_transmit(Time(3)),

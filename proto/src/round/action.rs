@@ -48,8 +48,9 @@ pub enum Action {
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
-        /// Behind it, nothing of the message goes from here any more.
-        is_last: bool,
+        /// Nothing of the message that lies ahead of this place goes from here behind it;
+        /// [`u64::MAX`] where nothing of it does.
+        later_from: u64,
     },
     /// Send the frame in hand on, as it came.
     Forward {

@@ -224,7 +224,7 @@ impl<O: Observer> Round<O> {
             self.taken_hash.reset();
         }
         if route.as_ref().is_some_and(|route| route.hold) {
-            self.held.insert(message.id, 0);
+            self.held.insert(message.id, [0, 0]);
         }
         let until = route.as_ref().and_then(|route| route.until);
         self.incoming = Some(Incoming {
@@ -375,7 +375,8 @@ impl<O: Observer> Round<O> {
                 }
             }
             Action::Hold { message, .. } => {
-                *self.held.entry(message.id).or_default() += bytes;
+                let [here, _] = self.held.entry(message.id).or_default();
+                *here += bytes;
                 self.buffers(0);
                 let ended = self.incoming.as_ref().filter(|it| it.left == it.later);
                 let ended = ended.filter(|it| it.route.as_ref().is_some_and(|it| !it.deliver));

@@ -51,7 +51,7 @@ mod incoming;
 mod outgoing;
 mod spans;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -90,8 +90,9 @@ pub struct Round<O = ()> {
     unlooked_bytes: u64,
     /// What goes out: one thing, or one to each neighbour that has a port of its own.
     outgoing: SmallVec<[Outgoing; 1]>,
-    /// Messages whose last part is among it, while others of theirs are, too.
-    ending: BTreeSet<MessageId>,
+    /// Of messages of which a part has been among it: no byte ahead of this place goes out behind
+    /// what is.
+    later_from: BTreeMap<MessageId, u64>,
     /// Of own messages that go by several ports, bytes that have gone to anybody, from the start.
     gone: BTreeMap<MessageId, u64>,
     incoming: Option<Incoming>,
@@ -110,8 +111,9 @@ pub struct Round<O = ()> {
     paused: BTreeMap<MessageId, (Incoming, Hash)>,
     /// The frame that was taken last, while there is something to do with it.
     in_hand: Option<InHand>,
-    /// Messages that this PE holds, and how many bytes of each are here.
-    held: BTreeMap<MessageId, u64>,
+    /// Messages that this PE holds, and of each how many bytes have come, and how many of these are
+    /// needed no more.
+    held: BTreeMap<MessageId, [u64; 2]>,
     /// The messages that are for this PE, and their places by id.
     arrivals: Vec<Arrival>,
     places: BTreeMap<MessageId, usize>,
@@ -158,7 +160,7 @@ impl<O: Observer> Round<O> {
             under_way: SmallVec::new(),
             unlooked_bytes: 0,
             outgoing: SmallVec::new(),
-            ending: BTreeSet::new(),
+            later_from: BTreeMap::new(),
             gone: BTreeMap::new(),
             incoming: None,
             aside: BTreeMap::new(),
@@ -264,14 +266,14 @@ impl<O: Observer> Round<O> {
             match self.pe.poll_transmit(now) {
                 Some(Transmit::Control { to, item }) => return Action::SendControl { to, item },
                 Some(Transmit::Message { to, message }) => {
-                    self.send(now, to, message, [0, message.bytes], true);
+                    self.send(now, to, message, [0, message.bytes], u64::MAX);
                 }
                 Some(Transmit::Part {
                     to,
                     message,
                     bytes,
-                    is_last,
-                }) => self.send(now, smallvec![to], message, bytes, is_last),
+                    later_from,
+                }) => self.send(now, smallvec![to], message, bytes, later_from),
                 None if self.pe.is_finished() => {
                     if !std::mem::replace(&mut self.is_over, true) {
                         self.observer.finished();
@@ -402,7 +404,8 @@ impl<O: Observer> Round<O> {
     /// Flits of others' messages in memory: those held, and `passing` ones.
     fn buffers(&mut self, passing: u64) {
         let flit_bytes = u64::from(self.flit_bytes);
-        let held = self.held.values().map(|bytes| bytes.div_ceil(flit_bytes));
+        let held = self.held.values().map(|[here, gone]| here.saturating_sub(*gone));
+        let held = held.map(|bytes| bytes.div_ceil(flit_bytes));
         let flits = held.sum::<u64>() + passing;
         if std::mem::replace(&mut self.buffered_flits, flits) != flits {
             self.observer.holds(flits);

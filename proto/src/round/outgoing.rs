@@ -18,8 +18,6 @@ pub(super) struct Outgoing {
     offset: u64,
     /// Where the part ends.
     end: u64,
-    /// Nothing of the message goes from here behind it.
-    is_last: bool,
     since: Time,
 }
 
@@ -30,16 +28,16 @@ impl<O: Observer> Round<O> {
         to: Hops,
         message: Message,
         bytes: [u64; 2],
-        is_last: bool,
+        later_from: u64,
     ) {
         let [offset, end] = bytes;
+        self.later_from.insert(message.id, later_from);
         self.outgoing.push(Outgoing {
             to,
             turn: 0,
             message,
             offset,
             end,
-            is_last,
             since: now,
         });
     }
@@ -76,13 +74,14 @@ impl<O: Observer> Round<O> {
         }
         match outgoing.turn {
             _ if is_held => {
-                let here = self.held.get(&message.id).copied().unwrap_or(0);
+                let here = self.held.get(&message.id).map_or(0, |[here, _]| *here);
+                let rest = Some(offset + bytes).filter(|_| bytes < left);
                 (offset + bytes <= here).then(|| Action::SendHeld {
                     to,
                     message,
                     offset,
                     bytes,
-                    is_last: bytes == left && self.is_last(place),
+                    later_from: self.later_from(place).min(rest.unwrap_or(u64::MAX)),
                 })
             }
             // Its hash is one of all that is ahead, which goes by another port.
@@ -106,38 +105,30 @@ impl<O: Observer> Round<O> {
         self.gone.get(&message).copied().unwrap_or(0)
     }
 
-    /// Whether nothing of a message goes from here behind this part.
-    fn is_last(&self, place: usize) -> bool {
-        let Outgoing {
-            message, is_last, ..
-        } = &self.outgoing[place];
-        let mut others = self.outgoing.iter().enumerate();
-        let has_others = others.any(|(at, it)| at != place && it.message.id == message.id);
-        !has_others && (*is_last || self.ending.contains(&message.id))
+    /// The first byte of the same message that goes from here besides what this part has.
+    fn later_from(&self, place: usize) -> u64 {
+        let of = self.outgoing[place].message.id;
+        let all = self.outgoing.iter().enumerate();
+        let others = all.filter(|(at, it)| *at != place && it.message.id == of);
+        let others = others.map(|(_, it)| it.offset);
+        others.chain(self.later_from.get(&of).copied()).min().unwrap_or(u64::MAX)
     }
 
     /// A message that goes out is through, or a part of it.
     fn through(&mut self, place: usize) {
-        let is_over = self.is_last(place);
-        let Outgoing {
-            to,
-            message,
-            is_last,
-            ..
-        } = self.outgoing.remove(place);
+        let later_from = self.later_from(place);
+        let is_over = later_from == u64::MAX;
+        let Outgoing { to, message, .. } = self.outgoing.remove(place);
+        if self.is_held(&message)
+            && let Some([_, gone]) = self.held.get_mut(&message.id)
+        {
+            *gone = later_from;
+            self.buffers(0);
+        }
         match is_over {
-            true if self.is_held(&message) => {
-                self.held.remove(&message.id);
-                self.buffers(0);
-            }
             true if self.hashed == Some(message.id) => self.hashed = None,
             true => drop(self.begun.remove(&message.id)),
             false => {}
-        }
-        if is_over {
-            self.ending.remove(&message.id);
-        } else if is_last {
-            self.ending.insert(message.id);
         }
         match self.pe.has_all_ports() {
             true => self.pe.handle_sent_to(to[0]),

@@ -65,6 +65,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         forwards: None,
         under_way: Vec::new(),
         stored: BTreeMap::new(),
+        parts: BTreeMap::new(),
         held: BTreeMap::new(),
         commits: VecDeque::new(),
         started: Time(0),
@@ -156,6 +157,8 @@ struct StormIo {
     under_way: Vec<(PeId, Vec<u8>, u64)>,
     /// The messages that come in, so far.
     stored: BTreeMap<MessageId, Vec<u8>>,
+    /// Of messages, how many of their parts have come, and whether these are right.
+    parts: BTreeMap<MessageId, (usize, bool)>,
     /// Messages that are held.
     held: BTreeMap<MessageId, Vec<Vec<u8>>>,
     /// Messages that are being made durable: when they are.
@@ -304,16 +307,16 @@ impl RoundIo for StormIo {
         to: PeId,
         message: Message,
         offset: u64,
-        is_last: bool,
+        later_from: u64,
     ) -> Result<Sent, Cause> {
-        let Some(frames) = self.held.get(&message.id) else {
+        let Some(frames) = self.held.get_mut(&message.id) else {
             return Ok(Sent::Whole);
         };
         let flit_bytes = u64::from(self.process.scenario.flit_bytes);
         let frame = frames[(offset / flit_bytes) as usize].clone();
-        if is_last {
-            self.held.remove(&message.id);
-        }
+        // Whoever needs it all the same finds nothing.
+        let gone = frames.len().min((later_from / flit_bytes) as usize);
+        frames[..gone].fill(Vec::new());
         if round.is_duplex() {
             return self.begin(to, &frame);
         }
@@ -387,13 +390,25 @@ impl RoundIo for StormIo {
             pe,
             plant,
         } = &self.process;
+        let operation = scenario.operation;
+        let (whole, _) = operation.whole(&scenario.tree, message.id);
+        let is_of_it = |it: &&Message| operation.whole(&scenario.tree, it.id).0 == whole;
+        let takes = &scenario.briefs[pe.index()].takes;
+        let at = self.now().0 + scenario.commit_ns;
+        let (come, all_right) = self.parts.entry(whole).or_insert((0, true));
+        *come += 1;
+        *all_right &= right;
+        self.commits.push_back((at, message));
+        // It is seen when the last of its parts is here.
+        if *come < takes.iter().filter(is_of_it).count() {
+            return false;
+        }
         let delivery = Delivery {
             round: self.round.0,
             message,
-            of: scenario.operation.delivery(&scenario.tree, message.id, *pe),
-            right,
+            of: operation.delivery(&scenario.tree, whole, *pe),
+            right: *all_right,
         };
-        let at = self.now().0 + scenario.commit_ns;
         let times = match plant {
             Some(Plant::DeliversTwice) => 2,
             _ => 1,
@@ -402,7 +417,6 @@ impl RoundIo for StormIo {
             // A thread does it, whoever waits for it.
             world.borrow_mut().deliver(at, *pe, delivery.clone());
         }
-        self.commits.push_back((at, message));
         false
     }
 

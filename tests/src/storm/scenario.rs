@@ -8,7 +8,7 @@ use std::sync::Arc;
 use flitcast_coordinator::machines::Next;
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
 use flitcast_proto::gossip::Arena;
-use flitcast_proto::ops::{Brief, Broadcast, Exchange, Gossip, OnNetwork, Operation};
+use flitcast_proto::ops::{Brief, Broadcast, Exchange, Fits, Gossip, OnNetwork, Operation};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -222,6 +222,7 @@ impl Dice {
                 Broadcast::Rounds,
                 Broadcast::Urgent,
                 Broadcast::ChildByChild,
+                Broadcast::Hypercube,
             ])),
         }
     }
@@ -257,7 +258,10 @@ impl Dice {
 
     /// A tree on which the operation is possible.
     fn tree(&mut self, operation: Operation) -> Arc<Tree> {
-        let pes = 2 + self.below(MOST_PES - 1);
+        let pes = match operation.fits() {
+            Fits::Cubes => 2 << self.below(3),
+            _ => 2 + self.below(MOST_PES - 1),
+        };
         let reach = 1 + self.below(pes);
         let parents = (1..pes).map(|pe| {
             let parent = match operation {

@@ -30,7 +30,7 @@ impl RoundsIo for StormIo {
         self.idle_turns = 0;
         self.forwards = None;
         self.under_way.clear();
-        (self.sends, self.stored) = Default::default();
+        (self.sends, self.stored, self.parts) = Default::default();
         self.held.clear();
         let late = Late(world.clone());
         let brief = scenario.briefs[pe.index()].clone();

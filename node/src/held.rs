@@ -190,7 +190,10 @@ mod tests {
         assert!(found.as_deref() == Some(&frame(9)[..]));
         held.forget_to(one, u64::MAX);
         held.hold(one, &frame(9), folder.path()).await.unwrap();
-        assert!(held.frame(one, 5).await.unwrap().is_none(), "nobody needs it");
+        assert!(
+            held.frame(one, 5).await.unwrap().is_none(),
+            "nobody needs it"
+        );
         held.forget_to(other, 4);
         assert_eq!((held.in_memory, held.file_bytes), (0, 0));
     }

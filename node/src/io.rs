@@ -87,8 +87,9 @@ pub struct State<'a> {
     sinks: BTreeMap<MessageId, Place>,
     prefix: Vec<u8>,
     held: HeldMessages,
-    /// To whom something is under way.
+    /// To whom something is under way, and the place among the neighbours of who had the last.
     sending: SmallVec<[PeId; 1]>,
+    last_sent: usize,
     /// Messages that are being made visible.
     commits: JoinSet<(Message, Result<(), PayloadError>)>,
     collisions: u64,
@@ -375,7 +376,10 @@ impl RoundIo for NodeIo<'_> {
         until: Option<Time>,
     ) -> Result<Heard, RoundError> {
         let State {
-            commits, sending, ..
+            commits,
+            sending,
+            last_sent,
+            ..
         } = &mut self.state;
         if round.is_duplex() && until.is_some() {
             // What has come meanwhile is known when everybody else had a turn.
@@ -390,7 +394,7 @@ impl RoundIo for NodeIo<'_> {
         let _waiting = doing.map(|doing| self.pulse.doing(doing));
         tokio::select! {
             biased;
-            heard = moved(round, self.neighbours, sending) => Ok(heard?),
+            heard = moved(round, self.neighbours, sending, last_sent) => Ok(heard?),
             Some(commit) = commits.join_next() => Ok(Heard::Committed(committed(commit)?)),
             rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| Heard::Due)?),
         }
@@ -522,6 +526,7 @@ async fn moved(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
     sending: &mut SmallVec<[PeId; 1]>,
+    last_sent: &mut usize,
 ) -> Result<Heard, LinkError> {
     let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
     if let Some(from) = only {
@@ -531,12 +536,18 @@ async fn moved(
     let awaited = round.awaits_bytes();
     std::future::poll_fn(|cx| {
         let mut partial = 0;
-        for link in neighbours.all_mut() {
+        // Of several that wait for a port of all, whoever is asked first gets it: they take turns.
+        let mut links: SmallVec<[(usize, &mut Link); 16]> =
+            neighbours.all_mut().enumerate().collect();
+        let behind = (*last_sent + 1).min(links.len());
+        links.rotate_left(behind);
+        for (place, link) in links {
             let peer = link.peer();
             if let Poll::Ready(sent) = link.poll_sent(cx) {
                 sent?;
-                if let Some(place) = sending.iter().position(|to| *to == peer) {
-                    sending.swap_remove(place);
+                if let Some(at) = sending.iter().position(|to| *to == peer) {
+                    sending.swap_remove(at);
+                    *last_sent = place;
                     return Poll::Ready(Ok(Heard::Through(peer)));
                 }
             }

@@ -74,7 +74,11 @@ impl Parts {
         let bytes = parts
             .iter()
             .fold(0, |sum: u64, part| sum.saturating_add(*part));
-        Some((Message { id, bytes, ..part }, Turns::new(flits), lane + place))
+        Some((
+            Message { id, bytes, ..part },
+            Turns::new(flits),
+            lane + place,
+        ))
     }
 
     /// Where a part goes that comes on a tree; `None` if it is all of its message. `open` says where

@@ -196,9 +196,7 @@ pub fn has_parts(operation: Operation) -> bool {
         Operation::Scatter
             | Operation::ShoulderTap
             | Operation::Certification(_)
-            | Operation::Broadcast(
-                Broadcast::Rounds | Broadcast::Urgent | Broadcast::ChildByChild
-            )
+            | Operation::Broadcast(Broadcast::Rounds | Broadcast::Urgent | Broadcast::ChildByChild)
     )
 }
 

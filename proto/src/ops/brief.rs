@@ -68,7 +68,11 @@ impl Brief {
             let length = operation.length(tree, address, bytes);
             let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
             let parts = even_parts(length, operation.parts(tree), timing.flit_bytes());
-            for (part, bytes) in parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0) {
+            for (part, bytes) in parts
+                .into_iter()
+                .enumerate()
+                .filter(|(_, bytes)| *bytes > 0)
+            {
                 let message = Message {
                     id: operation.part(tree, id, part),
                     source,

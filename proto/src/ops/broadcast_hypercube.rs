@@ -146,6 +146,11 @@ mod tests {
         let run = sim::run(&tree, OPERATION, &[0, 6, 0, 6]).unwrap();
         assert_eq!(run.arrival_steps[2], 0);
         assert!(run.arrival_steps[1] > 0 && run.arrival_steps[3] > 0);
-        assert!(sim::run(&tree, OPERATION, &[0; 4]).unwrap().crossings.is_empty());
+        assert!(
+            sim::run(&tree, OPERATION, &[0; 4])
+                .unwrap()
+                .crossings
+                .is_empty()
+        );
     }
 }

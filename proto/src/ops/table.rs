@@ -10,8 +10,8 @@ use super::messages::Messages;
 use super::plan::Plan;
 use super::role::{Place, Role};
 use super::{
-    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, gossip_on_network, linear, listed,
-    scatter, shoulder_tap,
+    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, gossip_on_network,
+    linear, listed, scatter, shoulder_tap,
 };
 use crate::items::{Address, Leg};
 use crate::schedule::certification::Sync;

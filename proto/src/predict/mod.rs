@@ -156,7 +156,11 @@ pub fn predict(
     world.stations[root.index()].round.handle_trigger(Time(0));
     world.look(0, root)?;
     // Who takes from several calls the first of them before all begins.
-    for pe in world.tree.pes().filter(|pe| briefs[pe.index()].is_in_turns()) {
+    for pe in world
+        .tree
+        .pes()
+        .filter(|pe| briefs[pe.index()].is_in_turns())
+    {
         world.look(0, pe)?;
     }
     while let Some(((now, _), event)) = world.events.pop_first() {

@@ -404,7 +404,10 @@ impl<O: Observer> Round<O> {
     /// Flits of others' messages in memory: those held, and `passing` ones.
     fn buffers(&mut self, passing: u64) {
         let flit_bytes = u64::from(self.flit_bytes);
-        let held = self.held.values().map(|[here, gone]| here.saturating_sub(*gone));
+        let held = self
+            .held
+            .values()
+            .map(|[here, gone]| here.saturating_sub(*gone));
         let held = held.map(|bytes| bytes.div_ceil(flit_bytes));
         let flits = held.sum::<u64>() + passing;
         if std::mem::replace(&mut self.buffered_flits, flits) != flits {

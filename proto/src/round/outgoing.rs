@@ -111,7 +111,10 @@ impl<O: Observer> Round<O> {
         let all = self.outgoing.iter().enumerate();
         let others = all.filter(|(at, it)| *at != place && it.message.id == of);
         let others = others.map(|(_, it)| it.offset);
-        others.chain(self.later_from.get(&of).copied()).min().unwrap_or(u64::MAX)
+        others
+            .chain(self.later_from.get(&of).copied())
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// A message that goes out is through, or a part of it.

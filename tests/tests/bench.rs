@@ -62,7 +62,18 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
     let broadcasts = ["rounds", "urgent", "child-by-child"];
     let among_all = ["circulate", "dissemination", "direct"];
     for (line, timed, skipped, messages) in [
-        ("broadcast --tree kary:2:4", &broadcasts[..], &[][..], 1),
+        (
+            "broadcast --tree kary:2:4",
+            &broadcasts[..],
+            &["hypercube"][..],
+            1,
+        ),
+        (
+            "broadcast --network complete:4",
+            &["rounds", "urgent", "hypercube", "child-by-child"],
+            &[],
+            1,
+        ),
         (
             "gossip --tree path:4",
             &["flood", "ring-emulation"],

@@ -356,8 +356,19 @@ impl<O: Observer> Round<O> {
                 self.observer.moved(bytes);
                 self.sent(now, to, bytes);
             }
-            Action::SendAgain { to, bytes, .. } | Action::SendHeld { to, bytes, .. } => {
+            Action::SendAgain { to, bytes, .. } => self.sent(now, to, bytes),
+            Action::SendHeld {
+                to,
+                message,
+                bytes,
+                later_from,
+                ..
+            } => {
                 self.sent(now, to, bytes);
+                if let Some([_, gone]) = self.held.get_mut(&message.id) {
+                    *gone = later_from.max(*gone);
+                    self.buffers(0);
+                }
             }
             done => self.done_in_hand(now, &done)?,
         }
@@ -471,3 +482,6 @@ impl<O: Observer> Round<O> {
         self.recorder.take()
     }
 }
+
+#[cfg(test)]
+mod tests;

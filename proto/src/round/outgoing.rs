@@ -119,15 +119,8 @@ impl<O: Observer> Round<O> {
 
     /// A message that goes out is through, or a part of it.
     fn through(&mut self, place: usize) {
-        let later_from = self.later_from(place);
-        let is_over = later_from == u64::MAX;
+        let is_over = self.later_from(place) == u64::MAX;
         let Outgoing { to, message, .. } = self.outgoing.remove(place);
-        if self.is_held(&message)
-            && let Some([_, gone]) = self.held.get_mut(&message.id)
-        {
-            *gone = later_from;
-            self.buffers(0);
-        }
         match is_over {
             true if self.hashed == Some(message.id) => self.hashed = None,
             true => drop(self.begun.remove(&message.id)),

@@ -1,0 +1,74 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::cost::Model;
+use crate::items::Destination;
+use crate::ops::{Broadcast, Operation};
+use crate::schedule::pace::{Pacing, Timing};
+
+/// A relay of a list lets a flit go when the last of those has it that get it from there: it holds
+/// one, however long the message is, where all goes on as it comes.
+#[test]
+fn what_has_gone_on_is_held_no_more() {
+    for (parents, to) in [
+        ([None, Some(0), Some(1), Some(1)], 2),
+        ([None, Some(0), Some(1), None], 1),
+    ] {
+        let parents = parents.map(|parent| parent.map(PeId));
+        let tree = Arc::new(Tree::with_absent(PeId::ROOT, parents.to_vec()).unwrap());
+        let flits = 300;
+        let bytes: Vec<u64> = tree
+            .ids()
+            .map(|pe| flits * u64::from(pe != PeId::ROOT && tree.contains(pe)))
+            .collect();
+        let timing = Timing::of(&Model::unit(tree.len()), 1, Pacing::Eager);
+        let operation = Operation::Broadcast(Broadcast::Urgent);
+        let mut briefs = Brief::all(&tree, operation, &bytes, &timing);
+        let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), briefs.swap_remove(1));
+        let message = Message {
+            id: MessageId(0),
+            source: PeId::ROOT,
+            destination: Destination::Others,
+            bytes: flits,
+        };
+        let (mut came, mut gone) = (0, 0);
+        let mut now = 0;
+        while gone < to * flits {
+            now += 1;
+            match round.poll(Time(now)) {
+                // It only looks for what has come.
+                Action::Wait { until: Some(_) } if gone < to * came => continue,
+                Action::Wait { .. } => {
+                    assert!(
+                        gone == to * came && came < flits,
+                        "{came} came, {gone} went on"
+                    );
+                    assert!(round.listens_to(PeId::ROOT));
+                    let flit = Sized::Flits { message, bytes: 1 };
+                    round
+                        .handle_sized([Time(now); 2], PeId::ROOT, flit)
+                        .unwrap();
+                    came += 1;
+                    continue;
+                }
+                Action::SendHeld {
+                    offset, later_from, ..
+                } => {
+                    gone += 1;
+                    // Nothing that has gone to all is needed.
+                    let is_last = gone == to * flits;
+                    let needed = if is_last { u64::MAX } else { gone / to };
+                    assert_eq!(later_from, needed, "at {offset}");
+                }
+                Action::Commit { message } => round.handle_delivered(Time(now), message),
+                _ => {}
+            }
+            round.handle_done(Time(now)).unwrap();
+        }
+        assert!(
+            round.peak_buffered_flits() <= 2,
+            "{}",
+            round.peak_buffered_flits()
+        );
+    }
+}

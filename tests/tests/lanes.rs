@@ -65,7 +65,7 @@ impl Place {
     fn line(&self, line: &str) -> Vec<String> {
         let cluster = self.path("cluster.toml").display().to_string();
         let words = line.split_whitespace().map(str::to_owned);
-        let link = ["--link", "rate=25mbit", "--cluster"].map(str::to_owned);
+        let link = ["--link", "rate=12mbit", "--cluster"].map(str::to_owned);
         words.chain(link).chain([cluster]).collect()
     }
 
@@ -107,7 +107,7 @@ fn files_go_there_and_back_on_several_trees() {
     for (cluster, option, pes, trees) in [(rails(), "", 5, 2), (torus(), "--cover", 9, 4)] {
         let place = Place::new(&cluster);
         fill_input(&place.path("input"), pes);
-        for flits in ["", "--flit-size 1000"] {
+        for flits in ["", "--flit-size 4000"] {
             for (operation, ways) in [
                 ("scatter", ["input", "there"]),
                 ("gather", ["there", "back"]),

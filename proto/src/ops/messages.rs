@@ -15,7 +15,7 @@ pub(super) struct Messages {
     pub address: fn(&Tree, MessageId) -> Option<Address>,
     /// How many ids there are at most.
     pub ids: fn(&Tree) -> u64,
-    /// In how many parts each goes.
+    /// In how many parts each goes: part k of message m, of n ids, has the id k n + m.
     pub parts: fn(&Tree) -> usize,
     /// The number of a delivery: of a message, at a PE.
     pub delivery: fn(&Tree, MessageId, PeId) -> DeliveryId,

@@ -162,7 +162,8 @@ pub struct Head {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Message {
-    /// In a scatter and a gather the PE that it is named after.
+    /// In a scatter and a gather the PE that it is named after. Where messages go in parts by one list,
+    /// a part is a message: part k of message m, of n messages, is k n + m.
     #[prost(uint64, tag = "1")]
     pub id: u64,
     #[prost(uint32, tag = "2")]

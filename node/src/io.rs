@@ -537,25 +537,25 @@ async fn moved(
     std::future::poll_fn(|cx| {
         let mut partial = 0;
         // Of several that wait for a port of all, whoever is asked first gets it: they take turns.
-        let mut links: SmallVec<[(usize, &mut Link); 16]> =
-            neighbours.all_mut().enumerate().collect();
-        let behind = (*last_sent + 1).min(links.len());
-        links.rotate_left(behind);
-        for (place, link) in links {
-            let peer = link.peer();
-            if let Poll::Ready(sent) = link.poll_sent(cx) {
-                sent?;
-                if let Some(at) = sending.iter().position(|to| *to == peer) {
-                    sending.swap_remove(at);
-                    *last_sent = place;
-                    return Poll::Ready(Ok(Heard::Through(peer)));
+        let behind = *last_sent + 1;
+        for places in [behind..usize::MAX, 0..behind] {
+            let links = neighbours.all_mut().enumerate();
+            for (place, link) in links.skip(places.start).take(places.len()) {
+                let peer = link.peer();
+                if let Poll::Ready(sent) = link.poll_sent(cx) {
+                    sent?;
+                    if let Some(at) = sending.iter().position(|to| *to == peer) {
+                        sending.swap_remove(at);
+                        *last_sent = place;
+                        return Poll::Ready(Ok(Heard::Through(peer)));
+                    }
                 }
-            }
-            if round.listens_to(peer) {
-                if let Poll::Ready(result) = link.poll_frame(cx) {
-                    return Poll::Ready(result.map(|()| Heard::Frame(peer)));
+                if round.listens_to(peer) {
+                    if let Poll::Ready(result) = link.poll_frame(cx) {
+                        return Poll::Ready(result.map(|()| Heard::Frame(peer)));
+                    }
+                    partial += link.partial_bytes();
                 }
-                partial += link.partial_bytes();
             }
         }
         match awaited.is_some_and(|awaited| partial >= awaited) {

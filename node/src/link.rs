@@ -103,6 +103,7 @@ impl Link {
     /// Gives the link a shape, from the next frame on, in both directions. Its other
     /// end must do the same.
     pub fn shape(&mut self, shape: Shape) {
+        self.reader.read_singly();
         self.shape = Some(Box::new(shape));
     }
 
@@ -297,10 +298,10 @@ impl Link {
             let _ = self.poll_stamped(&mut Context::from_waker(Waker::noop()));
         }
         let waiting = self.stream.waiting_bytes();
-        let Some(shape) = &self.shape else {
-            return waiting;
-        };
         let held = self.reader.held_bytes() as u64;
+        let Some(shape) = &self.shape else {
+            return waiting + held;
+        };
         shape.landed(waiting + held, held)
     }
 

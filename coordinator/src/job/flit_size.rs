@@ -14,7 +14,7 @@ use flitcast_proto::cost::{Link, Model};
 use flitcast_proto::ops::{Brief, Broadcast, Direction, Fits, Operation};
 use flitcast_proto::packets::count::best_count;
 use flitcast_proto::packets::model::Ticks;
-use flitcast_proto::predict::Prediction;
+use flitcast_proto::predict::{self, Prediction, most_pieces};
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
@@ -40,6 +40,10 @@ const LEAST: u64 = 1 << 10;
 /// the usual size. Rounds are predicted to some 15 % (`rounds/learning.rs`): what is said to gain
 /// less could be a loss.
 const WORTH: f64 = 0.8;
+/// The same of a broadcast, for which there is a formula (spec of exchanges, section 10): shorter
+/// flits gained more than was predicted in what was measured, since every delay at a relay holds up
+/// all behind it by a flit.
+const WORTH_IN_A_STREAM: f64 = 0.999;
 /// A link is to be so many times slower than the software at its ends. Between processes of one
 /// machine nothing but software takes time, on cores that they share, and predictions there are a
 /// third off at times, more than any size gains; so the usual one stays.
@@ -138,9 +142,10 @@ pub fn foresee_best(
             prediction,
         })
     };
-    let usual_bytes = match (operation, pacing) {
-        (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => SWITCHED_FLIT_BYTES,
-        _ => USUAL_FLIT_BYTES,
+    let (usual_bytes, worth) = match (operation, pacing) {
+        (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => (SWITCHED_FLIT_BYTES, WORTH),
+        (Operation::Broadcast(_), _) => (USUAL_FLIT_BYTES, WORTH_IN_A_STREAM),
+        _ => (USUAL_FLIT_BYTES, WORTH),
     };
     let usual = of(asked.unwrap_or(usual_bytes))?;
     let usual_ns = usual.ns();
@@ -159,7 +164,7 @@ pub fn foresee_best(
         if flit_bytes == usual_bytes {
             return Ok(None);
         }
-        let takes = looking_ns(tree, operation, &usual.briefs, flit_bytes);
+        let takes = looking_ns(tree, &usual.briefs, flit_bytes);
         let Some(left) = left_ns.checked_sub(takes) else {
             return Ok(None);
         };
@@ -170,7 +175,7 @@ pub fn foresee_best(
         return Ok(usual);
     };
     let predicted_ns = best.ns();
-    if predicted_ns as f64 > WORTH * usual_ns as f64 {
+    if predicted_ns as f64 > worth * usual_ns as f64 {
         return Ok(usual);
     }
     best.chosen = Some(FlitSize {
@@ -222,18 +227,13 @@ fn hops(tree: &Tree, operation: Operation) -> u64 {
 }
 
 /// What a prediction takes in flits of this size, at most.
-pub(super) fn looking_ns(
-    tree: &Tree,
-    operation: Operation,
-    briefs: &[Brief],
-    flit_bytes: u32,
-) -> u64 {
+pub(super) fn looking_ns(tree: &Tree, briefs: &[Brief], flit_bytes: u32) -> u64 {
     // It moves the longest messages in pieces.
-    let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(1024);
+    let most = most_pieces(tree, briefs);
+    let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(most);
     let takes = briefs.iter().flat_map(|brief| &brief.takes);
-    let taken: u64 = takes.map(|message| pieces(message.bytes)).sum();
-    let crossings = taken.saturating_mul(hops(tree, operation));
-    CROSSING_NS.saturating_mul(crossings)
+    let crossings = takes.map(|message| pieces(message.bytes) * predict::hops(tree, message));
+    CROSSING_NS.saturating_mul(crossings.sum())
 }
 
 /// What a flit costs on the dearest of the links that messages cross, and what a byte on the

@@ -8,4 +8,5 @@ pub mod lanes;
 pub mod model;
 pub mod order;
 pub mod packets;
+pub mod prices;
 pub mod request;

@@ -171,7 +171,7 @@ fn best_of_one_size(
     };
     let mut left_ns = LOOKING_NS;
     best_around(first, |flit_bytes| {
-        let takes = looking_ns(tree, operation, &usual.briefs, flit_bytes);
+        let takes = looking_ns(tree, &usual.briefs, flit_bytes);
         let Some(left) = left_ns.checked_sub(takes) else {
             return Ok(None);
         };

@@ -18,6 +18,13 @@ pub struct PriceArgs {
     /// t_l, what each flit adds [default: 1].
     #[arg(long, value_name = "TIME")]
     pub tl: Option<String>,
+    /// Take all three from a profile of `flitcast calibrate`, in microseconds, each where it takes
+    /// longest.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ts", "td", "tl"])]
+    pub profile: Option<String>,
+    /// How long a flit is then [default: 64KiB].
+    #[arg(long, value_name = "SIZE", requires = "profile")]
+    pub flit_size: Option<String>,
 }
 
 /// Why there are no such prices.
@@ -38,6 +45,9 @@ pub enum PriceError {
         Prices::MAX
     )]
     Unit,
+    /// Those of a profile cannot be had.
+    #[error("{0}")]
+    Calibrated(String),
     /// Where there are no such steps.
     #[error("{0} is for a gossip on a --network")]
     WithoutNetwork(&'static str),
@@ -84,7 +94,12 @@ impl PriceArgs {
     ///
     /// [`PriceError::WithoutNetwork`] of each.
     pub fn check_absent<E: From<PriceError>>(&self) -> Result<(), Vec<E>> {
-        let given = [("--ts", &self.ts), ("--td", &self.td), ("--tl", &self.tl)];
+        let given = [
+            ("--ts", &self.ts),
+            ("--td", &self.td),
+            ("--tl", &self.tl),
+            ("--profile", &self.profile),
+        ];
         let given = given.iter().filter(|(_, given)| given.is_some());
         let faults = given.map(|(option, _)| PriceError::WithoutNetwork(option).into());
         let faults: Vec<E> = faults.collect();
@@ -147,7 +162,13 @@ mod tests {
 
     fn prices(ts: &str, td: &str, tl: &str) -> Result<Prices, Vec<PriceError>> {
         let [ts, td, tl] = [ts, td, tl].map(|text| (!text.is_empty()).then(|| text.to_owned()));
-        PriceArgs { ts, td, tl }.prices()
+        let args = PriceArgs {
+            ts,
+            td,
+            tl,
+            ..PriceArgs::default()
+        };
+        args.prices()
     }
 
     #[test]

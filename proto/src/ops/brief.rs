@@ -1,9 +1,9 @@
 //! What each PE is told of a round before it begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::parts::even_parts;
-use super::table::{Direction, Operation};
+use super::table::{Direction, Operation, Word};
 use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
@@ -34,6 +34,11 @@ pub struct Brief {
     pub legs: Vec<Leg>,
     /// It sends to all its neighbours at once and takes from all, from each in this order.
     pub all_ports: bool,
+    /// By a list: nothing but processes takes time, so short messages are taken as they come.
+    pub in_any_order: bool,
+    /// By a list in which all begin with the token: none comes, since its parent's first messages
+    /// are short and one of them is for it.
+    pub begins_by_message: bool,
 }
 
 impl Brief {
@@ -121,8 +126,34 @@ impl Brief {
                     .collect(),
                 legs: std::mem::take(&mut legs[pe.index()]),
                 all_ports: operation.uses_all_ports(timing),
+                in_any_order: false,
+                begins_by_message: false,
             }
         };
-        tree.ids().map(brief).collect()
+        let mut briefs: Vec<Brief> = tree.ids().map(brief).collect();
+        for brief in &mut briefs {
+            let has_order = brief.all_ports || brief.is_in_turns();
+            brief.in_any_order = timing.shares_no_port && !has_order;
+        }
+        for pe in tree.pes() {
+            for child in briefs[pe.index()].told_by_messages(pe) {
+                if tree.parent(child) == Some(pe) {
+                    briefs[child.index()].begins_by_message = true;
+                }
+            }
+        }
+        briefs
+    }
+
+    /// To whom this PE's own first messages go, as far as they are short: those who wait for a token
+    /// have it as soon by one of these.
+    pub fn told_by_messages(&self, pe: PeId) -> BTreeSet<PeId> {
+        if self.operation.begins_on() != Word::Token || !self.in_any_order {
+            return BTreeSet::new();
+        }
+        let own: BTreeSet<MessageId> = self.sends.iter().map(|message| message.id).collect();
+        let sends = self.legs.iter().filter(|leg| leg.from == pe);
+        let first = sends.take_while(|leg| leg.flits == 1 && own.contains(&leg.message));
+        first.map(|leg| leg.to).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! What a PE that plays a list is yet to take: in the list's order, one thing at a time or those that
-//! were called; or from each neighbour in its order, where it takes from all at once.
+//! What a PE that plays a list is yet to take, from each neighbour in the list's order; and whose is
+//! taken now.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,112 +13,124 @@ pub(super) struct Take {
     pub(super) left_bytes: u64,
 }
 
+/// Which of them may come.
+#[derive(Debug)]
+pub(super) enum Open {
+    /// So many of the first ones: those that were called.
+    Called(usize),
+    /// The first one.
+    First,
+    /// The first one, and whatever begins a message and is a flit: there is nothing to wait for.
+    FirstOrShort,
+    /// The first one of each neighbour; and of each message of which a part is here, how many flits
+    /// that is.
+    All(BTreeMap<MessageId, u64>),
+}
+
 /// Crossings that are to come.
 #[derive(Debug)]
-pub(super) enum Intake {
-    /// In the list's order, of which so many of the first ones may come now.
-    InOrder { takes: VecDeque<Take>, open: usize },
-    /// From each neighbour the first of its own, by sender; and of each message of which a part is
-    /// here, how many flits that is.
-    FromAll {
-        takes: BTreeMap<PeId, VecDeque<Take>>,
-        here: BTreeMap<MessageId, u64>,
-    },
+pub(super) struct Intake {
+    /// By sender, each with its place in the list.
+    takes: BTreeMap<PeId, VecDeque<(usize, Take)>>,
+    /// The senders in the list's order.
+    order: BTreeMap<usize, PeId>,
+    open: Open,
 }
 
 impl Intake {
-    /// All of them, of which the first `open` may come.
-    pub(super) fn in_order(takes: impl Iterator<Item = Take>, open: usize) -> Intake {
-        let takes = takes.collect();
-        Intake::InOrder { takes, open }
-    }
-
-    /// All of them, from all senders at once.
-    pub(super) fn from_all(all: impl Iterator<Item = Take>) -> Intake {
-        let mut takes: BTreeMap<PeId, VecDeque<Take>> = BTreeMap::new();
-        for take in all {
-            takes.entry(take.leg.from).or_default().push_back(take);
+    /// These, in their order.
+    pub(super) fn new(all: impl Iterator<Item = Take>, open: Open) -> Intake {
+        let mut intake = Intake {
+            takes: BTreeMap::new(),
+            order: BTreeMap::new(),
+            open,
+        };
+        for (place, take) in all.enumerate() {
+            intake.order.insert(place, take.leg.from);
+            let of_sender = intake.takes.entry(take.leg.from).or_default();
+            of_sender.push_back((place, take));
         }
-        let here = BTreeMap::new();
-        Intake::FromAll { takes, here }
+        intake
     }
 
     /// Whether nothing is to come any more.
     pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Intake::InOrder { takes, .. } => takes.is_empty(),
-            Intake::FromAll { takes, .. } => takes.is_empty(),
+        self.order.is_empty()
+    }
+
+    /// Whether anything is to come from a neighbour.
+    pub(super) fn has_more_from(&self, from: PeId) -> bool {
+        self.takes.contains_key(&from)
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &Take> {
+        self.order.iter().filter_map(|(place, from)| {
+            let mut of_sender = self.takes.get(from)?.iter();
+            Some(&of_sender.find(|(at, _)| at == place)?.1)
+        })
+    }
+
+    /// Those that were called.
+    pub(super) fn called(&self) -> impl Iterator<Item = &Take> {
+        let called = match self.open {
+            Open::Called(called) => called,
+            _ => 0,
+        };
+        self.in_order().take(called)
+    }
+
+    /// The one that is to be called next, where some are called.
+    pub(super) fn next_call(&self) -> Option<&Take> {
+        match self.open {
+            Open::Called(called) => self.in_order().nth(called),
+            _ => None,
         }
     }
 
-    /// Those that may come now, and the one that is to be called next, where some are called.
-    pub(super) fn next_call(&self) -> Option<(impl Iterator<Item = &Take>, &Take)> {
-        match self {
-            Intake::InOrder { takes, open } => Some((takes.iter().take(*open), takes.get(*open)?)),
-            Intake::FromAll { .. } => None,
-        }
-    }
-
-    /// The one that is to be called next is, and may come now.
+    /// It is, and may come now.
     pub(super) fn call(&mut self) -> Option<&Take> {
-        match self {
-            Intake::InOrder { takes, open } => {
-                *open += 1;
-                takes.get(*open - 1)
-            }
-            Intake::FromAll { .. } => None,
+        if let Open::Called(called) = &mut self.open {
+            *called += 1;
         }
-    }
-
-    /// Where what may come from a neighbour now stands: among all, or among its own.
-    fn place(&self, from: PeId) -> Option<usize> {
-        match self {
-            Intake::InOrder { takes, open } => {
-                let mut open = takes.iter().take(*open);
-                open.position(|take| take.leg.from == from)
-            }
-            Intake::FromAll { takes, here } => {
-                let Leg {
-                    message, offset, ..
-                } = takes.get(&from)?.front()?.leg;
-                // Parts of a message come one after the other, from whomever.
-                let here = here.get(&message).copied().unwrap_or(0);
-                (offset == here).then_some(0)
-            }
-        }
+        self.called().last()
     }
 
     /// Whether anything may come from a neighbour now.
     pub(super) fn is_open_from(&self, from: PeId) -> bool {
-        self.place(from).is_some()
+        let Some((place, Take { leg, .. })) = self.takes.get(&from).and_then(VecDeque::front)
+        else {
+            return false;
+        };
+        let is_first = || self.order.first_key_value() == Some((place, &from));
+        match &self.open {
+            Open::Called(called) => self.order.keys().take(*called).any(|it| it == place),
+            Open::First => is_first(),
+            Open::FirstOrShort => (leg.offset, leg.flits) == (0, 1) || is_first(),
+            // Parts of a message come one after the other, from whomever.
+            Open::All(here) => here.get(&leg.message).copied().unwrap_or(0) == leg.offset,
+        }
     }
 
     /// What may come from a neighbour now.
     pub(super) fn open_from(&mut self, from: PeId) -> Option<&mut Take> {
-        let place = self.place(from)?;
-        match self {
-            Intake::InOrder { takes, .. } => takes.get_mut(place),
-            Intake::FromAll { takes, .. } => takes.get_mut(&from)?.get_mut(place),
-        }
+        let is_open = self.is_open_from(from);
+        let of_sender = self.takes.get_mut(&from).filter(|_| is_open)?;
+        of_sender.front_mut().map(|(_, take)| take)
     }
 
     /// What came from a neighbour is through.
-    pub(super) fn through(&mut self, from: PeId, is_called: bool) -> Option<Take> {
-        let place = self.place(from)?;
-        match self {
-            Intake::InOrder { takes, open } => {
-                *open -= usize::from(is_called);
-                takes.remove(place)
-            }
-            Intake::FromAll { takes, here } => {
-                let of_sender = takes.get_mut(&from)?;
-                let take = of_sender.remove(place)?;
-                if of_sender.is_empty() {
-                    takes.remove(&from);
-                }
-                *here.entry(take.leg.message).or_default() += take.leg.flits;
-                Some(take)
-            }
+    pub(super) fn through(&mut self, from: PeId) -> Option<Take> {
+        let of_sender = self.takes.get_mut(&from)?;
+        let (place, take) = of_sender.pop_front()?;
+        if of_sender.is_empty() {
+            self.takes.remove(&from);
         }
+        self.order.remove(&place);
+        match &mut self.open {
+            Open::Called(called) => *called -= 1,
+            Open::First | Open::FirstOrShort => {}
+            Open::All(here) => *here.entry(take.leg.message).or_default() += take.leg.flits,
+        }
+        Some(take)
     }
 }

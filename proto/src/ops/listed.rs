@@ -12,7 +12,9 @@
 //! them goes or comes. What waits there waits for something with an earlier step, as ever.
 //!
 //! Where all have something to send, they begin when the token comes down the tree, or a message
-//! from somebody to whom it came earlier.
+//! from somebody to whom it came earlier. Where nothing but processes takes time, as on one machine,
+//! whoever gets one of the parent's first messages gets no token, if these are short; and a
+//! message of one flit is taken as soon as it is here, instead of what the list has ahead of it.
 //!
 //! A scatter is played by a list as well, to hold the role against the one that is not.
 
@@ -20,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::brief::Brief;
 use super::calls::{Calls, take_one};
-use super::intake::{Intake, Take};
+use super::intake::{Intake, Open, Take};
 use super::messages::FROM_ROOT;
 use super::plan::MessagePlan;
 use super::role::{Place, Role};
@@ -117,9 +119,8 @@ pub(super) struct Listed {
     /// how many crossings begin at each flit.
     sends: Vec<SendPort>,
     sends_of: BTreeMap<MessageId, BTreeMap<u64, u64>>,
-    /// What it is yet to take, and how many crossings come from each neighbour.
+    /// What it is yet to take.
     takes: Intake,
-    takes_from: BTreeMap<PeId, u64>,
     /// Of lists in turns.
     calls: Option<Calls>,
 }
@@ -136,7 +137,10 @@ impl Listed {
     pub(super) fn new(place: &Place, brief: Brief) -> Listed {
         let lock_step = brief.pace.lock_step;
         let by_token = brief.operation.begins_on() == Word::Token && !lock_step;
+        let awaits_token = by_token && !brief.begins_by_message;
+        let told = brief.told_by_messages(place.id);
         let untold = place.tree.token_broadcast().order(place.id).iter().copied();
+        let untold = untold.filter(|child| by_token && !told.contains(child));
         let (in_turns, all_ports) = (brief.is_in_turns(), brief.all_ports);
         let (sends, takes): (Vec<Leg>, Vec<Leg>) =
             brief.legs.into_iter().partition(|leg| leg.from == place.id);
@@ -149,13 +153,9 @@ impl Listed {
         let lengths: BTreeMap<MessageId, u64> = lengths.collect();
         let flit_bytes = u64::from(brief.flit_bytes);
         let mut sends_of: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-        let mut takes_from = BTreeMap::new();
         for leg in &sends {
             let begin = sends_of.entry(leg.message).or_default();
             *begin.entry(leg.offset).or_default() += 1;
-        }
-        for leg in &takes {
-            *takes_from.entry(leg.from).or_default() += 1;
         }
         let mut ports: BTreeMap<Option<PeId>, SendPort> = BTreeMap::new();
         for leg in sends {
@@ -171,22 +171,24 @@ impl Listed {
                 left_bytes: end - first,
             }
         });
+        let open = match () {
+            () if all_ports => Open::All(BTreeMap::new()),
+            () if in_turns => Open::Called(0),
+            () if brief.in_any_order => Open::FirstOrShort,
+            () => Open::First,
+        };
         let own = brief.sends.into_iter();
         Listed {
             begun: !place.is_root() && !by_token,
-            awaits_token: !place.is_root() && by_token,
+            awaits_token: !place.is_root() && awaits_token,
             lock_step,
             flit_bytes,
-            untold: untold.filter(|_| by_token).collect(),
+            untold: untold.collect(),
             at_hand: own.map(|message| (message.id, message)).collect(),
             owed: brief.takes.iter().map(|message| message.id).collect(),
             sends: ports.into_values().collect(),
             sends_of,
-            takes: match all_ports {
-                true => Intake::from_all(takes),
-                false => Intake::in_order(takes, if in_turns { 0 } else { 1 }),
-            },
-            takes_from,
+            takes: Intake::new(takes, open),
             calls: Some(calls).filter(|_| in_turns),
         }
     }
@@ -207,10 +209,11 @@ impl Listed {
     /// Whether the next sender is to be called now, all else being there for it.
     fn calls_next(&self) -> Option<&Calls> {
         let calls = self.calls.as_ref()?;
-        let (mut open, Take { leg: next, .. }) = self.takes.next_call()?;
+        let next = self.takes.next_call()?.leg;
         // Parts of a message come one after the other.
         let is_behind = |open: &Leg| open.message == next.message && open.from != next.from;
-        let may_call = self.begun && self.untold.is_empty() && !open.any(|it| is_behind(&it.leg));
+        let waits = self.takes.called().any(|it| is_behind(&it.leg));
+        let may_call = self.begun && self.untold.is_empty() && !waits;
         may_call.then_some(calls)
     }
 
@@ -276,7 +279,7 @@ impl Role for Listed {
         Ok(())
     }
 
-    fn route(&mut self, _place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
         if self.takes.is_empty() {
             return Err(Violation::Overrun { from, message });
@@ -287,8 +290,8 @@ impl Role for Listed {
         };
         let [_, until] = self.bytes(&take, &message);
         self.at_hand.insert(message.id, message);
-        // Somebody has begun.
-        self.begun |= self.awaits_token;
+        // Somebody has begun, by word of P0.
+        self.begun |= !place.is_root();
         Ok(Route {
             deliver: self.owed.contains(&message.id),
             hold: self.sends_of.contains_key(&message.id),
@@ -319,15 +322,14 @@ impl Role for Listed {
     }
 
     fn has_more_from(&self, from: PeId) -> bool {
-        self.takes_from.contains_key(&from)
+        self.takes.has_more_from(from)
     }
 
     fn received(&mut self, from: PeId, _message: &Message) {
-        let through = self.takes.through(from, self.calls.is_some());
+        let through = self.takes.through(from);
         if let (Some(calls), Some(take)) = (&mut self.calls, through) {
             calls.settle(take.left_bytes);
         }
-        take_one(&mut self.takes_from, from);
     }
 
     fn interjection(&mut self, _now: Time) -> Option<(PeId, Control)> {
@@ -357,7 +359,7 @@ impl Role for Listed {
             return None;
         }
         // Behind what goes to somebody, a call would wait.
-        let next = self.takes.next_call().map(|(_, next)| next.leg.from);
+        let next = self.takes.next_call().map(|next| next.leg.from);
         if self.calls_next().is_some() && next == Some(leg.to) {
             let (to, item) = self.call()?;
             return Some(Transmit::Control { to, item });

@@ -23,9 +23,14 @@ use crate::round::{Action, Round, RoundFault, Sized};
 use crate::spans::Span;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
-/// The longest messages are moved in so many pieces, each a whole number of flits:
-/// more would cost time and tell nothing.
+/// The longest messages are moved in so many pieces at least, each a whole number of flits, if they
+/// have as many.
 const PIECES: u64 = 1024;
+/// A relay passes on whole pieces, so that each hop but the first adds one of them: so many for each hop
+/// of the deepest tree leave that below a fifth of a percent, ...
+const PIECES_A_HOP: u64 = 512;
+/// ... where no more than so many cross an edge in all, or it would cost time that is missed.
+const CROSSINGS: u64 = 500_000;
 
 /// What a round is expected to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +100,24 @@ impl Prediction {
     }
 }
 
+/// In how many pieces a message is moved at most, where these are the briefs of all PEs.
+pub fn most_pieces(tree: &Tree, briefs: &[Brief]) -> u64 {
+    let takes = briefs.iter().flat_map(|brief| &brief.takes);
+    let crossings: u64 = takes.map(|message| hops(tree, message)).sum();
+    let most = (CROSSINGS / crossings.max(1)).max(PIECES);
+    let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
+    (PIECES_A_HOP * u64::from(deepest)).clamp(PIECES, most)
+}
+
+/// Edges that a message crosses, at most, for one of those who get it.
+pub fn hops(tree: &Tree, message: &Message) -> u64 {
+    let depth = |pe| u64::from(tree.depth(pe));
+    match message.destination.one() {
+        Some(pe) => depth(pe) + depth(message.source),
+        None => 1,
+    }
+}
+
 /// Predicts the round of these briefs, one per PE.
 ///
 /// # Errors
@@ -111,7 +134,11 @@ pub fn predict(
     });
     let packets: BTreeMap<MessageId, u64> = sent.clone().map(|(it, flit)| (it.id, flit)).collect();
     let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit));
-    let flits_a_piece = flits.max().unwrap_or(0).div_ceil(PIECES).max(1);
+    let flits_a_piece = flits
+        .max()
+        .unwrap_or(0)
+        .div_ceil(most_pieces(tree, briefs))
+        .max(1);
     let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
     let piece = flits_a_piece.saturating_mul(flit.into());
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {

@@ -3,7 +3,7 @@
 //! The rules of the gathers are the same in both (spec, section 7): only how long a
 //! control item, a first flit and a stream take differs, and that is said here.
 
-use crate::cost::{Edge, Host, Link, Model};
+use crate::cost::{Edge, Host, Link, Model, Ports};
 use crate::{MessageId, PeId, Tree};
 
 /// How TRANSMIT AFTER is obeyed (spec, section 7, "Clock or turns").
@@ -40,6 +40,21 @@ impl Passage {
         message: 0,
         flit_bytes: 1,
     };
+
+    /// Of a link with the software of both its ends, the sender's and the receiver's, in nanoseconds. A
+    /// process that passes a flit on takes it and sends it, one after the other, so it may be slower
+    /// than the wire.
+    pub fn of(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
+        let [setup, per_byte] = a_flit(link, ends, flit_bytes);
+        let [sender, receiver] = ends;
+        let latency = link.latency_ns + receiver.wake_ns + sender.flit_ns + receiver.flit_ns;
+        Passage {
+            latency: latency.round() as u64,
+            ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
+            message: sender.message_ns.round() as u64,
+            flit_bytes,
+        }
+    }
 
     /// For how long so many bytes keep the port busy.
     pub fn ticks(&self, bytes: u64) -> u64 {
@@ -110,6 +125,8 @@ pub struct Timing {
     real: Option<Vec<EdgeTiming>>,
     /// Lists may be played over all links of a PE at once.
     pub all_ports: bool,
+    /// Nobody waits for a port: what takes time is what processes do.
+    pub shares_no_port: bool,
 }
 
 /// An edge to a parent, the software of both ends included.
@@ -132,6 +149,7 @@ impl Timing {
         packet_bytes: Vec::new(),
         real: None,
         all_ports: false,
+        shares_no_port: false,
     };
 
     /// On the links and hosts of `model`.
@@ -147,8 +165,8 @@ impl Timing {
                 EdgeTiming {
                     control: port.round() as u64,
                     reach: reach.round() as u64,
-                    down: passage(down, [upper, lower], flit_bytes),
-                    up: passage(up, [lower, upper], flit_bytes),
+                    down: Passage::of(down, [upper, lower], flit_bytes),
+                    up: Passage::of(up, [lower, upper], flit_bytes),
                     down_flit: a_flit(down, [upper, lower], flit_bytes),
                 }
             });
@@ -158,6 +176,7 @@ impl Timing {
             packet_bytes: Vec::new(),
             real: Some(edges.collect()),
             all_ports: model.own_links,
+            shares_no_port: model.ports == Ports::PerEdge,
         }
     }
 
@@ -265,20 +284,6 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
     let ticks_per_byte = own.up.ticks_per_byte.max(f64::MIN_POSITIVE);
     let ahead = (ticks as f64 / ticks_per_byte) as u64;
     (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
-}
-
-/// A link with the software of both its ends, the sender's and the receiver's. A process that
-/// passes a flit on takes it and sends it, one after the other, so it may be slower than the wire.
-fn passage(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
-    let [setup, per_byte] = a_flit(link, ends, flit_bytes);
-    let [sender, receiver] = ends;
-    let latency = link.latency_ns + receiver.wake_ns + sender.flit_ns + receiver.flit_ns;
-    Passage {
-        latency: latency.round() as u64,
-        ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
-        message: sender.message_ns.round() as u64,
-        flit_bytes,
-    }
 }
 
 /// What a flit and each byte of it take: on the wire, or by the software if that takes longer over a

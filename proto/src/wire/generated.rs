@@ -740,6 +740,12 @@ pub struct Brief {
     /// Legs go to all neighbours at once, and come from all, in order between any two.
     #[prost(bool, tag = "11")]
     pub all_ports: bool,
+    /// Legs of one flit that begin a message come in any order.
+    #[prost(bool, tag = "12")]
+    pub in_any_order: bool,
+    /// The first message that comes stands for the token.
+    #[prost(bool, tag = "13")]
+    pub begins_by_message: bool,
 }
 /// Flits of a message cross an edge, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

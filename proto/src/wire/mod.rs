@@ -33,9 +33,9 @@ pub mod pb {
 }
 
 /// The oldest protocol version that this code speaks.
-pub const MIN_VERSION: u32 = 14;
+pub const MIN_VERSION: u32 = 15;
 /// The newest protocol version that this code speaks.
-pub const MAX_VERSION: u32 = 14;
+pub const MAX_VERSION: u32 = 15;
 
 /// The newest version that both sides speak.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {

@@ -1,19 +1,20 @@
 //! Frames out of a stream of bytes, without I/O: where the next bytes go, and whether they make
 //! a whole frame that has not come before.
 //!
-//! It holds one frame and the length prefix of the next, never more: that is what keeps a relay
-//! at one flit in user memory. In a stream of flits each one costs one read, because its length
-//! came with the one before; a short control frame costs one, because the first read is long
-//! enough for it.
+//! It has room for one full frame, and no more: that is what keeps a relay at one flit in user
+//! memory. In a stream of flits each one costs one read, because its length came with the one before;
+//! a short frame costs one, because as much is read as may be one when no length is known.
 
 use std::ops::Range;
 
 use super::seal::{HEAD_BYTES, Opener, frame_bytes};
 use super::{LENGTH_BYTES, WireError};
 
-/// What is read before a frame's length is known: enough for most control frames,
-/// and less than the shortest message that is one flit (50 bytes: a seal, a head, a
-/// digest and a byte), so that two never lie here together. (A stamp has 30, and with it
+/// As much is read at once, however short frames are: what comes behind one is moved once.
+const READ_AHEAD: usize = 16 << 10;
+/// What is read before a frame's length is known where nothing is to be read ahead: enough for
+/// most control frames, and less than the shortest message that is one flit (50 bytes: a seal, a
+/// head, a digest and a byte), so that two never lie here together. (A stamp has 30, and with it
 /// come the first bytes of its frame.)
 const FIRST_READ: usize = 39;
 
@@ -33,12 +34,14 @@ pub enum Look {
     },
 }
 
-/// One frame and the length prefix of the next.
+/// One frame and the length prefix of the next, or several that are short.
 #[derive(Debug)]
 pub struct FrameReader {
     buffer: Box<[u8]>,
     held: Range<usize>,
     max_frame: usize,
+    /// What is read at least, if it is here.
+    ahead: usize,
     /// The length of the frame at the front, once its head is there and verified.
     known: Option<usize>,
     /// Whether the frame at the front was found to be new.
@@ -50,15 +53,21 @@ impl FrameReader {
     /// For frames whose messages are at most so long.
     pub fn new(max_frame: usize) -> FrameReader {
         // Two prefixes: the frame's own, and the next one's.
-        let buffer = vec![0; FIRST_READ.max(max_frame + 2 * LENGTH_BYTES)].into_boxed_slice();
+        let room = FIRST_READ.max(max_frame + 2 * LENGTH_BYTES);
         FrameReader {
-            buffer,
+            buffer: vec![0; room].into_boxed_slice(),
             held: 0..0,
             max_frame,
+            ahead: READ_AHEAD.min(room),
             known: None,
             is_open: false,
             opener: Opener::default(),
         }
+    }
+
+    /// From now on, never more than one frame and the length prefix of the next lie here.
+    pub fn read_singly(&mut self) {
+        self.ahead = 0;
     }
 
     /// From now on, messages may be so long.
@@ -71,6 +80,9 @@ impl FrameReader {
         larger.buffer[..held.len()].copy_from_slice(held);
         larger.held = 0..held.len();
         larger.opener = std::mem::take(&mut self.opener);
+        if self.ahead == 0 {
+            larger.read_singly();
+        }
         *self = larger;
     }
 
@@ -99,10 +111,9 @@ impl FrameReader {
     }
 
     /// Where the next bytes go: up to the end of the frame and of the prefix
-    /// behind it.
+    /// behind it, and at least as far as is read ahead.
     pub fn space(&mut self) -> &mut [u8] {
         if self.held.start > 0 {
-            // At most a prefix is left over.
             self.buffer.copy_within(self.held.clone(), 0);
             self.held = 0..self.held.len();
         }
@@ -110,7 +121,7 @@ impl FrameReader {
             Ok(Some(frame)) => frame + LENGTH_BYTES,
             _ => FIRST_READ,
         };
-        &mut self.buffer[self.held.end..wanted]
+        &mut self.buffer[self.held.end..wanted.max(self.ahead)]
     }
 
     /// So many bytes were put there.
@@ -212,6 +223,7 @@ mod tests {
         let frame_bytes = wire[0].len();
         let wire = wire.concat();
         let mut reader = FrameReader::new(SEAL_BYTES + 100);
+        reader.read_singly();
         let mut rest = &wire[..];
         for _ in 0..10 {
             while reader.look().unwrap() == Look::Incomplete {
@@ -220,6 +232,27 @@ mod tests {
             }
             reader.consume();
         }
+    }
+
+    #[test]
+    fn short_frames_come_with_one_read_as_far_as_there_is_room() {
+        let mut sealer = Sealer::default();
+        let frames: Vec<Vec<u8>> = (0..100u8)
+            .map(|at| [&sealer.seal([&[at; 10], &[]])[..], &[at; 10]].concat())
+            .collect();
+        let wire = frames.concat();
+        let mut reader = FrameReader::new(1000);
+        let (mut rest, mut reads) = (&wire[..], 0);
+        for at in 0..100 {
+            while reader.look().unwrap() == Look::Incomplete {
+                assert!(feed(&mut reader, &mut rest, usize::MAX) > 0);
+                reads += 1;
+            }
+            assert_eq!(reader.body(), [at; 10]);
+            reader.consume();
+        }
+        assert_eq!(reader.held_bytes() + rest.len(), 0);
+        assert_eq!(reads, wire.len().div_ceil(1000));
     }
 
     #[test]

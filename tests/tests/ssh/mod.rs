@@ -139,6 +139,31 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     hosts.are_quiet();
 }
 
+/// Neither the host that has the messages nor the one that they go to is the first.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn files_go_from_one_host_and_to_another_one() {
+    let hosts = Hosts::up(4);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], "");
+    let pieces = hosts.home(2).join("pieces");
+    for host in [0, 1, 3] {
+        fill(&pieces.join(format!("p{host}/file")), 100_000 * (host + 1));
+    }
+    let line = "scatter --from P2 --input /root/pieces --output /root/out";
+    run(arguments(&cluster, line)).ok();
+    for host in [0, 1, 3] {
+        let name = format!("p{host}");
+        let out = hosts.home(host).join("out");
+        assert_eq!(names(&out), [name.as_str()]);
+        assert_same_below(&pieces.join(&name), &out.join(&name));
+    }
+
+    let line = "gather --to P2 --input /root/out --output /root/back";
+    run(arguments(&cluster, line)).ok();
+    assert_same_below(&pieces, &hosts.home(2).join("back"));
+    hosts.are_quiet();
+}
+
 /// Hosts of a cluster file reach each other: everybody has a connection with everybody.
 #[test]
 #[ignore = "needs root, and openssh-server"]

@@ -327,6 +327,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
             first_step: 6,
         }],
         all_ports: true,
+        in_any_order: true,
+        begins_by_message: true,
     };
     let lanes = vec![Brief {
         sends: vec![message(3, 3)],
@@ -334,6 +336,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
         takes: Vec::new(),
         legs: Vec::new(),
         all_ports: false,
+        in_any_order: false,
+        begins_by_message: false,
         ..brief.clone()
     }];
     let prepare = Prepare {
@@ -358,7 +362,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
-             all_ports: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
+             all_ports: true in_any_order: true begins_by_message: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }

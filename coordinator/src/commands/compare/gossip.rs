@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use super::CompareError;
 use super::gossip_rows::rows;
+use crate::job::prices::typed;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::prices::{PriceArgs, PriceError};
@@ -150,7 +151,7 @@ fn asked(args: &CompareGossipArgs) -> Result<(Arena, Prices), Vec<GossipFault>> 
     let mut faults: Vec<GossipFault> = Vec::new();
     let arena = gossip_network(&args.network);
     let arena = arena.map_err(|fault| faults.push(fault.into())).ok();
-    let prices = args.prices.prices();
+    let prices = typed(&args.prices).and_then(|prices| prices.prices());
     let prices = prices.map_err(|all| faults.extend(all.into_iter().map(GossipFault::from)));
     if prices.is_ok_and(|prices| prices.flit == 0) {
         faults.push(GossipFault::NoUnit);

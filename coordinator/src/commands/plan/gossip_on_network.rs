@@ -12,11 +12,12 @@ use thiserror::Error;
 use super::args::PlanGossipArgs;
 use super::command::PlanError;
 use super::gossip_report::Report;
+use crate::job::prices::typed;
 use crate::options::flits::lengths_in_flits;
 use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::ports::Ports;
-use crate::options::prices::PriceError;
+use crate::options::prices::{PriceArgs, PriceError};
 use crate::options::workload::Lengths;
 
 /// What is wrong with a gossip on a network.
@@ -59,13 +60,13 @@ impl From<PriceError> for PlanError {
 
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    let (gossip, algorithm, prices) = planned(args)?;
+    let (gossip, algorithm, typed, prices) = planned(args)?;
     let cost = gossip.cost();
     let exact = |time| Exact::new(time, prices.unit.into());
     let report = Report {
         network: args.tree.network.as_deref().unwrap_or_default(),
         algorithm: algorithm.to_string(),
-        prices: &args.prices,
+        prices: &typed,
         cost,
         time: exact(prices.time(cost)),
         free_run: free_run(&gossip, &prices).map(exact),
@@ -82,14 +83,15 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
     })
 }
 
-fn planned(args: &PlanGossipArgs) -> Result<(Gossip, Algorithm, Prices), Vec<PlanError>> {
+type Planned = (Gossip, Algorithm, PriceArgs, Prices);
+
+fn planned(args: &PlanGossipArgs) -> Result<Planned, Vec<PlanError>> {
     let mut faults: Vec<PlanError> = of_trees(args);
     let arena = gossip_network(args.tree.network.as_deref().unwrap_or_default());
     let arena = kept(arena.map_err(GossipFault::from), &mut faults);
     let lengths = kept(lengths_in_flits(&args.lengths), &mut faults);
-    let prices = args.prices.prices().map_err(|all| {
-        faults.extend(all.into_iter().map(PlanError::from));
-    });
+    let prices = typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed)));
+    let prices = prices.map_err(|all| faults.extend(all.into_iter().map(PlanError::from)));
     let asked = match args.algorithm.as_str() {
         "auto" => Some(None),
         name => kept(named(name, arena.as_ref()), &mut faults).map(Some),
@@ -111,7 +113,8 @@ fn planned(args: &PlanGossipArgs) -> Result<(Gossip, Algorithm, Prices), Vec<Pla
         }
         _ => None,
     };
-    let (Some(arena), Some(lengths), Ok(prices), Some(asked)) = (arena, lengths, prices, asked)
+    let (Some(arena), Some(lengths), Ok((prices, typed)), Some(asked)) =
+        (arena, lengths, prices, asked)
     else {
         return Err(faults);
     };
@@ -121,7 +124,7 @@ fn planned(args: &PlanGossipArgs) -> Result<(Gossip, Algorithm, Prices), Vec<Pla
     let algorithm = asked.unwrap_or_else(|| choose(&arena, &lengths, &prices));
     let gossip = Gossip::new(arena, &lengths, &algorithm);
     let gossip = gossip.map_err(|all| described(&algorithm, all))?;
-    Ok((gossip, algorithm, prices))
+    Ok((gossip, algorithm, typed, prices))
 }
 
 /// The algorithm of that name; where there is none, those of the network are told.

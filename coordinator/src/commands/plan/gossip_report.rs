@@ -214,10 +214,11 @@ impl Report<'_> {
 
     /// What was given, or is taken in its place.
     pub fn prices_as_text(&self) -> String {
-        let PriceArgs { ts, td, tl } = self.prices;
+        let PriceArgs { ts, td, tl, .. } = self.prices;
         let [ts, td, tl] = [(ts, "1"), (td, "0"), (tl, "1")]
             .map(|(given, default)| given.as_deref().unwrap_or(default));
-        format!("t_s = {ts}, t_d = {td}, t_l = {tl}")
+        let unit = self.prices.profile.as_ref().map_or("", |_| " us");
+        format!("t_s = {ts}{unit}, t_d = {td}{unit}, t_l = {tl}{unit}")
     }
 
     fn steps_as_text(&self) -> String {

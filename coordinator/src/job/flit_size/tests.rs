@@ -120,6 +120,22 @@ fn what_gains_little_stays_as_usual() {
     );
 }
 
+/// Behind a broadcast's stream a size is taken if it gains anything.
+#[test]
+fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
+    let path = |pes: usize, bytes: u64| {
+        let operation = Operation::Broadcast(Broadcast::Rounds);
+        let lengths = vec![bytes; pes - 1];
+        best(&format!("path:{pes}"), operation, MBIT_100, &lengths)
+    };
+    let found = path(32, 128 << 20);
+    let why = found.chosen.expect("the pipe is long");
+    assert!((16 << 10..48 << 10).contains(&found.flit_bytes), "{why}");
+    assert!(why.predicted_ns as f64 > WORTH * why.usual_ns as f64);
+    // One hop: there is nothing to fill.
+    assert_eq!(path(2, 128 << 20).chosen, None);
+}
+
 #[test]
 fn where_software_takes_the_time_the_size_stays_as_usual() {
     assert_eq!(to_the_end(0.4, 64 << 10).chosen, None);

@@ -20,6 +20,8 @@ pub(super) fn put_brief(brief: &Brief) -> pb::Brief {
         child_messages: brief.child_messages.clone(),
         legs: brief.legs.iter().map(put_leg).collect(),
         all_ports: brief.all_ports,
+        in_any_order: brief.in_any_order,
+        begins_by_message: brief.begins_by_message,
     }
 }
 
@@ -36,6 +38,8 @@ pub(super) fn parse_brief(brief: pb::Brief) -> Result<Brief, WireError> {
         child_messages: brief.child_messages,
         legs: brief.legs.into_iter().map(parse_leg).collect(),
         all_ports: brief.all_ports,
+        in_any_order: brief.in_any_order,
+        begins_by_message: brief.begins_by_message,
     })
 }
 

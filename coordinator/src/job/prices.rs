@@ -1,0 +1,98 @@
+//! What steps of wormhole packets take on hosts and links that were calibrated
+//! (spec of gossip, section 8).
+
+use std::path::Path;
+
+use flitcast_proto::cost::Model;
+use flitcast_proto::schedule::pace::Passage;
+
+use crate::files::profile::Profile;
+use crate::job::flit_size::USUAL_FLIT_BYTES;
+use crate::job::request::flit_size;
+use crate::options::prices::{PriceArgs, PriceError};
+
+/// The prices as if they had been typed: those of a profile in microseconds, where one was given.
+///
+/// # Errors
+///
+/// What is wrong with the profile, or the size of a flit.
+pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<PriceError>> {
+    let size = args.flit_size.as_deref().map(flit_size);
+    let size = size.unwrap_or(Ok(USUAL_FLIT_BYTES));
+    let size = size.map_err(|fault| PriceError::Calibrated(fault.to_string()));
+    let Some(path) = &args.profile else {
+        return match size {
+            Ok(_) => Ok(args.clone()),
+            Err(fault) => Err(vec![fault]),
+        };
+    };
+    let profile = Profile::load(Path::new(path), None);
+    let profile = profile.map_err(|fault| PriceError::Calibrated(fault.to_string()));
+    match (profile, size) {
+        (Ok(profile), Ok(size)) => {
+            let prices = calibrated(&profile.model(), size);
+            let [ts, td, tl] = prices.map(|ns| Some(format!("{}.{:03}", ns / 1000, ns % 1000)));
+            Ok(PriceArgs {
+                ts,
+                td,
+                tl,
+                ..args.clone()
+            })
+        }
+        (profile, size) => Err(profile.err().into_iter().chain(size.err()).collect()),
+    }
+}
+
+/// What a packet takes to be set up, each hop and a flit of so many bytes, in nanoseconds: of all
+/// edges, both ways, where it takes longest.
+fn calibrated(model: &Model, flit_bytes: u32) -> [u64; 3] {
+    let edges = model.edges.iter().enumerate().skip(1);
+    let passages = edges.flat_map(|(edge, links)| {
+        let [upper, lower] = model.hosts.ends(edge);
+        [
+            Passage::of(&links.down, [upper, lower], flit_bytes),
+            Passage::of(&links.up, [lower, upper], flit_bytes),
+        ]
+    });
+    passages.fold([0; 3], |[setup, hop, flit], passage| {
+        [
+            setup.max(passage.message),
+            hop.max(passage.latency),
+            flit.max(passage.ticks(flit_bytes.into())),
+        ]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::cost::{Edge, Host, Hosts, Link};
+
+    use super::*;
+
+    #[test]
+    fn the_slowest_edge_counts() {
+        let link = |latency_ns, ns_per_byte| Link {
+            latency_ns,
+            ns_per_byte,
+            ..Link::default()
+        };
+        let edge = |down, up| Edge { down, up };
+        let host = Host {
+            wake_ns: 7.0,
+            flit_ns: 100.0,
+            message_ns: 2000.0,
+            ..Host::NONE
+        };
+        let model = Model {
+            edges: vec![
+                Edge::default(),
+                edge(link(10.0, 8.0), link(30.0, 2.0)),
+                edge(link(20.0, 1.0), link(5.0, 9.0)),
+            ],
+            hosts: Hosts::one(host),
+            ..Model::unit(3)
+        };
+        // Sent, taken by a process that wakes up, and on the slowest wire.
+        assert_eq!(calibrated(&model, 1000), [2000, 30 + 7 + 200, 9000]);
+    }
+}

@@ -202,3 +202,35 @@ fn calibrations_that_cannot_be() {
     refused("calibrate --tree path:2 --flit-size 1", &["--flit-size"]);
     refused("calibrate", &["--tree"]);
 }
+
+/// What a step, a hop and a flit of a gossip take: a message, both ends of an edge and the software
+/// of a relay, which the links are quicker than (their latencies are what processes take).
+#[test]
+fn a_gossip_is_planned_for_what_was_calibrated() {
+    let dir = with("", "");
+    let plan = |more: &str| format!("plan gossip --network ring:9 --lengths equal:1 {more}");
+    let planned = super::run_loudly(dir.path(), &plan("--profile @/profile.toml")).ok();
+    let prices = "t_s = 20.000 us, t_d = 42.000 us, t_l = 25.107 us";
+    assert!(planned.stdout.contains(prices), "{}", planned.stdout);
+    let short = plan("--profile @/profile.toml --flit-size 1KiB");
+    let planned = super::run_loudly(dir.path(), &short).ok();
+    let prices = "t_l = 12.205 us";
+    assert!(planned.stdout.contains(prices), "{}", planned.stdout);
+    for (more, told) in [
+        ("--profile @/none.toml", "cannot read the profile"),
+        (
+            "--profile @/profile.toml --flit-size 3",
+            "--flit-size 3 B: a flit has 64 B to 1 MiB",
+        ),
+        (
+            "--profile @/profile.toml --td 3",
+            "cannot be used with '--td <TIME>'",
+        ),
+    ] {
+        refused_in(dir.path(), &plan(more), &[told]);
+    }
+    refused(
+        "plan gossip --tree path:3 --lengths equal:1 --profile x",
+        &["--profile is for a gossip on a --network"],
+    );
+}

@@ -17,15 +17,12 @@ use crate::options::prices::{PriceArgs, PriceError};
 ///
 /// What is wrong with the profile, or the size of a flit.
 pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<PriceError>> {
+    let Some(path) = &args.profile else {
+        return Ok(args.clone());
+    };
     let size = args.flit_size.as_deref().map(flit_size);
     let size = size.unwrap_or(Ok(USUAL_FLIT_BYTES));
     let size = size.map_err(|fault| PriceError::Calibrated(fault.to_string()));
-    let Some(path) = &args.profile else {
-        return match size {
-            Ok(_) => Ok(args.clone()),
-            Err(fault) => Err(vec![fault]),
-        };
-    };
     let profile = Profile::load(Path::new(path), None);
     let profile = profile.map_err(|fault| PriceError::Calibrated(fault.to_string()));
     match (profile, size) {

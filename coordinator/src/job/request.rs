@@ -207,13 +207,9 @@ impl Request {
     pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
         let algorithm = args.algorithm;
         let auto = algorithm.as_deref() == Some("auto");
-        let mut ours = ours(candidates::all("gossip"));
-        ours.extend(gossip_ways::candidates_on(
-            args.round.transfer.tree.network.as_deref(),
-        ));
         Request::across(
             args.round,
-            auto.then_some(ours),
+            auto.then(|| ours(candidates::all("gossip"))),
             |topology| match algorithm.as_deref() {
                 None | Some("auto") => Ok(None),
                 Some(name) => gossip_ways::named(name, topology).map(Some),
@@ -542,9 +538,12 @@ impl Request {
                     format: args.format,
                     pictures,
                 };
-                let (Some(ways), Some(topologies)) = (ways, offered) else {
+                let (Some(mut ways), Some(topologies)) = (ways, offered) else {
                     return Ok(request);
                 };
+                if let Operation::Gossip(_) = like {
+                    ways.candidates.extend(candidates_on(&topologies[0]));
+                }
                 let offer = Offer {
                     topologies,
                     candidates: ways.candidates,

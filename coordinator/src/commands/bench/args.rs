@@ -192,13 +192,13 @@ impl Bench {
             BenchOperation::Exchange(args) => (Operation::Exchange(Exchange::Tree), args),
         };
         let operation = asked.name();
+        let (request, trees) = base(asked, &args);
         let mut known = candidates::all(operation);
-        if let Operation::Gossip(_) = asked {
-            known.extend(candidates_on(args.transfer.tree.network.as_deref()));
+        if let (Operation::Gossip(_), Ok(trees)) = (asked, &trees) {
+            known.extend(candidates_on(&trees.schedules));
         }
         known.extend(candidates::to_measure_against(operation));
         let (named, mut faults) = chosen(&args.algorithms, operation, &known);
-        let (request, trees) = base(asked, &args);
         if let Some(path) = &args.raw {
             faults.extend(Raw::fault(path).map(BenchError::from));
         }

@@ -4,7 +4,6 @@ use flitcast_proto::gossip::{Algorithm, Arena, NameError};
 use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
 
 use super::RequestError;
-use crate::options::gossip_network::gossip_network;
 use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 use crate::ways::way::operation_by;
@@ -55,8 +54,8 @@ fn arena_of(topology: &Topology) -> Result<Arena, String> {
 
 /// Those of a network's algorithms that suit PEs with one port and have no parameters, to choose
 /// from: what the others save are start-ups, which cost little over TCP.
-pub fn candidates_on(network: Option<&str>) -> Vec<Candidate> {
-    let arena = network.and_then(|network| gossip_network(network).ok());
+pub fn candidates_on(topology: &Topology) -> Vec<Candidate> {
+    let arena = arena_of(topology).ok();
     let names = ["approach1", "halves", "neighbour"].iter();
     let suiting = names.filter_map(|name| {
         let one = OnNetwork::new(arena.clone()?, name.parse().ok()?).ok()?;

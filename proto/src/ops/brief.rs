@@ -133,7 +133,8 @@ impl Brief {
         let mut briefs: Vec<Brief> = tree.ids().map(brief).collect();
         for brief in &mut briefs {
             let has_order = brief.all_ports || brief.is_in_turns();
-            brief.in_any_order = timing.shares_no_port && !has_order;
+            let is_list = operation.is_duplex();
+            brief.in_any_order = is_list && timing.shares_no_port && !has_order;
         }
         for pe in tree.pes() {
             for child in briefs[pe.index()].told_by_messages(pe) {

@@ -438,13 +438,21 @@ impl<O: Observer> Round<O> {
         self.pe.handle_delivered();
     }
 
-    /// The same of a message made of files, which took a while since its last byte came.
+    /// The same of a message made of files, which took a while since its last byte came. Parts of a
+    /// message become visible together: that has taken the time since the last of them was here.
     pub fn handle_committed(&mut self, now: Time, message: Message) {
-        let came = self.arrival(&message).map_or(now, |it| Time(it.at_ns));
-        let span = [came, now];
-        self.recorder
-            .keep(Port::Files, message.source, message, span);
         self.handle_delivered(now, message);
+        let whole = self.pe.whole(message.id);
+        let is_part = |it: &&Arrival| self.pe.whole(it.message) == whole;
+        let parts = || self.arrivals.iter().filter(is_part);
+        if let (Some(came), true) = (
+            parts().map(|it| it.at_ns).max(),
+            parts().all(|it| it.delivered),
+        ) {
+            let span = [Time(came), now];
+            self.recorder
+                .keep(Port::Files, message.source, message, span);
+        }
     }
 
     fn arrival(&mut self, message: &Message) -> Option<&mut Arrival> {

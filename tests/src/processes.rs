@@ -41,6 +41,12 @@ impl Process {
         self.arguments.iter().any(|word| word == "leash")
     }
 
+    /// Whether it works in that folder or below it.
+    pub fn is_in(&self, folder: &Path) -> bool {
+        let directory = fs::read_link(format!("/proc/{}/cwd", self.pid));
+        directory.is_ok_and(|directory| directory.starts_with(folder))
+    }
+
     /// Whether it is there and runs, or could.
     pub fn lives(pid: i32) -> bool {
         examine(pid, Path::new(&format!("/proc/{pid}"))).is_some()

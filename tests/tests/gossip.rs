@@ -1,9 +1,11 @@
 //! Gossip: each PE has one file or folder, and a copy of it comes to every other one.
 
+use std::fs;
+
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
 use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, printed, refused, run};
+use flitcast_tests::{parsed, printed, refused, run, scratch};
 use serde_json::Value;
 
 /// So that there is time to kill somebody in mid-round.
@@ -105,6 +107,24 @@ fn auto_takes_what_is_predicted_to_be_the_quickest() {
         assert_eq!(report.value("/algorithm"), chosen);
         assert!(is_any.iter().any(|name| chosen == name), "{chosen}");
     }
+}
+
+/// A cluster file that says which network its PEs are has as many ways as that network.
+#[test]
+fn auto_knows_the_network_of_a_cluster_file() {
+    let dir = scratch();
+    let file = dir.path().join("cluster.toml");
+    let pes = |pe: u32| format!("[[pe]]\nname = \"n{pe}\"\naddress = \"127.0.0.1\"\n");
+    let pes: String = (0..6).map(pes).collect();
+    fs::write(&file, format!("[network]\nkind = \"ring:6\"\n{pes}")).expect("it can be written");
+    let ways = |site: &str| {
+        let line = format!("gossip {site} --algorithm auto --size 1KiB --format json");
+        run(line.split(' ')).ok().report().number("/choice/ways")
+    };
+    let of_tree = ways("--tree kary:2:6");
+    let of_network = ways("--network ring:6");
+    assert!(of_network > of_tree, "{of_network} and {of_tree}");
+    assert_eq!(ways(&format!("--cluster {}", file.display())), of_network);
 }
 
 /// Who has no entry has nothing to say, and gets what there is.

@@ -83,6 +83,11 @@ impl HeldMessages {
         Ok(())
     }
 
+    /// Whether no frame has to be read from a file.
+    pub fn is_in_memory(&self) -> bool {
+        self.in_file == 0
+    }
+
     /// A frame of a message by its place; `None` if it is not here.
     ///
     /// # Errors

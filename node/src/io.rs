@@ -90,6 +90,8 @@ pub struct State<'a> {
     /// To whom something is under way, and the place among the neighbours of who had the last.
     sending: SmallVec<[PeId; 1]>,
     last_sent: usize,
+    /// For whom short frames are gathered, to go with one call.
+    gathering: Option<PeId>,
     /// Messages that are being made visible.
     commits: JoinSet<(Message, Result<(), PayloadError>)>,
     collisions: u64,
@@ -185,10 +187,9 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
-        let link = self.neighbours.get(to);
         match self.brief.operation.is_duplex() {
-            true => link.begin_control(frame)?,
-            false => link.send_control(frame).await?,
+            true => gathered(self.neighbours, &mut self.state.gathering, to)?.begin_control(frame)?,
+            false => self.neighbours.get(to).send_control(frame).await?,
         }
         Ok(())
     }
@@ -206,6 +207,7 @@ impl RoundIo for NodeIo<'_> {
             sources,
             prefix,
             files_ns,
+            gathering,
             ..
         } = &mut self.state;
         let flit_bytes = self.brief.flit_bytes_of(message.id);
@@ -237,16 +239,22 @@ impl RoundIo for NodeIo<'_> {
                 source.insert((message, to, begun))
             }
         };
+        // What is gathered does not wait for the disk.
+        if matches!(reader.source, Source::Files(_))
+            && let Some(other) = gathering.take()
+        {
+            self.neighbours.get(other).go()?;
+        }
         let payload = reader.read(payload, flit_bytes, files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
-        let link = self.neighbours.get(to);
         if round.is_duplex() {
+            let link = gathered(self.neighbours, gathering, to)?;
             let is_sent = link.begin_flit(prefix, payload)?;
             return Ok(self.state.begun(to, is_sent));
         }
-        link.send_flit(prefix, payload).await?;
+        self.neighbours.get(to).send_flit(prefix, payload).await?;
         Ok(Sent::Whole)
     }
 
@@ -268,6 +276,9 @@ impl RoundIo for NodeIo<'_> {
         later_from: u64,
     ) -> Result<Sent, RoundError> {
         let folder = || self.store.holds_in();
+        if !self.state.held.is_in_memory() {
+            self.go()?;
+        }
         // All flits but the last are full.
         let place = offset / u64::from(self.brief.flit_bytes);
         let next = self.state.held.frame(message.id, place).await;
@@ -275,11 +286,13 @@ impl RoundIo for NodeIo<'_> {
         let Some(body) = next else {
             return Ok(Sent::Whole);
         };
-        let link = self.neighbours.get(to);
         let is_sent = match round.is_duplex() {
-            true => link.begin_body(&body)?,
+            true => {
+                let link = gathered(self.neighbours, &mut self.state.gathering, to)?;
+                link.begin_body(&body)?
+            }
             false => {
-                link.send_body(&body).await?;
+                self.neighbours.get(to).send_body(&body).await?;
                 true
             }
         };
@@ -375,6 +388,7 @@ impl RoundIo for NodeIo<'_> {
         round: &Round<impl Observer>,
         until: Option<Time>,
     ) -> Result<Heard, RoundError> {
+        self.go()?;
         let State {
             commits,
             sending,
@@ -431,6 +445,7 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), RoundError> {
+        self.go()?;
         for link in self.neighbours.all_mut() {
             std::future::poll_fn(|cx| link.poll_sent(cx)).await?;
         }
@@ -448,6 +463,30 @@ impl RoundIo for NodeIo<'_> {
             other => RoundError::Fault(other),
         }
     }
+}
+
+impl NodeIo<'_> {
+    /// What was gathered for a neighbour goes.
+    fn go(&mut self) -> Result<(), LinkError> {
+        let to = self.state.gathering.take();
+        to.map_or(Ok(()), |to| self.neighbours.get(to).go())
+    }
+}
+
+/// The connection to a neighbour, where short frames that follow each other are gathered. What was
+/// gathered for another one goes.
+fn gathered<'a>(
+    neighbours: &'a mut Neighbours,
+    gathering: &mut Option<PeId>,
+    to: PeId,
+) -> Result<&'a mut Link, LinkError> {
+    if *gathering != Some(to) {
+        if let Some(other) = gathering.replace(to) {
+            neighbours.get(other).go()?;
+        }
+        neighbours.get(to).gather();
+    }
+    Ok(neighbours.get(to))
 }
 
 fn committed(

@@ -34,6 +34,10 @@ use crate::system::retransmissions::Ends;
 use crate::system::sockets;
 pub use error::LinkError;
 
+/// So many bytes of short frames go with one call of the operating system: to copy them takes a part of
+/// what a call takes, and as many are read at once.
+const GATHERED_BYTES: usize = 16 << 10;
+
 /// A connection to one neighbour.
 #[derive(Debug)]
 pub struct Link {
@@ -65,6 +69,8 @@ struct Rest {
     gone: usize,
     /// Where it was encrypted, the end of it may still be there.
     is_flushed: bool,
+    /// It waits for others, to go with them.
+    gathers: bool,
 }
 
 impl Link {
@@ -391,6 +397,14 @@ impl Link {
     ) -> io::Result<bool> {
         let (stamp, head) = self.sealed(departs, prefix, payload);
         let parts: [&[u8]; 4] = [&stamp, &head, prefix, payload];
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if self.rest.gathers && self.rest.bytes.len() + bytes <= GATHERED_BYTES {
+            for part in parts {
+                self.rest.bytes.extend_from_slice(part);
+            }
+            self.rest.is_flushed = false;
+            return Ok(true);
+        }
         let mut written = 0;
         if self.rest.bytes.is_empty() && !(is_flit && self.pacer.is_some()) {
             let slices = parts.map(IoSlice::new);
@@ -407,6 +421,25 @@ impl Link {
             written -= part.len() - left.len();
         }
         Ok(self.poll_rest(cx)?.is_ready())
+    }
+
+    /// From now on, short frames that are begun wait for each other, to go with one call of the
+    /// operating system, until [`Link::go`]. Those that have a time to go at do not.
+    pub fn gather(&mut self) {
+        self.rest.gathers = self.shape.is_none() && self.pacer.is_none();
+    }
+
+    /// What has been gathered goes, as far as the connection takes it.
+    ///
+    /// # Errors
+    ///
+    /// The connection has failed.
+    pub fn go(&mut self) -> Result<(), LinkError> {
+        self.rest.gathers = false;
+        match self.poll_sent(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => Ok(()),
+        }
     }
 
     /// The same of a frame that is no flit. It may go while another one is under way, between

@@ -46,6 +46,7 @@ mod pictures;
 mod plan;
 mod plan_cover;
 mod plan_exchange;
+mod plan_simulated;
 mod plan_static;
 mod plans;
 mod promtool;

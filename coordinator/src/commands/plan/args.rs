@@ -62,12 +62,9 @@ pub struct PlanGossipArgs {
     /// What steps of a gossip on a --network take.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// How the plan is printed on stdout.
-    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
-    pub format: Format,
-    /// Leave out who sends what when: the figures of the whole only.
-    #[arg(long)]
-    pub summary: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
 }
 
 /// Arguments of `flitcast plan exchange`.
@@ -88,12 +85,9 @@ pub struct PlanExchangeArgs {
     /// auto or tree on a tree; auto, rounds or shifts with --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
-    /// How the plan is printed on stdout.
-    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
-    pub format: Format,
-    /// Leave out who sends what when: the figures of the whole only.
-    #[arg(long)]
-    pub summary: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
 }
 
 /// Arguments of `flitcast plan broadcast`.
@@ -118,12 +112,35 @@ pub struct PlanBroadcastArgs {
     /// Over as many trees at once as share no arc of the --network, by many ports.
     #[arg(long)]
     pub cover: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+}
+
+/// How a plan that is a list of crossings is printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PrintArgs {
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
-    /// Leave out who gets which flits when: the figures of the whole only.
+    /// Run one state machine per PE step by step as well, under all rules of the
+    /// model, and compare.
+    #[arg(long)]
+    pub simulate: bool,
+    /// Leave out who sends what when: the figures of the whole only.
     #[arg(long)]
     pub summary: bool,
+}
+
+impl PlanRoundArgs {
+    /// How the plan is printed, if it is a list of crossings.
+    pub fn print(&self) -> PrintArgs {
+        PrintArgs {
+            format: self.format,
+            simulate: self.simulate,
+            summary: self.summary,
+        }
+    }
 }
 
 /// So long that no step of a plan is beyond what can be counted.

@@ -1,16 +1,15 @@
 //! Understands a `flitcast plan`, makes the plan and prints it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use flitcast_proto::network::cover::CoverError;
 use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
-use flitcast_proto::ops::{Brief, Direction, Operation};
+use flitcast_proto::ops::{Direction, Operation};
 use flitcast_proto::packets::fault::PacketsFault;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::sim;
 use flitcast_proto::{PeId, Tree};
@@ -19,6 +18,7 @@ use thiserror::Error;
 use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs};
 use super::gossip_on_network::GossipFault;
 use super::scenes::check_pes;
+use super::simulate::{AS_PLANNED, MAX_SIMULATED, against_plan};
 use super::{broadcast, cover, exchange, gossip, json, ordered, packets, static_plan, svg};
 use crate::files::user_file::FileError;
 use crate::job::request::{RequestError, gather_operation};
@@ -30,12 +30,11 @@ use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::site::topology::{Topology, TopologyError};
+use crate::ways::broadcast_plans::TooManyCrossings;
 use crate::ways::way::operation_by;
 
 /// Cells of a table that somebody could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
-/// Crossings that a simulation keeps, at some 100 bytes each and twice.
-const MAX_SIMULATED: u64 = 20_000_000;
 
 /// Something that is wrong with the command line of a plan.
 #[derive(Debug, Error)]
@@ -72,15 +71,8 @@ pub enum PlanError {
         why: String,
     },
     /// A plan that is worked out flit by flit, of too many.
-    #[error(
-        "--size: {crossings} flits to plan one by one are too many, at most {most} are planned so"
-    )]
-    TooManyCrossings {
-        /// How many.
-        crossings: u64,
-        /// How many there may be.
-        most: u64,
-    },
+    #[error(transparent)]
+    TooManyCrossings(#[from] TooManyCrossings),
     /// Something that a plan in steps has only.
     #[error("--setup plans in packets: leave out {0}")]
     NotInPackets(String),
@@ -175,6 +167,9 @@ pub enum PlanError {
         /// How many.
         items: u64,
     },
+    /// A plan that no state machines play as it is.
+    #[error("--simulate: {0}")]
+    NotPlayed(String),
     /// A rule of the model was broken: a bug of ours.
     #[error("--simulate: {0}")]
     Simulation(#[from] sim::SimulationFault),
@@ -214,7 +209,7 @@ pub struct Planned {
     /// The plan.
     pub plan: Plan,
     /// The order in which P0 scatters.
-    order: Vec<PeId>,
+    pub order: Vec<PeId>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
     /// The tree as it was named.
@@ -244,20 +239,20 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     let (planned, args) = match args.operation {
         PlanOperation::Scatter(args) if args.plan.cover => {
             let plan = cover::scatter(&args)?;
-            return plan.write(args.plan.format, args.plan.summary, out);
+            return plan.write(args.plan.print(), out);
         }
         PlanOperation::Gather(args) if args.plan.cover => {
             let plan = cover::gather(&args)?;
-            return plan.write(args.plan.format, args.plan.summary, out);
+            return plan.write(args.plan.print(), out);
         }
         PlanOperation::Broadcast(args) if args.cover => {
             let plan = cover::broadcast(&args)?;
-            return plan.write(args.format, args.summary, out);
+            return plan.write(args.print, out);
         }
         PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
             check_static(&args).map_err(|fault| vec![fault])?;
             let plan = static_plan::scatter(&args)?;
-            return plan.write(args.plan.format, args.plan.summary, out);
+            return plan.write(args.plan.print(), out);
         }
         PlanOperation::Scatter(args) => match args.order {
             Order::Search(nodes) => return ordered::scatter(&args, nodes, out),
@@ -266,15 +261,15 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
         PlanOperation::Broadcast(args) => {
             let plan = broadcast::plan(&args)?;
-            return plan.write(args.format, args.summary, out);
+            return plan.write(args.print, out);
         }
         PlanOperation::Gossip(args) => return gossip::run(&args, out),
         PlanOperation::Exchange(args) => return exchange::run(&args, out),
     };
     let simulated = match args.simulate {
         true => {
-            simulate(&planned).map_err(|fault| vec![fault])?;
-            "  simulated    step by step, every item as planned\n"
+            against_plan(&planned).map_err(|fault| vec![fault])?;
+            AS_PLANNED
         }
         false => "",
     };
@@ -296,12 +291,10 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
 
 /// What goes with `--from` and `--ports multi`.
 fn check_static(args: &PlanScatterArgs) -> Result<(), PlanError> {
-    let option = match args {
-        _ if args.order != Order::FarthestFirst => "--order",
-        _ if args.plan.simulate => "--simulate",
-        _ => return Ok(()),
-    };
-    Err(PlanError::FromElsewhere(option))
+    match args.order {
+        Order::FarthestFirst => Ok(()),
+        _ => Err(PlanError::FromElsewhere("--order")),
+    }
 }
 
 fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
@@ -353,28 +346,6 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         single_port_steps,
         port_each_steps,
     })
-}
-
-/// Runs the state machines and compares, item by item.
-fn simulate(planned: &Planned) -> Result<(), PlanError> {
-    let plan = &planned.plan;
-    let items = plan.crossing_count();
-    if items > MAX_SIMULATED {
-        return Err(PlanError::TooLong { items });
-    }
-    let (operation, flits) = (plan.operation, &planned.flits);
-    let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
-    let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
-    briefs[0]
-        .sends
-        .sort_by_key(|message| place.get(&message.pe()));
-    let run = sim::run_briefs(&plan.tree, briefs)?;
-    let mut crossings = run.crossings;
-    crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
-    match crossings == plan.crossings() {
-        true => Ok(()),
-        false => Err(PlanError::Differs),
-    }
 }
 
 fn table(plan: &Plan) -> Result<String, PlanError> {

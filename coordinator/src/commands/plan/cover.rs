@@ -15,6 +15,7 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::flits::deal_flits;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::Topology;
+use crate::ways::broadcast_plans::TooManyCrossings;
 
 /// A network, and the trees that cover it from its root.
 struct Covered {
@@ -186,6 +187,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>>
     check(&[
         (args.algorithm != BroadcastAlgorithm::Auto, "--algorithm"),
         (args.from.is_some(), "--from"),
+        (args.print.simulate, "--simulate"),
     ])?;
     let topology = args.tree.topology(SpanningArg::Bfs);
     let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
@@ -194,7 +196,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>>
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {
         let most = MOST_CROSSINGS;
-        return Err(vec![PlanError::TooManyCrossings { crossings, most }]);
+        return Err(vec![TooManyCrossings { crossings, most }.into()]);
     }
     let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
     let nodes = covered.cover.nodes.iter();

@@ -1,6 +1,7 @@
 //! `flitcast plan exchange`: every PE has something for every other.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use flitcast_proto::network::NetworkSpec;
@@ -9,6 +10,7 @@ use flitcast_proto::ops::{exchange_hosts as hosts, exchange_plan as exchange};
 
 use super::args::{MAX_FLITS, PlanExchangeArgs};
 use super::command::PlanError;
+use super::simulate::Played;
 use super::static_plan::{
     Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
 };
@@ -16,6 +18,7 @@ use crate::files::matrix_file::{self, Cells};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
+use crate::ways::way::operation_by;
 
 /// Hosts whose rounds are worked out in a few seconds.
 const MOST_HOSTS_OF_ROUNDS: usize = 512;
@@ -23,7 +26,7 @@ const MOST_HOSTS_OF_ROUNDS: usize = 512;
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
-    plan.write(args.format, args.summary, out)
+    plan.write(args.print, out)
 }
 
 fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
@@ -49,6 +52,7 @@ fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
             operation: "exchange",
             pes: flits.len(),
             messages: messages(&flits),
+            played: Played::by_ports(args.ports, || played(&topology, &plan, &flits)),
             ..plan
         })
     });
@@ -141,6 +145,18 @@ fn unfit(args: &PlanExchangeArgs, why: &str) -> PlanError {
     PlanError::Unfit {
         algorithm: args.algorithm.clone(),
         why: why.to_owned(),
+    }
+}
+
+/// The state machines of an exchange by the algorithm of a plan.
+fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played {
+    match operation_by("exchange", &plan.algorithm) {
+        Some(operation) => Played::ByAll {
+            flits: flits.concat(),
+            tree: Arc::new(topology.tree.clone()),
+            operation,
+        },
+        None => Played::default(),
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use flitcast_proto::ops::gossip_plan::{self as gossip, Order};
 use flitcast_proto::ops::timetable::Timetable;
+use flitcast_proto::ops::{Gossip, Operation};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{MAX_FLITS, PlanGossipArgs};
 use super::command::PlanError;
+use super::simulate::Played;
 use super::static_plan::{
     Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
 };
@@ -50,7 +53,7 @@ impl FromStr for Algorithm {
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
-    plan.write(args.format, args.summary, out)
+    plan.write(args.print, out)
 }
 
 fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
@@ -88,8 +91,19 @@ fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
         time_steps: plan.time_steps,
         bound_steps,
         kept_flits: plan.kept_flits,
+        played: Played::by_ports(args.ports, || played(tree, &flits)),
         ..StaticPlan::default()
     })
+}
+
+/// The state machines of a gossip over the edges of a tree.
+fn played(tree: &Tree, flits: &[u64]) -> Played {
+    let operation = Operation::Gossip(Gossip::Flood);
+    Played::ByAll {
+        flits: operation.by_delivery(tree, flits),
+        tree: Arc::new(tree.clone()),
+        operation,
+    }
 }
 
 /// That the plan can be worked out.

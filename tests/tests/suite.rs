@@ -17,6 +17,7 @@ mod check;
 mod choose;
 mod clock_jumps;
 mod cluster_file;
+mod compare;
 mod containers;
 mod documents;
 mod examples;

@@ -3,4 +3,6 @@
 pub mod baseline;
 pub mod broadcast_plans;
 pub mod candidates;
+pub mod plan_limits;
+pub mod tree_plans;
 pub mod way;

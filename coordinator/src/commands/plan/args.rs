@@ -7,6 +7,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
 use super::packets::PacketArgs;
+use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
@@ -14,6 +15,7 @@ use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
+use crate::ways::plan_limits::MAX_FLITS;
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]
@@ -73,12 +75,9 @@ pub struct PlanExchangeArgs {
     /// Who is connected to whom.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Flits from each PE to each other: each:F.
-    #[arg(long, value_name = "each:F", conflicts_with = "matrix")]
-    pub lengths: Option<String>,
-    /// A file with a row for each PE: what it has for each, in flits; its own is 0.
-    #[arg(long, value_name = "FILE.csv")]
-    pub matrix: Option<std::path::PathBuf>,
+    /// What is exchanged.
+    #[command(flatten)]
+    pub flits: ExchangeFlitsArgs,
     /// How many ports a PE of a tree has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
@@ -142,9 +141,6 @@ impl PlanRoundArgs {
         }
     }
 }
-
-/// So long that no step of a plan is beyond what can be counted.
-pub const MAX_FLITS: u64 = 1 << 40;
 
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]

@@ -11,11 +11,13 @@ use flitcast_proto::{PeId, Tree};
 use super::args::PlanBroadcastArgs;
 use super::command::PlanError;
 use super::simulate::Played;
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of, source};
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
+use crate::options::pes::source;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-use crate::ways::broadcast_plans::{Laid, NotPlanned, among_all, check_crossings, laying};
+use crate::ways::broadcast_plans::{Laid, NotPlanned, among_all, laying};
+use crate::ways::plan_limits::check_size;
 
 /// The plan that is asked for; all that is wrong with the command line, if something is.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
@@ -23,7 +25,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
     let topology = topology?;
     let tree = &topology.tree;
-    let from = source(args.from, tree).map_err(|fault| vec![fault])?;
+    let from = source(args.from, tree).map_err(|fault| vec![fault.into()])?;
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
@@ -102,7 +104,7 @@ fn on_tree(tree: &Tree, asked: Algorithm, flits: u64) -> Result<(Algorithm, Broa
     }
     let rounds = broadcast::rounds(tree, flits);
     let is_best = rounds.time_steps == broadcast::least_steps(tree, flits);
-    let can_be_urgent = check_crossings(flits, tree.len());
+    let can_be_urgent = check_size(flits, tree.len());
     match asked {
         Algorithm::Urgent => {
             can_be_urgent?;
@@ -144,7 +146,7 @@ fn shared(
                 let algorithm = algorithm.name();
                 PlanError::Unfit { algorithm, why }
             }
-            NotPlanned::TooLong(fault) => fault.into(),
+            NotPlanned::TooMuch(fault) => fault.into(),
         }]
     })?;
     Ok(StaticPlan {

@@ -20,17 +20,18 @@ use super::gossip_on_network::GossipFault;
 use super::scenes::check_pes;
 use super::simulate::{AS_PLANNED, MAX_SIMULATED, against_plan};
 use super::{broadcast, cover, exchange, gossip, json, ordered, packets, static_plan, svg};
-use crate::files::user_file::FileError;
+use crate::job::exchange_flits::ExchangeFlitsError;
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::names::typed;
+use crate::options::pes::NoSuchPe;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::site::topology::{Topology, TopologyError};
-use crate::ways::broadcast_plans::TooManyCrossings;
+use crate::ways::plan_limits::TooMuch;
 use crate::ways::way::operation_by;
 
 /// Cells of a table that somebody could still read, or page through.
@@ -55,13 +56,8 @@ pub enum PlanError {
     #[error(transparent)]
     Gossip(#[from] GossipFault),
     /// Nobody is there to start from.
-    #[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
-    NoSuchPe {
-        /// Who was asked for.
-        from: PeId,
-        /// How many there are.
-        pes: usize,
-    },
+    #[error(transparent)]
+    NoSuchPe(#[from] NoSuchPe),
     /// An algorithm that is not for these PEs.
     #[error("--algorithm {algorithm}: {why}")]
     Unfit {
@@ -70,9 +66,9 @@ pub enum PlanError {
         /// Why.
         why: String,
     },
-    /// A plan that is worked out flit by flit, of too many.
+    /// More than can be planned.
     #[error(transparent)]
-    TooManyCrossings(#[from] TooManyCrossings),
+    TooMuch(#[from] TooMuch),
     /// Something that a plan in steps has only.
     #[error("--setup plans in packets: leave out {0}")]
     NotInPackets(String),
@@ -90,60 +86,9 @@ pub enum PlanError {
         /// How often they cross a link.
         links: u64,
     },
-    /// A gossip or an exchange that is worked out flit by flit, of too many.
-    #[error(
-        "{crossings} crossings of edges to plan one by one are too many, at most {most} are \
-         planned so"
-    )]
-    TooLongToPlan {
-        /// How many.
-        crossings: u64,
-        /// How many there may be.
-        most: u64,
-    },
-    /// Among so many PEs, even one flit each is too much.
-    #[error("{pes} PEs are too many to plan this for, at most {most} are")]
-    TooManyPes {
-        /// How many.
-        pes: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// More flits than steps can be counted of.
-    #[error("{option}: {flits} flits in all are too many, at most {most} are planned")]
-    TooManyFlits {
-        /// What says so.
-        option: &'static str,
-        /// How many.
-        flits: u64,
-        /// How many there may be.
-        most: u64,
-    },
-    /// Nothing says what an exchange exchanges.
-    #[error(
-        "say what every PE has for every other: --lengths each:F, F flits, or --matrix FILE.csv"
-    )]
-    NothingToExchange,
-    /// Not the same length for all.
-    #[error(
-        "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
-         whole number; --matrix FILE.csv has a length for each"
-    )]
-    NotEach {
-        /// As typed.
-        given: String,
-    },
-    /// The matrix is none.
-    #[error("--matrix: {0}")]
-    Matrix(#[from] FileError),
-    /// The matrix is not for so many PEs.
-    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
-    MatrixOfOthers {
-        /// How many rows there are.
-        rows: usize,
-        /// How many PEs.
-        pes: usize,
-    },
+    /// Nothing that could be exchanged.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeFlitsError),
     /// A cover of a tree.
     #[error("--cover: trees that share no arc are those of a --network NETWORK (like torus:4x4)")]
     NothingToCover,

@@ -18,17 +18,11 @@ use super::command::{PlanError, topology_and_lengths};
 use super::simulate::{Played, against_crossings};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
+use crate::options::pes::source;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
-
-/// PEs of a gossip or an exchange: each has something for each other, which is more than a million
-/// crossings.
-pub const MOST_PES: usize = 1 << 10;
-/// Crossings that such a plan may have if it is worked out one by one: some seconds on any tree, and
-/// 200 MB.
-pub const MOST_CROSSINGS: u64 = 1 << 21;
 
 /// Such a plan, and how to speak of it.
 #[derive(Debug, Default)]
@@ -127,16 +121,6 @@ impl Crossings {
     }
 }
 
-/// The source that was asked for, or P0.
-pub fn source(from: Option<PeId>, tree: &Tree) -> Result<PeId, PlanError> {
-    let from = from.unwrap_or(PeId::ROOT);
-    let pes = tree.len();
-    match tree.contains(from) {
-        true => Ok(from),
-        false => Err(PlanError::NoSuchPe { from, pes }),
-    }
-}
-
 /// The edges of a tree.
 pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
     let edges = tree.pes();
@@ -148,7 +132,7 @@ pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
 /// A scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
-    let from = source(args.from, &topology.tree).map_err(|fault| vec![fault])?;
+    let from = source(args.from, &topology.tree).map_err(|fault| vec![fault.into()])?;
     let tree = Arc::new(topology.tree.rerooted(from));
     let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
     let plans = match args.ports {

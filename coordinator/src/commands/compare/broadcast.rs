@@ -7,7 +7,6 @@ use clap::Args;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::broadcast_plan::{self as planned, Broadcast};
 use flitcast_proto::{PeId, Tree};
-use serde_json::json;
 
 use super::CompareError;
 use super::crossings::{Comparison, Row};
@@ -17,7 +16,6 @@ use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::pes::{parse_pe, source};
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
-use crate::text::words::counted;
 use crate::ways::broadcast_plans::{among_all, laying};
 use crate::ways::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
 
@@ -48,46 +46,67 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Vec<CompareError>> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
-    let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
-    let is_cube = matches!(network, Some(Ok(NetworkSpec::Hypercube { .. })));
-    let mut faults = Vec::new();
-    if reach_all && args.ports == Ports::Multi {
-        faults.push(CompareError::PortsOfAll);
-    }
-    let trees = match spanning(&args.tree) {
-        Ok(trees) if faults.is_empty() => trees,
-        trees => {
-            faults.extend(trees.err().unwrap_or_default());
+    let own = match network {
+        Some(Ok(NetworkSpec::Complete { .. })) => OwnTrees::All,
+        Some(Ok(NetworkSpec::Hypercube { .. })) if args.ports == Ports::Single => OwnTrees::Cube,
+        _ => OwnTrees::None,
+    };
+    let ports = match own == OwnTrees::All && args.ports == Ports::Multi {
+        true => Err(CompareError::PortsOfAll),
+        false => Ok(()),
+    };
+    let trees = match (spanning(&args.tree), ports) {
+        (Ok(trees), Ok(())) => trees,
+        (trees, ports) => {
+            let mut faults = trees.err().unwrap_or_default();
+            faults.extend(ports.err());
             return Err(faults);
         }
     };
-    let (pes, flits) = (trees[0].tree.len(), args.size);
     let from = source(args.from, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
-    let one_by_one = check_size(flits, pes);
+    Ok(compared(args, &trees, from, own).write(args.format, out))
+}
+
+/// Which algorithms can lay trees of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OwnTrees {
+    /// None: PEs reach their neighbours alone.
+    None,
+    /// That of a hypercube, whose edges the network has.
+    Cube,
+    /// All: PEs reach each other.
+    All,
+}
+
+fn compared(args: &CompareBroadcastArgs, trees: &[Named], from: PeId, own: OwnTrees) -> Comparison {
+    let (pes, flits) = (trees[0].tree.len(), args.size);
+    let one_by_one = check_size(flits, pes).is_ok();
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
-    for Named { name, tree } in &trees {
+    for Named { name, tree } in trees {
         let tree = tree.rerooted(from);
         bounds.push(match args.ports {
             Ports::Single => planned::least_steps(&tree, flits),
             Ports::Multi => planned::least_steps_of_all_ports(&tree, flits),
         });
-        let plans = on_tree(&tree, flits, args.ports, one_by_one.is_ok());
+        let plans = on_tree(&tree, flits, args.ports, one_by_one);
         rows.extend(plans.map(|(algorithm, plan)| row(name, algorithm, &plan)));
     }
-    let is_cube = is_cube && args.ports == Ports::Single;
-    let own = laying(pes).filter(|one| match one {
-        Algorithm::Hypercube => reach_all || is_cube,
-        _ => reach_all,
-    });
     let network = args.tree.network.as_deref().unwrap_or_default();
-    for algorithm in own {
+    let laying = laying(pes).filter(|algorithm| match own {
+        OwnTrees::None => false,
+        OwnTrees::Cube => *algorithm == Algorithm::Hypercube,
+        OwnTrees::All => true,
+    });
+    for algorithm in laying {
         if let Ok(laid) = among_all(algorithm, pes, from, flits) {
-            bounds.push(planned::least_steps_of_complete(pes, flits));
             rows.push(row(&format!("{network}, its own"), algorithm, &laid.plan));
         }
     }
-    let left_out = one_by_one.err().filter(|_| args.ports == Ports::Single);
-    let left_out = left_out.map(|_| {
+    let (bound_steps, bound_over) = match own {
+        OwnTrees::None => (bounds.into_iter().min().unwrap_or(0), over(trees)),
+        _ => (planned::least_steps_of_complete(pes, flits), ""),
+    };
+    let left_out = (!one_by_one && args.ports == Ports::Single).then(|| {
         format!(
             "urgent and hypercube are left out: they are worked out flit by flit, for at most \
              {MOST_CROSSINGS_OF_ONE} crossings of edges"
@@ -95,32 +114,20 @@ pub fn run(
     });
     let comparison = Comparison {
         operation: "broadcast",
-        ports: match reach_all {
-            true => "shared",
-            false => args.ports.name(),
+        ports: match own {
+            OwnTrees::All => "shared",
+            _ => args.ports.name(),
         },
         pes,
+        source: Some(from),
         flits,
-        bound_steps: bounds.into_iter().min().unwrap_or(0),
-        bound_over: match reach_all || is_cube {
-            true => "",
-            false => over(&trees),
-        },
+        bound_steps,
+        bound_over,
         results: rows,
         why: None,
         notes: left_out.into_iter().collect(),
     };
-    let comparison = comparison.compared();
-    let printed = match args.format {
-        Format::Json => format!("{:#}\n", json!(comparison)),
-        _ => comparison.text(&format!(
-            "broadcast of {} from {from} over {}, {} ports",
-            counted(flits, "flit", "flits"),
-            counted(pes as u64, "PE", "PEs"),
-            comparison.ports,
-        )),
-    };
-    Ok(out.write_all(printed.as_bytes()))
+    comparison.compared()
 }
 
 /// All algorithms over a given tree, or those that are not worked out flit by flit.

@@ -1,8 +1,13 @@
 //! Ways to broadcast, gossip on a tree or exchange as they are compared: steps, and what a PE keeps
 //! for others meanwhile. Which ways there are is said elsewhere.
 
-use serde::Serialize;
+use std::io::{self, Write};
 
+use flitcast_proto::PeId;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::options::format::Format;
 use crate::text::figures;
 use crate::text::words::counted;
 
@@ -13,6 +18,9 @@ pub struct Comparison {
     /// How many ports a PE has; "shared" where all reach each other.
     pub ports: &'static str,
     pub pes: usize,
+    /// Where all starts, of a broadcast.
+    #[serde(skip)]
+    pub source: Option<PeId>,
     /// All messages together.
     pub flits: u64,
     /// No way takes less.
@@ -104,8 +112,16 @@ impl Comparison {
         Some(format!("{}: {steps}{bound_met}; {reason}", named(row)))
     }
 
-    /// For eyes, below a line that says what is compared.
-    pub fn text(&self, what: &str) -> String {
+    /// Prints it.
+    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let printed = match format {
+            Format::Json => format!("{:#}\n", json!(self)),
+            _ => self.text(),
+        };
+        out.write_all(printed.as_bytes())
+    }
+
+    fn text(&self) -> String {
         let header = ["", "tree", "algorithm", "steps", "over bound", "most kept"];
         let mut table = figures::table(header);
         for row in &self.results {
@@ -119,7 +135,13 @@ impl Comparison {
             ]);
         }
         let mut out = format!(
-            "{what}; no way{} takes less than {}\n\n{}",
+            "{} of {}{} over {}, {} ports; no way{} takes less than {}\n\n{}",
+            self.operation,
+            counted(self.flits, "flit", "flits"),
+            self.source
+                .map_or(String::new(), |pe| format!(" from {pe}")),
+            counted(self.pes as u64, "PE", "PEs"),
+            self.ports,
             self.bound_over,
             counted(self.bound_steps, "step", "steps"),
             figures::lines(table, 3),

@@ -6,7 +6,6 @@ use clap::Args;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::exchange_hosts as hosts;
 use flitcast_proto::ops::timetable::Timetable;
-use serde_json::json;
 
 use super::CompareError;
 use super::crossings::{Comparison, Row};
@@ -15,7 +14,6 @@ use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
-use crate::text::words::counted;
 use crate::ways::plan_limits::{MOST_HOSTS_OF_ROUNDS, TooMuch};
 use crate::ways::tree_plans;
 
@@ -64,16 +62,7 @@ pub fn run(
         false => on_trees(args, &trees, &flits).map_err(|fault| vec![fault.into()])?,
     };
     let comparison = comparison.compared();
-    let printed = match args.format {
-        Format::Json => format!("{:#}\n", json!(comparison)),
-        _ => comparison.text(&format!(
-            "exchange of {} over {}, {} ports",
-            counted(comparison.flits, "flit", "flits"),
-            counted(comparison.pes as u64, "PE", "PEs"),
-            comparison.ports,
-        )),
-    };
-    Ok(out.write_all(printed.as_bytes()))
+    Ok(comparison.write(args.format, out))
 }
 
 /// What there is to say of any comparison.
@@ -82,6 +71,7 @@ fn comparison(ports: &'static str, flits: &[Vec<u64>]) -> Comparison {
         operation: "exchange",
         ports,
         pes: flits.len(),
+        source: None,
         flits: flits.iter().flatten().sum(),
         bound_steps: 0,
         bound_over: "",

@@ -3,16 +3,13 @@
 use std::io::{self, Write};
 
 use flitcast_proto::ops::gossip_plan::ring_emulation;
-use serde_json::json;
 
 use super::CompareError;
 use super::crossings::{Comparison, Row};
 use super::gossip::{CompareGossipArgs, GossipFault};
 use super::trees::{Named, over, spanning};
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
-use crate::options::format::Format;
 use crate::options::ports::Ports;
-use crate::text::words::counted;
 use crate::ways::plan_limits::{check_flits, check_pes};
 use crate::ways::tree_plans::flood;
 
@@ -38,16 +35,7 @@ pub fn run(
     let pes = trees[0].tree.len();
     let flits = deal_flits_to_all(&lengths, pes).map_err(|fault| vec![fault.into()])?;
     let comparison = compared(args, &trees, &flits).map_err(|fault| vec![fault])?;
-    let printed = match args.format {
-        Format::Json => format!("{:#}\n", json!(comparison)),
-        _ => comparison.text(&format!(
-            "gossip of {} over {}, {} ports",
-            counted(comparison.flits, "flit", "flits"),
-            counted(pes as u64, "PE", "PEs"),
-            comparison.ports,
-        )),
-    };
-    Ok(out.write_all(printed.as_bytes()))
+    Ok(comparison.write(args.format, out))
 }
 
 fn compared(
@@ -80,6 +68,7 @@ fn compared(
         operation: "gossip",
         ports: args.ports.name(),
         pes: flits.len(),
+        source: None,
         flits: total,
         bound_steps: bounds.into_iter().min().unwrap_or(0),
         bound_over: over(trees),

@@ -55,7 +55,7 @@ fn every_command_has_a_page() {
     for (command, below) in [
         ("bench", &operations[..]),
         ("ca", &["init", "issue", "revoke"]),
-        ("compare", &["gather", "gossip", "scatter"]),
+        ("compare", &operations),
         ("plan", &operations),
     ] {
         let below = below

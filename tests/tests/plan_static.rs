@@ -180,11 +180,8 @@ fn scatters_from_any_pe_take_what_the_table_says() {
         let multi = replay(&planned_of("scatter", &format!("{rest} --ports multi")));
         assert!(multi <= single);
     }
-    let finished = run("plan scatter --tree path:3 --lengths 1,2 --from 1 --simulate".split(' '));
+    let line = "plan scatter --tree path:3 --lengths 1,2 --from 1 --order nearest-first";
+    let finished = run(line.split(' '));
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    assert!(
-        finished
-            .stderr
-            .contains("--simulate is for a scatter from P0")
-    );
+    assert!(finished.stderr.contains("--order is for a scatter from P0"));
 }

@@ -1,8 +1,13 @@
 //! `flitcast compare`: what the algorithms, and the baselines that users know, would
 //! take on a tree, side by side.
 
+mod broadcast;
+mod crossings;
+mod exchange;
 mod gossip;
+mod gossip_on_tree;
 mod gossip_rows;
+mod trees;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,13 +23,20 @@ use serde::Serialize;
 use serde_json::json;
 use thiserror::Error;
 
+use crate::job::exchange_flits::ExchangeFlitsError;
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::options::pes::NoSuchPe;
+use crate::options::prices::PriceError;
+use crate::options::tree::TreeArgs;
 use crate::site::topology::TopologyError;
 use crate::text::figures;
 use crate::ways::baseline::WINDOW;
+use crate::ways::plan_limits::TooMuch;
+use broadcast::CompareBroadcastArgs;
+use exchange::CompareExchangeArgs;
 use gossip::{CompareGossipArgs, GossipFault};
+use trees::{Named, spanning};
 
 /// Flits times PEs: the baselines are carried flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
@@ -44,12 +56,17 @@ pub enum CompareOperation {
     Scatter(CompareRoundArgs),
     /// Compare ways to gather.
     Gather(CompareRoundArgs),
-    /// Compare ways to gossip, with what the paper's tables print.
+    /// Compare ways to broadcast.
+    Broadcast(CompareBroadcastArgs),
+    /// Compare ways to gossip, on networks with what the paper's tables print.
     #[command(visible_alias = "allgather")]
     Gossip(CompareGossipArgs),
+    /// Compare ways to exchange.
+    #[command(visible_alias = "alltoall")]
+    Exchange(CompareExchangeArgs),
 }
 
-/// Arguments that both operations share.
+/// Arguments of scatters and gathers.
 #[derive(Debug, Args)]
 pub struct CompareRoundArgs {
     /// Who is connected to whom; a network is compared over both kinds of spanning
@@ -76,6 +93,20 @@ pub enum CompareError {
     /// A gossip that cannot be compared.
     #[error(transparent)]
     Gossip(#[from] GossipFault),
+    /// Nothing that could be exchanged.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeFlitsError),
+    /// More than can be planned.
+    #[error(transparent)]
+    Planned(#[from] TooMuch),
+    /// Nobody is there to start from.
+    #[error(transparent)]
+    NoSuchPe(#[from] NoSuchPe),
+    /// Many ports, where all reach each other.
+    #[error(
+        "--ports multi: with --network complete:N a PE has one port for all others: leave it out"
+    )]
+    PortsOfAll,
     /// More than can be carried flit by flit.
     #[error("the baselines are carried flit by flit: {flits} flits over {pes} PEs are too many")]
     TooMuch {
@@ -84,6 +115,12 @@ pub enum CompareError {
         /// Over how many PEs.
         pes: usize,
     },
+}
+
+impl From<PriceError> for CompareError {
+    fn from(fault: PriceError) -> CompareError {
+        GossipFault::from(fault).into()
+    }
 }
 
 /// What came of it.
@@ -117,30 +154,22 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     let (asked, args) = match args.operation {
         CompareOperation::Scatter(args) => (Operation::Scatter, args),
         CompareOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
+        CompareOperation::Broadcast(args) => return broadcast::run(&args, out),
         CompareOperation::Gossip(args) => return gossip::run(&args, out),
+        CompareOperation::Exchange(args) => return exchange::run(&args, out),
     };
     let direction = asked.direction();
-    let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
-    let (topologies, lengths) = match (args.tree.topologies(&both), lengths_in_flits(&args.lengths))
-    {
-        (Ok(topologies), Ok(lengths)) => (topologies, lengths),
-        (topologies, lengths) => {
-            let faults = topologies.err().unwrap_or_default().into_iter();
-            let lengths = lengths.err().map(CompareError::from);
-            return Err(faults.map(CompareError::from).chain(lengths).collect());
+    let (trees, lengths) = match (spanning(&args.tree), lengths_in_flits(&args.lengths)) {
+        (Ok(trees), Ok(lengths)) => (trees, lengths),
+        (trees, lengths) => {
+            let mut faults = trees.err().unwrap_or_default();
+            faults.extend(lengths.err().map(CompareError::from));
+            return Err(faults);
         }
     };
-    let mut trees: Vec<(String, Arc<Tree>)> = Vec::new();
-    for topology in topologies {
-        match trees.iter_mut().find(|(_, tree)| **tree == topology.tree) {
-            // The same tree by another name is not compared with itself.
-            Some((name, _)) => name.push_str(" (and broadcast)"),
-            None => trees.push((topology.name, Arc::new(topology.tree))),
-        }
-    }
-    let pes = trees[0].1.len();
+    let pes = trees[0].tree.len();
     // A PE keeps its number, whichever tree spans the network.
-    let flits = deal_flits(&lengths, &trees[0].1).map_err(|fault| vec![fault.into()])?;
+    let flits = deal_flits(&lengths, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
     let total: u64 = flits.iter().sum();
     if total.saturating_mul(pes as u64) > MAX_WORK {
         return Err(vec![CompareError::TooMuch { flits: total, pes }]);
@@ -150,7 +179,7 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     let network = args.tree.network.as_deref().unwrap_or_default();
     let complete = network.starts_with("complete:");
     let mut rows: Vec<Row> = Vec::new();
-    for (name, tree) in &trees {
+    for Named { name, tree } in &trees {
         rows.extend(scheduled(asked.name(), name, tree, &flits));
         rows.extend(linear(name, tree, &flits, direction));
         if !complete {
@@ -170,7 +199,7 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     // edges into P0's one port.
     let bounds = trees
         .iter()
-        .map(|(_, tree)| scatter::optimal_steps(tree, &flits));
+        .map(|named| scatter::optimal_steps(&named.tree, &flits));
     let bound = bounds.min().unwrap_or(0);
     let comparison = Comparison::of(rows, bound, asked.name());
     let printed = match args.format {

@@ -1,6 +1,7 @@
 //! PEs as they are typed, how many there can be on one machine, and what each needs of it.
 
-use flitcast_proto::PeId;
+use flitcast_proto::{PeId, Tree};
+use thiserror::Error;
 
 /// Processes on one machine. Each has some 8 MiB and a dozen descriptors; a
 /// thousand is past what a machine does well and before what hurts it.
@@ -24,4 +25,28 @@ pub fn parse_pe(text: &str) -> Result<PeId, String> {
     let number = text.strip_prefix('P').unwrap_or(text).parse();
     let told = |_| format!("`{text}` is no PE: 3 or P3, say");
     number.map(PeId).map_err(told)
+}
+
+/// Nobody is there to start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
+pub struct NoSuchPe {
+    /// Who was asked for.
+    pub from: PeId,
+    /// How many there are.
+    pub pes: usize,
+}
+
+/// The source that was asked for, or P0.
+///
+/// # Errors
+///
+/// That it is not there.
+pub fn source(from: Option<PeId>, tree: &Tree) -> Result<PeId, NoSuchPe> {
+    let from = from.unwrap_or(PeId::ROOT);
+    let pes = tree.len();
+    match tree.contains(from) {
+        true => Ok(from),
+        false => Err(NoSuchPe { from, pes }),
+    }
 }

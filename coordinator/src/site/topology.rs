@@ -293,16 +293,7 @@ impl Topology {
     ///
     /// That there is no such tree.
     pub fn with_shape(&self, shape: &str, root: PeId) -> Result<Topology, String> {
-        let spec = shape
-            .parse::<TreeSpec>()
-            .map_err(|fault| fault.to_string())?;
-        let tree = spec.build().map_err(|faults| faults.to_string())?;
-        let mut parents = vec![None; tree.len()];
-        for pe in tree.pes() {
-            let parent = tree.parent(pe).map(|parent| behind(root, parent));
-            parents[behind(root, pe).index()] = parent;
-        }
-        let tree = Tree::with_absent(root, parents).map_err(|faults| faults.to_string())?;
+        let tree = tree_of_shape(shape, root)?;
         Ok(Topology {
             name: match root {
                 PeId::ROOT => shape.to_owned(),
@@ -343,8 +334,26 @@ impl Topology {
     }
 }
 
+/// A tree of this shape, whose root is `root`, and in which the others stand by their numbers.
+///
+/// # Errors
+///
+/// That there is no such tree.
+pub fn tree_of_shape(shape: &str, root: PeId) -> Result<Tree, String> {
+    let spec = shape
+        .parse::<TreeSpec>()
+        .map_err(|fault| fault.to_string())?;
+    let tree = spec.build().map_err(|faults| faults.to_string())?;
+    let mut parents = vec![None; tree.len()];
+    for pe in tree.pes() {
+        let parent = tree.parent(pe).map(|parent| behind(root, parent));
+        parents[behind(root, pe).index()] = parent;
+    }
+    Tree::with_absent(root, parents).map_err(|faults| faults.to_string())
+}
+
 /// The PE that has this number when `root` is P0 and the others keep their order.
-pub fn behind(root: PeId, pe: PeId) -> PeId {
+fn behind(root: PeId, pe: PeId) -> PeId {
     match pe {
         PeId::ROOT => root,
         _ if pe <= root => PeId(pe.0 - 1),

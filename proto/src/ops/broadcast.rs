@@ -71,8 +71,9 @@ pub(super) const CHILD_BY_CHILD: Entry = Entry {
 };
 
 /// Blocks that a message is cut into for its list, at most: so many fit in what a PE is told, for
-/// each of its neighbours, and one is a small part of what the message takes.
-pub(super) const MOST_BLOCKS: u64 = 1024;
+/// each of its neighbours, and one is a small part of what the message takes. Up to as many flits
+/// go one by one.
+pub const MOST_BLOCKS: u64 = 1024;
 
 /// What crosses where somebody lacks the message, as a planner has it for flits, or, of a long
 /// message, for blocks of flits that are alike. What does not follow flit by flit goes by itself.

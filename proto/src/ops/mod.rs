@@ -52,7 +52,7 @@ mod table;
 pub mod timetable;
 
 pub use brief::Brief;
-pub use broadcast::Broadcast;
+pub use broadcast::{Broadcast, MOST_BLOCKS};
 pub use exchange::Exchange;
 pub use gossip::Gossip;
 pub use gossip_on_network::OnNetwork;

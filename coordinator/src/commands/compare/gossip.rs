@@ -1,4 +1,4 @@
-//! `flitcast compare gossip`: what the paper's tables print, what its formulas give, what the same
+//! `flitcast compare gossip` on a network: what the paper's tables print, what its formulas give, what the same
 //! takes in whole steps, and what plans come to, for equal blocks.
 
 use std::io::{self, Write};
@@ -11,11 +11,14 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::CompareError;
+use super::gossip_on_tree;
 use super::gossip_rows::rows;
 use crate::job::prices::typed;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
+use crate::options::ports::Ports;
 use crate::options::prices::{PriceArgs, PriceError};
+use crate::options::tree::TreeArgs;
 use crate::text::figures::{as_exact, decimal, lines, table};
 
 /// Sides of rings and tori whose parameters can all be tried.
@@ -24,9 +27,15 @@ const MAX_SIDE: usize = 65_536;
 /// Arguments of `flitcast compare gossip`.
 #[derive(Debug, Args)]
 pub struct CompareGossipArgs {
-    /// The network: ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N.
-    #[arg(long, value_name = "NETWORK")]
-    pub network: String,
+    /// Who is connected to whom; as --network a ring, an array, a mesh, a torus or complete:N.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// Of a tree: L_0..L_n in flits, as for plan; on a --network all blocks are alike.
+    #[arg(long, value_name = "LENGTHS")]
+    pub lengths: Option<String>,
+    /// How many ports a PE of a tree has.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
     /// What steps take where t_l is for a whole block.
     #[command(flatten)]
     pub prices: PriceArgs,
@@ -44,6 +53,15 @@ pub enum GossipFault {
     /// The prices are none.
     #[error(transparent)]
     Prices(#[from] PriceError),
+    /// An option that says something of trees.
+    #[error(
+        "{0} is for trees: on a --network, which has no root and a port for each edge, blocks of one \
+         length are compared"
+    )]
+    OfTrees(&'static str),
+    /// Nothing says how long messages are.
+    #[error("--lengths: say what each PE of the tree has for the others, like equal:1")]
+    NoLengths,
     /// Nothing to count in.
     #[error("--tl 0: times are compared in units of t_l, which has to be more than 0")]
     NoUnit,
@@ -104,8 +122,19 @@ pub fn run(
     args: &CompareGossipArgs,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Vec<CompareError>> {
-    let (arena, prices) =
-        asked(args).map_err(|all| all.into_iter().map(CompareError::from).collect::<Vec<_>>())?;
+    match &args.tree.network {
+        Some(network) => on_network(args, network, out),
+        None => gossip_on_tree::run(args, out),
+    }
+}
+
+fn on_network(
+    args: &CompareGossipArgs,
+    network: &str,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Vec<CompareError>> {
+    let (arena, prices) = asked(args, network)
+        .map_err(|all| all.into_iter().map(CompareError::from).collect::<Vec<_>>())?;
     // Each class then has one flit of each block.
     let flits = arena.classes() as u64;
     let lengths = vec![flits; arena.pes()];
@@ -134,7 +163,7 @@ pub fn run(
     let bound = any.map_or(Exact::new(0, 1), |gossip| gossip.bound(&in_flits));
     let comparison = Comparison {
         operation: "gossip",
-        network: &args.network,
+        network,
         pes: arena.pes(),
         ratio: Exact::new(prices.startup.into(), prices.flit.into()),
         bound,
@@ -147,9 +176,25 @@ pub fn run(
     Ok(out.write_all(printed.as_bytes()))
 }
 
-fn asked(args: &CompareGossipArgs) -> Result<(Arena, Prices), Vec<GossipFault>> {
-    let mut faults: Vec<GossipFault> = Vec::new();
-    let arena = gossip_network(&args.network);
+/// Options that do not belong to a network.
+fn of_trees(args: &CompareGossipArgs) -> Vec<GossipFault> {
+    let options = [
+        ("--tree", args.tree.tree.is_some()),
+        ("--cluster", args.tree.cluster.is_some()),
+        ("--root", args.tree.root.is_some()),
+        ("--spanning", args.tree.spanning.is_some()),
+        ("--lengths", args.lengths.is_some()),
+        ("--ports", args.ports == Ports::Multi),
+    ];
+    let given = options.into_iter().filter(|(_, given)| *given);
+    given
+        .map(|(option, _)| GossipFault::OfTrees(option))
+        .collect()
+}
+
+fn asked(args: &CompareGossipArgs, network: &str) -> Result<(Arena, Prices), Vec<GossipFault>> {
+    let mut faults = of_trees(args);
+    let arena = gossip_network(network);
     let arena = arena.map_err(|fault| faults.push(fault.into())).ok();
     let prices = typed(&args.prices).and_then(|prices| prices.prices());
     let prices = prices.map_err(|all| faults.extend(all.into_iter().map(GossipFault::from)));

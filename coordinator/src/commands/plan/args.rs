@@ -7,6 +7,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
 use super::packets::PacketArgs;
+use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
@@ -14,6 +15,7 @@ use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
+use crate::ways::plan_limits::MAX_FLITS;
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]
@@ -62,12 +64,9 @@ pub struct PlanGossipArgs {
     /// What steps of a gossip on a --network take.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// How the plan is printed on stdout.
-    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
-    pub format: Format,
-    /// Leave out who sends what when: the figures of the whole only.
-    #[arg(long)]
-    pub summary: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
 }
 
 /// Arguments of `flitcast plan exchange`.
@@ -76,24 +75,18 @@ pub struct PlanExchangeArgs {
     /// Who is connected to whom.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Flits from each PE to each other: each:F.
-    #[arg(long, value_name = "each:F", conflicts_with = "matrix")]
-    pub lengths: Option<String>,
-    /// A file with a row for each PE: what it has for each, in flits; its own is 0.
-    #[arg(long, value_name = "FILE.csv")]
-    pub matrix: Option<std::path::PathBuf>,
+    /// What is exchanged.
+    #[command(flatten)]
+    pub flits: ExchangeFlitsArgs,
     /// How many ports a PE of a tree has.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
     /// auto or tree on a tree; auto, rounds or shifts with --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
-    /// How the plan is printed on stdout.
-    #[arg(long, value_parser = CROSSINGS, default_value = "table")]
-    pub format: Format,
-    /// Leave out who sends what when: the figures of the whole only.
-    #[arg(long)]
-    pub summary: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
 }
 
 /// Arguments of `flitcast plan broadcast`.
@@ -118,16 +111,36 @@ pub struct PlanBroadcastArgs {
     /// Over as many trees at once as share no arc of the --network, by many ports.
     #[arg(long)]
     pub cover: bool,
+    /// How the plan is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+}
+
+/// How a plan that is a list of crossings is printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PrintArgs {
     /// How the plan is printed on stdout.
     #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
-    /// Leave out who gets which flits when: the figures of the whole only.
+    /// Run one state machine per PE step by step as well, under all rules of the
+    /// model, and compare.
+    #[arg(long)]
+    pub simulate: bool,
+    /// Leave out who sends what when: the figures of the whole only.
     #[arg(long)]
     pub summary: bool,
 }
 
-/// So long that no step of a plan is beyond what can be counted.
-pub const MAX_FLITS: u64 = 1 << 40;
+impl PlanRoundArgs {
+    /// How the plan is printed, if it is a list of crossings.
+    pub fn print(&self) -> PrintArgs {
+        PrintArgs {
+            format: self.format,
+            simulate: self.simulate,
+            summary: self.summary,
+        }
+    }
+}
 
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]

@@ -1,21 +1,23 @@
 //! `flitcast plan broadcast`: which flit crosses which edge when.
 
+use std::sync::Arc;
+
 use flitcast_proto::items::Leg;
 use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::ops::MOST_BLOCKS;
 use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
-use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
 use super::command::PlanError;
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of, source};
+use super::simulate::Played;
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
+use crate::options::pes::source;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-use crate::site::topology::behind;
-
-/// Crossings that a plan may have which are worked out flit by flit.
-const MOST_CROSSINGS: u64 = 20_000_000;
+use crate::ways::broadcast_plans::{Laid, NotPlanned, among_all, laying};
+use crate::ways::plan_limits::check_size;
 
 /// The plan that is asked for; all that is wrong with the command line, if something is.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
@@ -23,7 +25,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
     let topology = topology?;
     let tree = &topology.tree;
-    let from = source(args.from, tree).map_err(|fault| vec![fault])?;
+    let from = source(args.from, tree).map_err(|fault| vec![fault.into()])?;
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
@@ -33,7 +35,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
         vec![PlanError::Unfit { algorithm, why }]
     };
     let others = match args.algorithm {
-        Algorithm::Hypercube if is_cube => return hypercube(args, from, tree.len()),
+        Algorithm::Hypercube if is_cube => Some(Algorithm::Hypercube),
         Algorithm::Auto if reach_all => return complete(args, from, tree.len()),
         one if one.is_for_trees() || one == Algorithm::Auto => None,
         one if reach_all => Some(one),
@@ -44,34 +46,35 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
         }
     };
     if let Some(one) = others {
-        return among_all(args, one, from, tree.len());
+        return shared(args, one, from, tree.len());
     }
-    let (tree, flits) = (&tree.rerooted(from), args.size);
+    let (edges, tree, flits) = (edges_of(tree), tree.rerooted(from), args.size);
     let (algorithm, plan) = match (args.ports, args.algorithm) {
         (Ports::Multi, Algorithm::Auto | Algorithm::Rounds) => {
-            (Algorithm::Rounds, broadcast::all_ports(tree, flits))
+            (Algorithm::Rounds, broadcast::all_ports(&tree, flits))
         }
         (Ports::Multi, _) => {
             return Err(unfit(
                 "with --ports multi a PE sends to all its children at once",
             ));
         }
-        (Ports::Single, one) => on_tree(tree, one, flits).map_err(|fault| vec![fault])?,
+        (Ports::Single, one) => on_tree(&tree, one, flits).map_err(|fault| vec![fault])?,
     };
     let bound_steps = match args.ports {
-        Ports::Single => broadcast::least_steps(tree, flits),
-        Ports::Multi => broadcast::least_steps_of_all_ports(tree, flits),
+        Ports::Single => broadcast::least_steps(&tree, flits),
+        Ports::Multi => broadcast::least_steps_of_all_ports(&tree, flits),
     };
     let pes = tree.len();
     Ok(StaticPlan {
         algorithm: algorithm.name(),
         ports: args.ports.name(),
         name: topology.name.clone(),
-        edges: Some(edges_of(&topology.tree)),
+        edges: Some(edges),
         nodes: topology.nodes.clone(),
         time_steps: plan.time_steps,
         bound_steps,
         kept_flits: plan.kept_flits,
+        played: Played::by_ports(args.ports, || played(tree, algorithm, flits)),
         ..one_for_all(from, pes, flits, in_order(plan.legs))
     })
 }
@@ -96,25 +99,24 @@ fn one_for_all(source: PeId, pes: usize, flits: u64, legs: Vec<Leg>) -> StaticPl
 
 /// By this algorithm, or by the one of ours that takes fewer steps.
 fn on_tree(tree: &Tree, asked: Algorithm, flits: u64) -> Result<(Algorithm, Broadcast), PlanError> {
-    let crossings = flits.saturating_mul(tree.len() as u64);
     if asked == Algorithm::ChildByChild {
         return Ok((asked, broadcast::child_by_child(tree, flits)));
     }
     let rounds = broadcast::rounds(tree, flits);
     let is_best = rounds.time_steps == broadcast::least_steps(tree, flits);
+    let can_be_urgent = check_size(flits, tree.len());
     match asked {
-        Algorithm::Urgent if crossings > MOST_CROSSINGS => Err(PlanError::TooManyCrossings {
-            crossings,
-            most: MOST_CROSSINGS,
-        }),
-        Algorithm::Auto if !is_best && crossings <= MOST_CROSSINGS => {
+        Algorithm::Urgent => {
+            can_be_urgent?;
+            Ok((asked, broadcast::urgent(tree, flits)))
+        }
+        Algorithm::Auto if !is_best && can_be_urgent.is_ok() => {
             let urgent = broadcast::urgent(tree, flits);
             Ok(match urgent.time_steps < rounds.time_steps {
                 true => (Algorithm::Urgent, urgent),
                 false => (Algorithm::Rounds, rounds),
             })
         }
-        Algorithm::Urgent => Ok((asked, broadcast::urgent(tree, flits))),
         _ => Ok((Algorithm::Rounds, rounds)),
     }
 }
@@ -125,83 +127,56 @@ fn complete(
     from: PeId,
     pes: usize,
 ) -> Result<StaticPlan, Vec<PlanError>> {
-    let arities = (2..=4).map(Algorithm::Kary);
-    let all = [Algorithm::Path].into_iter().chain(arities);
-    let all = all.chain([Algorithm::Hypercube]);
-    let planned = all.filter_map(|one| among_all(args, one, from, pes).ok());
+    let planned = laying(pes).filter_map(|one| shared(args, one, from, pes).ok());
     let best = planned.min_by_key(|planned| planned.time_steps);
-    best.map_or_else(|| among_all(args, Algorithm::Path, from, pes), Ok)
+    best.map_or_else(|| shared(args, Algorithm::Path, from, pes), Ok)
 }
 
-/// Where all reach each other, by one of the algorithms that lay a tree of their own.
-fn among_all(
-    args: &PlanBroadcastArgs,
-    algorithm: Algorithm,
-    from: PeId,
-    pes: usize,
-) -> Result<StaticPlan, Vec<PlanError>> {
-    let Some(spec) = algorithm.tree(pes) else {
-        return hypercube(args, from, pes);
-    };
-    let unfit = |why: String| {
-        let algorithm = algorithm.name();
-        vec![PlanError::Unfit { algorithm, why }]
-    };
-    let tree = spec
-        .parse::<TreeSpec>()
-        .map_err(|fault| unfit(fault.to_string()))?;
-    let tree = tree.build().map_err(|fault| unfit(fault.to_string()))?;
-    let plan = broadcast::rounds(&tree, args.size);
-    Ok(shared(args, algorithm, from, pes, plan, |pe| {
-        behind(from, pe)
-    }))
-}
-
-fn hypercube(
-    args: &PlanBroadcastArgs,
-    from: PeId,
-    pes: usize,
-) -> Result<StaticPlan, Vec<PlanError>> {
-    let algorithm = Algorithm::Hypercube;
-    if !pes.is_power_of_two() {
-        let (algorithm, why) = (algorithm.name(), format!("{pes} is no power of 2"));
-        return Err(vec![PlanError::Unfit { algorithm, why }]);
-    }
-    let crossings = args.size.saturating_mul(pes as u64);
-    if crossings > MOST_CROSSINGS {
-        let most = MOST_CROSSINGS;
-        return Err(vec![PlanError::TooManyCrossings { crossings, most }]);
-    }
-    let plan = broadcast::hypercube(pes.ilog2(), args.size);
-    let before = |pe: PeId| PeId(pe.0 ^ from.0);
-    Ok(shared(args, algorithm, from, pes, plan, before))
-}
-
-/// A plan among PEs that all reach each other, each by one port.
+/// Among PEs that all reach each other, each by one port, by one of the algorithms that lay trees
+/// of their own.
 fn shared(
     args: &PlanBroadcastArgs,
     algorithm: Algorithm,
-    source: PeId,
+    from: PeId,
     pes: usize,
-    plan: Broadcast,
-    before: impl Fn(PeId) -> PeId,
-) -> StaticPlan {
-    StaticPlan {
+) -> Result<StaticPlan, Vec<PlanError>> {
+    let Laid { tree, plan } = among_all(algorithm, pes, from, args.size).map_err(|why| {
+        vec![match why {
+            NotPlanned::Unfit(why) => {
+                let algorithm = algorithm.name();
+                PlanError::Unfit { algorithm, why }
+            }
+            NotPlanned::TooMuch(fault) => fault.into(),
+        }]
+    })?;
+    Ok(StaticPlan {
         algorithm: algorithm.name(),
         ports: "shared",
         name: args.tree.network.clone().unwrap_or_default(),
         time_steps: plan.time_steps,
         bound_steps: broadcast::least_steps_of_complete(pes, args.size),
         kept_flits: plan.kept_flits,
-        ..one_for_all(source, pes, args.size, renamed(plan.legs, before))
-    }
+        played: played(tree, algorithm, args.size),
+        ..one_for_all(from, pes, args.size, in_order(plan.legs))
+    })
 }
 
-fn renamed(mut legs: Vec<Leg>, before: impl Fn(PeId) -> PeId) -> Vec<Leg> {
-    for leg in &mut legs {
-        (leg.from, leg.to) = (before(leg.from), before(leg.to));
+/// The state machines of a broadcast over a tree, which is rooted at its source.
+fn played(tree: Tree, algorithm: Algorithm, flits: u64) -> Played {
+    let operation = algorithm.operation();
+    if operation.is_duplex() && flits > MOST_BLOCKS {
+        return Played::ByNobody(format!(
+            "of more than {MOST_BLOCKS} flits several go together by {}, so the state machines do not \
+             play what is planned flit by flit: take a smaller --size",
+            algorithm.name()
+        ));
     }
-    in_order(legs)
+    let length = |pe: PeId| flits * u64::from(pe != tree.root());
+    Played::ByAll {
+        flits: tree.ids().map(length).collect(),
+        tree: Arc::new(tree),
+        operation,
+    }
 }
 
 fn in_order(mut legs: Vec<Leg>) -> Vec<Leg> {

@@ -1,16 +1,15 @@
 //! Understands a `flitcast plan`, makes the plan and prints it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use flitcast_proto::network::cover::CoverError;
 use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
-use flitcast_proto::ops::{Brief, Direction, Operation};
+use flitcast_proto::ops::{Direction, Operation};
 use flitcast_proto::packets::fault::PacketsFault;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::sim;
 use flitcast_proto::{PeId, Tree};
@@ -19,23 +18,24 @@ use thiserror::Error;
 use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanRoundArgs, PlanScatterArgs};
 use super::gossip_on_network::GossipFault;
 use super::scenes::check_pes;
+use super::simulate::{AS_PLANNED, MAX_SIMULATED, against_plan};
 use super::{broadcast, cover, exchange, gossip, json, ordered, packets, static_plan, svg};
-use crate::files::user_file::FileError;
+use crate::job::exchange_flits::ExchangeFlitsError;
 use crate::job::request::{RequestError, gather_operation};
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::names::typed;
+use crate::options::pes::NoSuchPe;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::site::topology::{Topology, TopologyError};
+use crate::ways::plan_limits::TooMuch;
 use crate::ways::way::operation_by;
 
 /// Cells of a table that somebody could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
-/// Crossings that a simulation keeps, at some 100 bytes each and twice.
-const MAX_SIMULATED: u64 = 20_000_000;
 
 /// Something that is wrong with the command line of a plan.
 #[derive(Debug, Error)]
@@ -56,13 +56,8 @@ pub enum PlanError {
     #[error(transparent)]
     Gossip(#[from] GossipFault),
     /// Nobody is there to start from.
-    #[error("--from: there is no {from} among {pes} PEs, P0 to P{}", pes - 1)]
-    NoSuchPe {
-        /// Who was asked for.
-        from: PeId,
-        /// How many there are.
-        pes: usize,
-    },
+    #[error(transparent)]
+    NoSuchPe(#[from] NoSuchPe),
     /// An algorithm that is not for these PEs.
     #[error("--algorithm {algorithm}: {why}")]
     Unfit {
@@ -71,16 +66,9 @@ pub enum PlanError {
         /// Why.
         why: String,
     },
-    /// A plan that is worked out flit by flit, of too many.
-    #[error(
-        "--size: {crossings} flits to plan one by one are too many, at most {most} are planned so"
-    )]
-    TooManyCrossings {
-        /// How many.
-        crossings: u64,
-        /// How many there may be.
-        most: u64,
-    },
+    /// More than can be planned.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
     /// Something that a plan in steps has only.
     #[error("--setup plans in packets: leave out {0}")]
     NotInPackets(String),
@@ -98,60 +86,9 @@ pub enum PlanError {
         /// How often they cross a link.
         links: u64,
     },
-    /// A gossip or an exchange that is worked out flit by flit, of too many.
-    #[error(
-        "{crossings} crossings of edges to plan one by one are too many, at most {most} are \
-         planned so"
-    )]
-    TooLongToPlan {
-        /// How many.
-        crossings: u64,
-        /// How many there may be.
-        most: u64,
-    },
-    /// Among so many PEs, even one flit each is too much.
-    #[error("{pes} PEs are too many to plan this for, at most {most} are")]
-    TooManyPes {
-        /// How many.
-        pes: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// More flits than steps can be counted of.
-    #[error("{option}: {flits} flits in all are too many, at most {most} are planned")]
-    TooManyFlits {
-        /// What says so.
-        option: &'static str,
-        /// How many.
-        flits: u64,
-        /// How many there may be.
-        most: u64,
-    },
-    /// Nothing says what an exchange exchanges.
-    #[error(
-        "say what every PE has for every other: --lengths each:F, F flits, or --matrix FILE.csv"
-    )]
-    NothingToExchange,
-    /// Not the same length for all.
-    #[error(
-        "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
-         whole number; --matrix FILE.csv has a length for each"
-    )]
-    NotEach {
-        /// As typed.
-        given: String,
-    },
-    /// The matrix is none.
-    #[error("--matrix: {0}")]
-    Matrix(#[from] FileError),
-    /// The matrix is not for so many PEs.
-    #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
-    MatrixOfOthers {
-        /// How many rows there are.
-        rows: usize,
-        /// How many PEs.
-        pes: usize,
-    },
+    /// Nothing that could be exchanged.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeFlitsError),
     /// A cover of a tree.
     #[error("--cover: trees that share no arc are those of a --network NETWORK (like torus:4x4)")]
     NothingToCover,
@@ -175,6 +112,9 @@ pub enum PlanError {
         /// How many.
         items: u64,
     },
+    /// A plan that no state machines play as it is.
+    #[error("--simulate: {0}")]
+    NotPlayed(String),
     /// A rule of the model was broken: a bug of ours.
     #[error("--simulate: {0}")]
     Simulation(#[from] sim::SimulationFault),
@@ -214,7 +154,7 @@ pub struct Planned {
     /// The plan.
     pub plan: Plan,
     /// The order in which P0 scatters.
-    order: Vec<PeId>,
+    pub order: Vec<PeId>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
     /// The tree as it was named.
@@ -244,20 +184,20 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     let (planned, args) = match args.operation {
         PlanOperation::Scatter(args) if args.plan.cover => {
             let plan = cover::scatter(&args)?;
-            return plan.write(args.plan.format, args.plan.summary, out);
+            return plan.write(args.plan.print(), out);
         }
         PlanOperation::Gather(args) if args.plan.cover => {
             let plan = cover::gather(&args)?;
-            return plan.write(args.plan.format, args.plan.summary, out);
+            return plan.write(args.plan.print(), out);
         }
         PlanOperation::Broadcast(args) if args.cover => {
             let plan = cover::broadcast(&args)?;
-            return plan.write(args.format, args.summary, out);
+            return plan.write(args.print, out);
         }
         PlanOperation::Scatter(args) if args.from.is_some() || args.ports == Ports::Multi => {
             check_static(&args).map_err(|fault| vec![fault])?;
             let plan = static_plan::scatter(&args)?;
-            return plan.write(args.plan.format, args.plan.summary, out);
+            return plan.write(args.plan.print(), out);
         }
         PlanOperation::Scatter(args) => match args.order {
             Order::Search(nodes) => return ordered::scatter(&args, nodes, out),
@@ -266,15 +206,15 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
         PlanOperation::Broadcast(args) => {
             let plan = broadcast::plan(&args)?;
-            return plan.write(args.format, args.summary, out);
+            return plan.write(args.print, out);
         }
         PlanOperation::Gossip(args) => return gossip::run(&args, out),
         PlanOperation::Exchange(args) => return exchange::run(&args, out),
     };
     let simulated = match args.simulate {
         true => {
-            simulate(&planned).map_err(|fault| vec![fault])?;
-            "  simulated    step by step, every item as planned\n"
+            against_plan(&planned).map_err(|fault| vec![fault])?;
+            AS_PLANNED
         }
         false => "",
     };
@@ -296,12 +236,10 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
 
 /// What goes with `--from` and `--ports multi`.
 fn check_static(args: &PlanScatterArgs) -> Result<(), PlanError> {
-    let option = match args {
-        _ if args.order != Order::FarthestFirst => "--order",
-        _ if args.plan.simulate => "--simulate",
-        _ => return Ok(()),
-    };
-    Err(PlanError::FromElsewhere(option))
+    match args.order {
+        Order::FarthestFirst => Ok(()),
+        _ => Err(PlanError::FromElsewhere("--order")),
+    }
 }
 
 fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
@@ -353,28 +291,6 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         single_port_steps,
         port_each_steps,
     })
-}
-
-/// Runs the state machines and compares, item by item.
-fn simulate(planned: &Planned) -> Result<(), PlanError> {
-    let plan = &planned.plan;
-    let items = plan.crossing_count();
-    if items > MAX_SIMULATED {
-        return Err(PlanError::TooLong { items });
-    }
-    let (operation, flits) = (plan.operation, &planned.flits);
-    let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
-    let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
-    briefs[0]
-        .sends
-        .sort_by_key(|message| place.get(&message.pe()));
-    let run = sim::run_briefs(&plan.tree, briefs)?;
-    let mut crossings = run.crossings;
-    crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
-    match crossings == plan.crossings() {
-        true => Ok(()),
-        false => Err(PlanError::Differs),
-    }
 }
 
 fn table(plan: &Plan) -> Result<String, PlanError> {

@@ -7,14 +7,15 @@ use flitcast_proto::ops::cover_plan::{self, Deal};
 use flitcast_proto::ops::timetable::Timetable;
 
 use super::args::{
-    DealArg, MAX_FLITS, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
+    DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
 use super::command::{PlanError, topology_and_lengths};
-use super::static_plan::{Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan};
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::flits::deal_flits;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::Topology;
+use crate::ways::plan_limits::{MOST_CROSSINGS, TooMuch, check_flits, check_pes};
 
 /// A network, and the trees that cover it from its root.
 struct Covered {
@@ -32,10 +33,7 @@ impl Covered {
         let no_rule = || NetworkSpec::Edges(args.cluster.clone().unwrap_or_default());
         let spec = spanned.spec.clone().unwrap_or_else(no_rule);
         let network = spanned.network.clone();
-        let (pes, most) = (network.len(), MOST_PES);
-        if pes > most {
-            return Err(PlanError::TooManyPes { pes, most });
-        }
+        check_pes(network.len())?;
         let nodes = topology.nodes.as_deref().unwrap_or_default();
         let root = nodes.first().copied().unwrap_or(0);
         let nearest = bfs(&network, root).map_err(|fault| PlanError::Cover(fault.into()))?;
@@ -81,16 +79,7 @@ impl Covered {
 fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
     let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
     let flits = deal_flits(&lengths, &topology.tree).map_err(|fault| vec![fault.into()])?;
-    let total = flits
-        .iter()
-        .fold(0, |sum: u64, flits| sum.saturating_add(*flits));
-    if total > MAX_FLITS {
-        return Err(vec![PlanError::TooManyFlits {
-            option: "--lengths",
-            flits: total,
-            most: MAX_FLITS,
-        }]);
-    }
+    check_flits("--lengths", &flits).map_err(|fault| vec![fault.into()])?;
     let covered = Covered::of(&topology, &args.tree).map_err(|fault| vec![fault])?;
     Ok((covered, flits))
 }
@@ -186,6 +175,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>>
     check(&[
         (args.algorithm != BroadcastAlgorithm::Auto, "--algorithm"),
         (args.from.is_some(), "--from"),
+        (args.print.simulate, "--simulate"),
     ])?;
     let topology = args.tree.topology(SpanningArg::Bfs);
     let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
@@ -194,7 +184,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>>
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {
         let most = MOST_CROSSINGS;
-        return Err(vec![PlanError::TooManyCrossings { crossings, most }]);
+        return Err(vec![TooMuch::Size { crossings, most }.into()]);
     }
     let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
     let nodes = covered.cover.nodes.iter();

@@ -1,34 +1,33 @@
 //! `flitcast plan exchange`: every PE has something for every other.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::ops::{exchange_hosts as hosts, exchange_plan as exchange};
 
-use super::args::{MAX_FLITS, PlanExchangeArgs};
+use super::args::PlanExchangeArgs;
 use super::command::PlanError;
-use super::static_plan::{
-    Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
-};
-use crate::files::matrix_file::{self, Cells};
+use super::simulate::Played;
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
-
-/// Hosts whose rounds are worked out in a few seconds.
-const MOST_HOSTS_OF_ROUNDS: usize = 512;
+use crate::ways::plan_limits::MOST_HOSTS_OF_ROUNDS;
+use crate::ways::tree_plans;
+use crate::ways::way::operation_by;
 
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
-    plan.write(args.format, args.summary, out)
+    plan.write(args.print, out)
 }
 
 fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = args.tree.topology(SpanningArg::Bfs);
-    let lengths = Lengths::of(args);
+    let lengths = args.flits.read().map_err(PlanError::from);
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let fits = check_algorithm(args, reach_all);
@@ -40,82 +39,23 @@ fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
             return Err(faults.chain(fits.err()).collect());
         }
     };
-    let planned = lengths.of_pes(topology.tree.len()).and_then(|flits| {
-        let plan = match reach_all {
-            true => between_hosts(args, &flits)?,
-            false => on_tree(args, &topology, &flits)?,
-        };
-        Ok(StaticPlan {
-            operation: "exchange",
-            pes: flits.len(),
-            messages: messages(&flits),
-            ..plan
-        })
-    });
-    planned.map_err(|fault| vec![fault])
-}
-
-/// What every PE has for every other.
-enum Lengths {
-    /// So many flits.
-    Each(u64),
-    /// A row for each PE.
-    Matrix(Vec<Vec<u64>>),
-}
-
-impl Lengths {
-    fn of(args: &PlanExchangeArgs) -> Result<Lengths, PlanError> {
-        if let Some(path) = &args.matrix {
-            let flits = Cells {
-                unit: "flits",
-                most: MAX_FLITS,
+    let planned = lengths
+        .of_pes(topology.tree.len())
+        .map_err(PlanError::from)
+        .and_then(|flits| {
+            let plan = match reach_all {
+                true => between_hosts(args, &flits)?,
+                false => on_tree(args, &topology, &flits)?,
             };
-            return Ok(Lengths::Matrix(matrix_file::load(path, flits)?));
-        }
-        let Some(given) = &args.lengths else {
-            return Err(PlanError::NothingToExchange);
-        };
-        let number = given.strip_prefix("each:");
-        // `parse` alone would also take `+5`.
-        let number = number.filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
-        let flits = number.and_then(|number| number.parse().ok());
-        let not_each = || PlanError::NotEach {
-            given: given.clone(),
-        };
-        flits.map(Lengths::Each).ok_or_else(not_each)
-    }
-
-    /// A row for each of so many PEs.
-    fn of_pes(self, pes: usize) -> Result<Vec<Vec<u64>>, PlanError> {
-        if pes > MOST_PES {
-            let most = MOST_PES;
-            return Err(PlanError::TooManyPes { pes, most });
-        }
-        let (option, flits) = match self {
-            Lengths::Each(flits) => {
-                let row = |from| (0..pes).map(move |to| if from == to { 0 } else { flits });
-                (
-                    "--lengths",
-                    (0..pes).map(|from| row(from).collect()).collect(),
-                )
-            }
-            Lengths::Matrix(rows) if rows.len() != pes => {
-                let rows = rows.len();
-                return Err(PlanError::MatrixOfOthers { rows, pes });
-            }
-            Lengths::Matrix(rows) => ("--matrix", rows),
-        };
-        let cells = flits.iter().flat_map(|row: &Vec<u64>| row.iter());
-        let total = cells.fold(0, |sum: u64, flits| sum.saturating_add(*flits));
-        match total > MAX_FLITS {
-            true => Err(PlanError::TooManyFlits {
-                option,
-                flits: total,
-                most: MAX_FLITS,
-            }),
-            false => Ok(flits),
-        }
-    }
+            Ok(StaticPlan {
+                operation: "exchange",
+                pes: flits.len(),
+                messages: messages(&flits),
+                played: Played::by_ports(args.ports, || played(&topology, &plan, &flits)),
+                ..plan
+            })
+        });
+    planned.map_err(|fault| vec![fault])
 }
 
 /// That the algorithm is one of those for a tree, or of those where all reach each other.
@@ -144,6 +84,18 @@ fn unfit(args: &PlanExchangeArgs, why: &str) -> PlanError {
     }
 }
 
+/// The state machines of an exchange by the algorithm of a plan.
+fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played {
+    match operation_by("exchange", &plan.algorithm) {
+        Some(operation) => Played::ByAll {
+            flits: flits.concat(),
+            tree: Arc::new(topology.tree.clone()),
+            operation,
+        },
+        None => Played::default(),
+    }
+}
+
 /// What a plan is made of that is no matter of lengths.
 fn of_timetable(algorithm: &str, plan: Timetable, bound_steps: u64) -> StaticPlan {
     StaticPlan {
@@ -162,21 +114,7 @@ fn on_tree(
     flits: &[Vec<u64>],
 ) -> Result<StaticPlan, PlanError> {
     let tree = &topology.tree;
-    let crossings = exchange::crossings(tree, flits);
-    if crossings > MOST_CROSSINGS {
-        let most = MOST_CROSSINGS;
-        return Err(PlanError::TooLongToPlan { crossings, most });
-    }
-    let (plan, bound) = match args.ports {
-        Ports::Single => (
-            exchange::one_port(tree, flits),
-            exchange::least_steps(tree, flits),
-        ),
-        Ports::Multi => (
-            exchange::all_ports(tree, flits),
-            exchange::least_steps_of_all_ports(tree, flits),
-        ),
-    };
+    let (plan, bound) = tree_plans::exchange(tree, flits, args.ports)?;
     Ok(StaticPlan {
         name: topology.name.clone(),
         ports: args.ports.name(),

@@ -2,6 +2,7 @@
 //! steps of the wormhole model.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::{
@@ -12,12 +13,14 @@ use thiserror::Error;
 use super::args::PlanGossipArgs;
 use super::command::PlanError;
 use super::gossip_report::Report;
+use super::simulate::against_packets;
 use crate::job::prices::typed;
 use crate::options::flits::lengths_in_flits;
 use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::ports::Ports;
 use crate::options::prices::{PriceArgs, PriceError};
+use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 
 /// What is wrong with a gossip on a network.
@@ -62,6 +65,10 @@ impl From<PriceError> for PlanError {
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let (gossip, algorithm, typed, prices) = planned(args)?;
     let cost = gossip.cost();
+    let simulated = match args.print.simulate {
+        true => simulated(args, &gossip, &algorithm)?,
+        false => String::new(),
+    };
     let exact = |time| Exact::new(time, prices.unit.into());
     let report = Report {
         network: args.tree.network.as_deref().unwrap_or_default(),
@@ -73,14 +80,26 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
         bound: gossip.bound(&prices),
         gossip: &gossip,
     };
-    Ok(match args.format {
-        Format::Json => report.write_json(args.summary, out),
+    Ok(match args.print.format {
+        Format::Json => report.write_json(args.print.summary, out),
         Format::Svg => {
             let scene = report.scene(&prices).map_err(|fault| vec![fault])?;
             out.write_all(scene.svg().as_bytes())
         }
-        _ => out.write_all(report.text(args.summary).as_bytes()),
+        _ => out.write_all((report.text(args.print.summary) + &simulated).as_bytes()),
     })
+}
+
+/// What is said of the simulation, over the tree that a run would begin by.
+fn simulated(
+    args: &PlanGossipArgs,
+    gossip: &Gossip,
+    algorithm: &Algorithm,
+) -> Result<String, Vec<PlanError>> {
+    let topology = args.tree.topology(SpanningArg::Bfs);
+    let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
+    let tree = Arc::new(topology?.tree);
+    against_packets(gossip, algorithm, &tree).map_err(|fault| vec![fault])
 }
 
 type Planned = (Gossip, Algorithm, PriceArgs, Prices);

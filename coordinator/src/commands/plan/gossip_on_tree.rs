@@ -2,19 +2,22 @@
 
 use std::io::{self, Write};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use flitcast_proto::ops::gossip_plan::{self as gossip, Order};
+use flitcast_proto::ops::gossip_plan as gossip;
 use flitcast_proto::ops::timetable::Timetable;
+use flitcast_proto::ops::{Gossip, Operation};
 use flitcast_proto::{PeId, Tree};
 
-use super::args::{MAX_FLITS, PlanGossipArgs};
+use super::args::PlanGossipArgs;
 use super::command::PlanError;
-use super::static_plan::{
-    Crossings, MOST_CROSSINGS, MOST_PES, PlannedMessage, StaticPlan, edges_of,
-};
+use super::simulate::Played;
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
+use crate::ways::plan_limits::{check_flits, check_pes};
+use crate::ways::tree_plans::flood;
 
 /// How to gossip on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl FromStr for Algorithm {
 /// Plans and prints; all that is wrong with the command line, if something is.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
-    plan.write(args.format, args.summary, out)
+    plan.write(args.print, out)
 }
 
 fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
@@ -70,10 +73,7 @@ fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let dealt = deal_flits_to_all(&lengths, tree.len()).map_err(PlanError::from);
     let flits = dealt.and_then(|flits| check(tree, flits));
     let flits = flits.map_err(|fault| vec![fault])?;
-    let planned = match args.ports {
-        Ports::Multi => by_all_ports(tree, &flits, algorithm),
-        Ports::Single => by_one_port(tree, &flits, algorithm),
-    };
+    let planned = planned(tree, &flits, algorithm, args.ports);
     let (algorithm, plan, bound_steps) = planned.map_err(|fault| vec![fault])?;
     Ok(StaticPlan {
         operation: "gossip",
@@ -88,65 +88,53 @@ fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
         time_steps: plan.time_steps,
         bound_steps,
         kept_flits: plan.kept_flits,
+        played: Played::by_ports(args.ports, || played(tree, &flits)),
         ..StaticPlan::default()
     })
 }
 
+/// The state machines of a gossip over the edges of a tree.
+fn played(tree: &Tree, flits: &[u64]) -> Played {
+    let operation = Operation::Gossip(Gossip::Flood);
+    Played::ByAll {
+        flits: operation.by_delivery(tree, flits),
+        tree: Arc::new(tree.clone()),
+        operation,
+    }
+}
+
 /// That the plan can be worked out.
 fn check(tree: &Tree, flits: Vec<u64>) -> Result<Vec<u64>, PlanError> {
-    let total = flits
-        .iter()
-        .fold(0, |sum: u64, flits| sum.saturating_add(*flits));
-    match tree.len() {
-        pes if pes > MOST_PES => Err(PlanError::TooManyPes {
-            pes,
-            most: MOST_PES,
-        }),
-        _ if total > MAX_FLITS => Err(PlanError::TooManyFlits {
-            option: "--lengths",
-            flits: total,
-            most: MAX_FLITS,
-        }),
-        _ => Ok(flits),
-    }
+    check_pes(tree.len())?;
+    check_flits("--lengths", &flits)?;
+    Ok(flits)
 }
 
 /// The algorithm's name, its plan and the bound.
 type Planned = (&'static str, Timetable, u64);
 
-fn by_all_ports(tree: &Tree, flits: &[u64], algorithm: Algorithm) -> Result<Planned, PlanError> {
-    let bound = gossip::least_steps_of_all_ports(tree, flits);
-    match algorithm {
-        Algorithm::RingEmulation if flits.iter().any(|flits| *flits != 1) => Err(unfit(
+fn planned(
+    tree: &Tree,
+    flits: &[u64],
+    algorithm: Algorithm,
+    ports: Ports,
+) -> Result<Planned, PlanError> {
+    match (algorithm, ports) {
+        (Algorithm::RingEmulation, Ports::Single) => Err(unfit(
+            "a PE sends to several neighbours at once: --ports multi",
+        )),
+        (Algorithm::RingEmulation, _) if flits.iter().any(|flits| *flits != 1) => Err(unfit(
             "the plan is for one flit from each PE: --lengths equal:1",
         )),
-        Algorithm::RingEmulation => Ok(("ring-emulation", gossip::ring_emulation(tree), bound)),
-        _ => Ok(("flood", gossip::all_ports(tree, flits), bound)),
-    }
-}
-
-/// By whichever order takes fewer steps.
-fn by_one_port(tree: &Tree, flits: &[u64], algorithm: Algorithm) -> Result<Planned, PlanError> {
-    if algorithm == Algorithm::RingEmulation {
-        return Err(unfit(
-            "a PE sends to several neighbours at once: --ports multi",
-        ));
-    }
-    let total: u64 = flits.iter().sum();
-    let crossings = total.saturating_mul(tree.len() as u64 - 1);
-    if crossings > MOST_CROSSINGS {
-        let most = MOST_CROSSINGS;
-        return Err(PlanError::TooLongToPlan { crossings, most });
-    }
-    let bound = gossip::least_steps(tree, flits);
-    let mut plan = gossip::one_port(tree, flits, Order::Hungry);
-    if plan.time_steps > bound {
-        let other = gossip::one_port(tree, flits, Order::Needy);
-        if other.time_steps < plan.time_steps {
-            plan = other;
+        (Algorithm::RingEmulation, _) => {
+            let bound = gossip::least_steps_of_all_ports(tree, flits);
+            Ok(("ring-emulation", gossip::ring_emulation(tree), bound))
+        }
+        _ => {
+            let (plan, bound) = flood(tree, flits, ports)?;
+            Ok(("flood", plan, bound))
         }
     }
-    Ok(("flood", plan, bound))
 }
 
 fn unfit(why: &str) -> PlanError {

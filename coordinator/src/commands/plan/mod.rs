@@ -18,6 +18,7 @@ mod packets_certified;
 mod packets_report;
 mod packets_scene;
 mod scenes;
+mod simulate;
 mod static_plan;
 mod svg;
 

@@ -7,26 +7,22 @@ use std::sync::Arc;
 
 use comfy_table::Table;
 use flitcast_proto::items::Leg;
+use flitcast_proto::ops::Operation;
 use flitcast_proto::ops::plan::{MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch};
 use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 use serde::{Serialize, Serializer};
 
-use super::args::PlanScatterArgs;
+use super::args::{PlanScatterArgs, PrintArgs};
 use super::command::{PlanError, topology_and_lengths};
+use super::simulate::{Played, against_crossings};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
+use crate::options::pes::source;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
-
-/// PEs of a gossip or an exchange: each has something for each other, which is more than a million
-/// crossings.
-pub const MOST_PES: usize = 1 << 10;
-/// Crossings that such a plan may have if it is worked out one by one: some seconds on any tree, and
-/// 200 MB.
-pub const MOST_CROSSINGS: u64 = 1 << 21;
 
 /// Such a plan, and how to speak of it.
 #[derive(Debug, Default)]
@@ -57,6 +53,8 @@ pub struct StaticPlan {
     pub bound_steps: u64,
     /// The most flits that a PE keeps at the end of a step for others.
     pub kept_flits: u64,
+    /// What plays it in lock step.
+    pub played: Played,
 }
 
 /// A message of a plan.
@@ -123,16 +121,6 @@ impl Crossings {
     }
 }
 
-/// The source that was asked for, or P0.
-pub fn source(from: Option<PeId>, tree: &Tree) -> Result<PeId, PlanError> {
-    let from = from.unwrap_or(PeId::ROOT);
-    let pes = tree.len();
-    match tree.contains(from) {
-        true => Ok(from),
-        false => Err(PlanError::NoSuchPe { from, pes }),
-    }
-}
-
 /// The edges of a tree.
 pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
     let edges = tree.pes();
@@ -144,7 +132,7 @@ pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
 /// A scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
-    let from = source(args.from, &topology.tree).map_err(|fault| vec![fault])?;
+    let from = source(args.from, &topology.tree).map_err(|fault| vec![fault.into()])?;
     let tree = Arc::new(topology.tree.rerooted(from));
     let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
     let plans = match args.ports {
@@ -159,6 +147,11 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
     };
     let time_steps = plans.iter().map(|plan| plan.arrival_step).max();
     let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
+    let played = Played::by_ports(args.ports, || Played::ByAll {
+        tree: tree.clone(),
+        operation: Operation::Scatter,
+        flits,
+    });
     Ok(StaticPlan {
         operation: "scatter",
         algorithm: "fdf".to_owned(),
@@ -172,6 +165,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         // Farthest first is optimal, in each branch as well.
         bound_steps: time_steps.unwrap_or(0),
         kept_flits: u64::from(has_relay),
+        played,
         crossings: Crossings::Ways(tree, plans),
         trees: Vec::new(),
     })
@@ -260,24 +254,32 @@ fn crossings<S: Serializer>(all: &Option<&Crossings>, to: S) -> Result<S::Ok, S:
 }
 
 impl StaticPlan {
-    /// Prints it; with `summary`, only the figures of the whole.
+    /// Prints it as is asked for, once it was simulated, if that is.
     ///
     /// # Errors
     ///
-    /// That it is too large to draw, if a drawing is asked for.
+    /// That the simulation did something else, or that it is too large to draw.
     pub fn write(
         &self,
-        format: Format,
-        summary: bool,
+        asked: PrintArgs,
         out: &mut dyn Write,
     ) -> Result<io::Result<()>, Vec<PlanError>> {
+        let PrintArgs {
+            format,
+            simulate,
+            summary,
+        } = asked;
+        let simulated = match simulate {
+            true => against_crossings(self).map_err(|fault| vec![fault])?,
+            false => String::new(),
+        };
         Ok(match format {
             Format::Json => self.write_json(summary, out),
             Format::Svg => {
                 let scene = self.scene().map_err(|fault| vec![fault])?;
                 out.write_all(scene.svg().as_bytes())
             }
-            _ => out.write_all(self.text(summary).as_bytes()),
+            _ => out.write_all((self.text(summary) + &simulated).as_bytes()),
         })
     }
 

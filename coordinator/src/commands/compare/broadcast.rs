@@ -1,0 +1,154 @@
+//! `flitcast compare broadcast`: all algorithms that fit, on the trees that are given and on those
+//! that they lay where all PEs reach each other.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::ops::broadcast_plan::{self as planned, Broadcast};
+use flitcast_proto::{PeId, Tree};
+
+use super::CompareError;
+use super::crossings::{Comparison, Row};
+use super::trees::{Named, over, spanning};
+use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
+use crate::options::format::{Format, TABLE_OR_JSON};
+use crate::options::pes::{parse_pe, source};
+use crate::options::ports::Ports;
+use crate::options::tree::TreeArgs;
+use crate::ways::broadcast_plans::{among_all, laying};
+use crate::ways::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
+
+/// Arguments of `flitcast compare broadcast`.
+#[derive(Debug, Args)]
+pub struct CompareBroadcastArgs {
+    /// Who is connected to whom; a network is compared over both kinds of spanning
+    /// tree, unless one is named.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+    /// The length of the message in flits.
+    #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
+    pub size: u64,
+    /// The PE that has the message, 3 or P3.
+    #[arg(long, value_name = "P", value_parser = parse_pe)]
+    pub from: Option<PeId>,
+    /// How many ports a PE has.
+    #[arg(long, value_enum, default_value_t = Ports::Single)]
+    pub ports: Ports,
+    /// How the comparison is printed on stdout.
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    pub format: Format,
+}
+
+/// Compares and prints; all that is wrong with the command line, if something is.
+pub fn run(
+    args: &CompareBroadcastArgs,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Vec<CompareError>> {
+    let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
+    let own = match network {
+        Some(Ok(NetworkSpec::Complete { .. })) => OwnTrees::All,
+        Some(Ok(NetworkSpec::Hypercube { .. })) if args.ports == Ports::Single => OwnTrees::Cube,
+        _ => OwnTrees::None,
+    };
+    let ports = match own == OwnTrees::All && args.ports == Ports::Multi {
+        true => Err(CompareError::PortsOfAll),
+        false => Ok(()),
+    };
+    let trees = match (spanning(&args.tree), ports) {
+        (Ok(trees), Ok(())) => trees,
+        (trees, ports) => {
+            let mut faults = trees.err().unwrap_or_default();
+            faults.extend(ports.err());
+            return Err(faults);
+        }
+    };
+    let from = source(args.from, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
+    Ok(compared(args, &trees, from, own).write(args.format, out))
+}
+
+/// Which algorithms can lay trees of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OwnTrees {
+    /// None: PEs reach their neighbours alone.
+    None,
+    /// That of a hypercube, whose edges the network has.
+    Cube,
+    /// All: PEs reach each other.
+    All,
+}
+
+fn compared(args: &CompareBroadcastArgs, trees: &[Named], from: PeId, own: OwnTrees) -> Comparison {
+    let (pes, flits) = (trees[0].tree.len(), args.size);
+    let one_by_one = check_size(flits, pes).is_ok();
+    let (mut rows, mut bounds) = (Vec::new(), Vec::new());
+    for Named { name, tree } in trees {
+        let tree = tree.rerooted(from);
+        bounds.push(match args.ports {
+            Ports::Single => planned::least_steps(&tree, flits),
+            Ports::Multi => planned::least_steps_of_all_ports(&tree, flits),
+        });
+        let plans = on_tree(&tree, flits, args.ports, one_by_one);
+        rows.extend(plans.map(|(algorithm, plan)| row(name, algorithm, &plan)));
+    }
+    let network = args.tree.network.as_deref().unwrap_or_default();
+    let laying = laying(pes).filter(|algorithm| match own {
+        OwnTrees::None => false,
+        OwnTrees::Cube => *algorithm == Algorithm::Hypercube,
+        OwnTrees::All => true,
+    });
+    for algorithm in laying {
+        if let Ok(laid) = among_all(algorithm, pes, from, flits) {
+            rows.push(row(&format!("{network}, its own"), algorithm, &laid.plan));
+        }
+    }
+    let (bound_steps, bound_over) = match own {
+        OwnTrees::None => (bounds.into_iter().min().unwrap_or(0), over(trees)),
+        _ => (planned::least_steps_of_complete(pes, flits), ""),
+    };
+    let left_out = (!one_by_one && args.ports == Ports::Single).then(|| {
+        format!(
+            "urgent and hypercube are left out: they are worked out flit by flit, for at most \
+             {MOST_CROSSINGS_OF_ONE} crossings of edges"
+        )
+    });
+    let comparison = Comparison {
+        operation: "broadcast",
+        ports: match own {
+            OwnTrees::All => "shared",
+            _ => args.ports.name(),
+        },
+        pes,
+        source: Some(from),
+        flits,
+        bound_steps,
+        bound_over,
+        results: rows,
+        why: None,
+        notes: left_out.into_iter().collect(),
+    };
+    comparison.compared()
+}
+
+/// All algorithms over a given tree, or those that are not worked out flit by flit.
+fn on_tree(
+    tree: &Tree,
+    flits: u64,
+    ports: Ports,
+    one_by_one: bool,
+) -> impl Iterator<Item = (Algorithm, Broadcast)> {
+    if ports == Ports::Multi {
+        return vec![(Algorithm::Rounds, planned::all_ports(tree, flits))].into_iter();
+    }
+    let mut all = vec![(Algorithm::Rounds, planned::rounds(tree, flits))];
+    if one_by_one {
+        all.push((Algorithm::Urgent, planned::urgent(tree, flits)));
+    }
+    let relayed = planned::child_by_child(tree, flits);
+    all.push((Algorithm::ChildByChild, relayed));
+    all.into_iter()
+}
+
+fn row(tree: &str, algorithm: Algorithm, plan: &Broadcast) -> Row {
+    Row::new(tree, algorithm.name(), plan.time_steps, plan.kept_flits)
+}

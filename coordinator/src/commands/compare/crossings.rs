@@ -1,0 +1,159 @@
+//! Ways to broadcast, gossip on a tree or exchange as they are compared: steps, and what a PE keeps
+//! for others meanwhile. Which ways there are is said elsewhere.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::options::format::Format;
+use crate::text::figures;
+use crate::text::words::counted;
+
+/// What came of a comparison.
+#[derive(Serialize)]
+pub struct Comparison {
+    pub operation: &'static str,
+    /// How many ports a PE has; "shared" where all reach each other.
+    pub ports: &'static str,
+    pub pes: usize,
+    /// Where all starts, of a broadcast.
+    #[serde(skip)]
+    pub source: Option<PeId>,
+    /// All messages together.
+    pub flits: u64,
+    /// No way takes less.
+    pub bound_steps: u64,
+    /// No way over what, for eyes: nothing, where it is no way at all.
+    #[serde(skip)]
+    pub bound_over: &'static str,
+    pub results: Vec<Row>,
+    /// Why the best one is the best.
+    pub why: Option<String>,
+    /// What is to be said of all of it, for eyes.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// One algorithm.
+#[derive(Serialize)]
+pub struct Row {
+    /// The tree that it goes over, or the network on which it lays its own.
+    pub tree: String,
+    pub algorithm: String,
+    pub time_steps: u64,
+    /// Its time by the least that there can be.
+    pub over_bound: f64,
+    /// The most flits that a PE keeps at the end of a step for others.
+    pub kept_flits: u64,
+    pub best: bool,
+}
+
+impl Row {
+    /// One of which it is not known yet how it compares.
+    pub fn new(tree: &str, algorithm: impl Into<String>, time_steps: u64, kept_flits: u64) -> Row {
+        Row {
+            tree: tree.to_owned(),
+            algorithm: algorithm.into(),
+            time_steps,
+            over_bound: 1.0,
+            kept_flits,
+            best: false,
+        }
+    }
+}
+
+impl Comparison {
+    /// The same with all rows compared.
+    pub fn compared(mut self) -> Comparison {
+        for row in self.results.iter_mut().filter(|_| self.bound_steps > 0) {
+            row.over_bound = row.time_steps as f64 / self.bound_steps as f64;
+        }
+        let key = |place: &usize| {
+            let row = &self.results[*place];
+            (row.time_steps, row.kept_flits)
+        };
+        let best = (0..self.results.len()).min_by_key(key);
+        self.why = best.and_then(|place| self.why(place));
+        if let Some(place) = best {
+            self.results[place].best = true;
+        }
+        self
+    }
+
+    /// Why a row is the best, in one line; nothing, where there is no other.
+    fn why(&self, place: usize) -> Option<String> {
+        let row = &self.results[place];
+        let others = self.results.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != place);
+        let next = others.min_by_key(|(_, other)| (other.time_steps, other.kept_flits));
+        let (_, next) = next?;
+        let has_one_tree = self.results.iter().all(|other| other.tree == row.tree);
+        let named = |row: &Row| match has_one_tree {
+            true => row.algorithm.clone(),
+            false => format!("{} on {}", row.algorithm, row.tree),
+        };
+        let bound_met = match row.time_steps == self.bound_steps {
+            true => ", which is the bound",
+            false => "",
+        };
+        let behind = next.time_steps - row.time_steps;
+        let reason = if behind > 0 {
+            let behind = counted(behind, "step", "steps");
+            format!("{behind} before {}", named(next))
+        } else if row.kept_flits < next.kept_flits {
+            let kept = counted(next.kept_flits, "flit", "flits");
+            format!("as fast as {}, where a PE keeps {kept}", named(next))
+        } else {
+            format!("no slower than {}", named(next))
+        };
+        let steps = counted(row.time_steps, "step", "steps");
+        Some(format!("{}: {steps}{bound_met}; {reason}", named(row)))
+    }
+
+    /// Prints it.
+    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let printed = match format {
+            Format::Json => format!("{:#}\n", json!(self)),
+            _ => self.text(),
+        };
+        out.write_all(printed.as_bytes())
+    }
+
+    fn text(&self) -> String {
+        let header = ["", "tree", "algorithm", "steps", "over bound", "most kept"];
+        let mut table = figures::table(header);
+        for row in &self.results {
+            table.add_row([
+                if row.best { "*" } else { "" }.to_owned(),
+                row.tree.clone(),
+                row.algorithm.clone(),
+                row.time_steps.to_string(),
+                format!("{:.3}", row.over_bound),
+                row.kept_flits.to_string(),
+            ]);
+        }
+        let mut out = format!(
+            "{} of {}{} over {}, {} ports; no way{} takes less than {}\n\n{}",
+            self.operation,
+            counted(self.flits, "flit", "flits"),
+            self.source
+                .map_or(String::new(), |pe| format!(" from {pe}")),
+            counted(self.pes as u64, "PE", "PEs"),
+            self.ports,
+            self.bound_over,
+            counted(self.bound_steps, "step", "steps"),
+            figures::lines(table, 3),
+        );
+        let why = self.why.as_ref().map(|why| format!("* {why}"));
+        let notes: Vec<&String> = why.iter().chain(&self.notes).collect();
+        if !notes.is_empty() {
+            out.push('\n');
+        }
+        for note in notes {
+            out.push_str(&format!("  {note}\n"));
+        }
+        out
+    }
+}

@@ -1,0 +1,80 @@
+//! `flitcast compare gossip` over the edges of a tree.
+
+use std::io::{self, Write};
+
+use flitcast_proto::ops::gossip_plan::ring_emulation;
+
+use super::CompareError;
+use super::crossings::{Comparison, Row};
+use super::gossip::{CompareGossipArgs, GossipFault};
+use super::trees::{Named, over, spanning};
+use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
+use crate::options::ports::Ports;
+use crate::ways::plan_limits::{check_flits, check_pes};
+use crate::ways::tree_plans::flood;
+
+/// Compares and prints; all that is wrong with the command line, if something is.
+pub fn run(
+    args: &CompareGossipArgs,
+    out: &mut dyn Write,
+) -> Result<io::Result<()>, Vec<CompareError>> {
+    let prices = args.prices.check_absent::<CompareError>();
+    let lengths = match &args.lengths {
+        Some(lengths) => lengths_of_all_in_flits(lengths).map_err(CompareError::from),
+        None => Err(GossipFault::NoLengths.into()),
+    };
+    let (trees, lengths) = match (spanning(&args.tree), lengths, prices) {
+        (Ok(trees), Ok(lengths), Ok(())) => (trees, lengths),
+        (trees, lengths, prices) => {
+            let mut faults = trees.err().unwrap_or_default();
+            faults.extend(lengths.err());
+            faults.extend(prices.err().unwrap_or_default());
+            return Err(faults);
+        }
+    };
+    let pes = trees[0].tree.len();
+    let flits = deal_flits_to_all(&lengths, pes).map_err(|fault| vec![fault.into()])?;
+    let comparison = compared(args, &trees, &flits).map_err(|fault| vec![fault])?;
+    Ok(comparison.write(args.format, out))
+}
+
+fn compared(
+    args: &CompareGossipArgs,
+    trees: &[Named],
+    flits: &[u64],
+) -> Result<Comparison, CompareError> {
+    check_pes(flits.len())?;
+    let total = check_flits("--lengths", flits)?;
+    let goes_around = args.ports == Ports::Multi && flits.iter().all(|flits| *flits == 1);
+    let (mut rows, mut bounds) = (Vec::new(), Vec::new());
+    for Named { name, tree } in trees {
+        let (plan, bound) = flood(tree, flits, args.ports)?;
+        rows.push(Row::new(name, "flood", plan.time_steps, plan.kept_flits));
+        if goes_around {
+            let plan = ring_emulation(tree);
+            rows.push(Row::new(
+                name,
+                "ring-emulation",
+                plan.time_steps,
+                plan.kept_flits,
+            ));
+        }
+        bounds.push(bound);
+    }
+    let left_out =
+        "ring-emulation is left out: it is planned for --ports multi and --lengths equal:1";
+    let notes = (!goes_around).then(|| left_out.to_owned());
+    let comparison = Comparison {
+        operation: "gossip",
+        ports: args.ports.name(),
+        pes: flits.len(),
+        source: None,
+        flits: total,
+        bound_steps: bounds.into_iter().min().unwrap_or(0),
+        bound_over: over(trees),
+        results: rows,
+        why: None,
+        notes: notes.into_iter().collect(),
+    };
+    Ok(comparison.compared())
+}

@@ -1,0 +1,258 @@
+//! `--simulate`: the state machines that a real run has, one for each PE, play in lock step what was
+//! planned, under all rules of the model, and what they did is held against the plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flitcast_proto::gossip::{Algorithm, Gossip};
+use flitcast_proto::items::Leg;
+use flitcast_proto::ops::{self, Brief, OnNetwork, Operation};
+use flitcast_proto::schedule::pace::Timing;
+use flitcast_proto::sim::{self, Simulated};
+use flitcast_proto::trace::Item;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::command::{PlanError, Planned};
+use super::static_plan::StaticPlan;
+use crate::options::ports::Ports;
+use crate::text::words::counted;
+
+/// Crossings that a simulation keeps, at some 100 bytes each and twice.
+pub const MAX_SIMULATED: u64 = 20_000_000;
+
+/// What plays a plan in lock step.
+#[derive(Debug)]
+pub enum Played {
+    /// The state machines of an operation on a tree, messages having so many flits by delivery.
+    ByAll {
+        /// Rooted where the operation begins.
+        tree: Arc<Tree>,
+        /// What they do.
+        operation: Operation,
+        /// By delivery.
+        flits: Vec<u64>,
+    },
+    /// Nothing does, for this reason.
+    ByNobody(String),
+}
+
+impl Played {
+    /// By whom a plan is played, if it is one for single ports.
+    pub fn by_ports(ports: Ports, single: impl FnOnce() -> Played) -> Played {
+        match ports {
+            Ports::Single => single(),
+            Ports::Multi => Played::ByNobody(
+                "in lock step a PE has one port to send and one to receive, so nothing plays a \
+                 plan of --ports multi: leave out one of the two"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl Default for Played {
+    fn default() -> Played {
+        Played::ByNobody("nothing plays this plan in lock step: leave it out".to_owned())
+    }
+}
+
+/// A flit of a message that goes from one PE to another.
+type Hop = (MessageId, u64, PeId, PeId);
+
+/// Runs the state machines of a plan that is a list of crossings, and says in a line of its
+/// summary how far they agree.
+///
+/// # Errors
+///
+/// That there is nothing to run, or that anything crosses that was not planned, does not cross that
+/// was, or crosses later.
+pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
+    let (tree, operation, flits) = match &plan.played {
+        Played::ByAll {
+            tree,
+            operation,
+            flits,
+        } => (tree, *operation, flits),
+        Played::ByNobody(why) => return Err(PlanError::NotPlayed(why.clone())),
+    };
+    let items = plan.crossings.legs().map(|leg| leg.flits);
+    let items = check_items(items.fold(0, u64::saturating_add))?;
+    let run = sim::run(tree, operation, flits)?;
+    let mut planned: Vec<(Hop, u64)> = plan.crossings.legs().flat_map(flits_of).collect();
+    let mut played = played(&run, tree, operation);
+    planned.sort_unstable();
+    played.sort_unstable();
+    if planned.len() != played.len() {
+        return Err(PlanError::Differs);
+    }
+    let mut earlier = 0;
+    for ((planned, due), (played, step)) in planned.iter().zip(&played) {
+        if planned != played || step > due {
+            return Err(PlanError::Differs);
+        }
+        earlier += u64::from(step < due);
+    }
+    Ok(match earlier {
+        0 => AS_PLANNED.to_owned(),
+        _ => format!(
+            "  simulated    step by step, no item later than planned, {earlier} of {items} earlier\n"
+        ),
+    })
+}
+
+/// What a summary says where nothing differs.
+pub const AS_PLANNED: &str = "  simulated    step by step, every item as planned\n";
+
+/// That so many crossings can be simulated, and how many they are.
+///
+/// # Errors
+///
+/// That they are too many.
+fn check_items(items: u64) -> Result<u64, PlanError> {
+    match items > MAX_SIMULATED {
+        true => Err(PlanError::TooLong { items }),
+        false => Ok(items),
+    }
+}
+
+/// Every flit of a crossing, and its step.
+fn flits_of(leg: Leg) -> impl Iterator<Item = (Hop, u64)> {
+    let flit = move |flit| {
+        let hop = (leg.message, leg.offset + flit, leg.from, leg.to);
+        (hop, leg.first_step + flit * leg.every)
+    };
+    (0..leg.flits).map(flit)
+}
+
+/// Every flit that crossed in a simulation, and its step. Where a message goes in parts, its flits
+/// were dealt to them by turns.
+fn played(run: &Simulated, tree: &Tree, operation: Operation) -> Vec<(Hop, u64)> {
+    let parts = operation.parts(tree) as u64;
+    let flits = run.crossings.iter().filter_map(|crossing| {
+        let Item::Flit { message, index } = crossing.item else {
+            return None;
+        };
+        let (whole, part) = operation.whole(tree, message.id);
+        let flit = (index - 1) * parts + part as u64;
+        Some(((whole, flit, crossing.from, crossing.to), crossing.step))
+    });
+    flits.collect()
+}
+
+/// Runs the state machines of a gossip on a network. Packets of several steps go by one port there, so
+/// what is compared is who gets which flit from whom.
+///
+/// # Errors
+///
+/// That anything crosses that was not planned, or does not cross that was.
+pub fn against_packets(
+    gossip: &Gossip,
+    algorithm: &Algorithm,
+    tree: &Arc<Tree>,
+) -> Result<String, PlanError> {
+    let lengths = gossip.blocks.lengths();
+    let others = lengths.len().saturating_sub(1) as u64;
+    check_items(lengths.iter().sum::<u64>().saturating_mul(others))?;
+    let Ok(one) = OnNetwork::new(gossip.arena.clone(), algorithm.clone()) else {
+        return Err(PlanError::Differs);
+    };
+    let operation = Operation::Gossip(ops::Gossip::OnNetwork(Some(one)));
+    let run = sim::run(tree, operation, &operation.by_delivery(tree, lengths))?;
+    let mut planned: Vec<Hop> = Vec::new();
+    for packet in gossip.steps().flat_map(|step| step.packets) {
+        for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
+            let flits = piece.offset..piece.offset + piece.flits;
+            planned.extend(flits.map(|flit| (piece.message, flit, packet.from, packet.to)));
+        }
+    }
+    let played = played(&run, tree, operation).into_iter();
+    let mut played: Vec<Hop> = played.map(|(hop, _)| hop).collect();
+    planned.sort_unstable();
+    played.sort_unstable();
+    match planned == played {
+        true => Ok(format!(
+            "  simulated    who gets which flit from whom is as planned; by one port it takes {}\n",
+            counted(run.time_steps(), "step", "steps"),
+        )),
+        false => Err(PlanError::Differs),
+    }
+}
+
+/// Runs the state machines of a scatter from P0 or a gather and compares, control items included.
+///
+/// # Errors
+///
+/// That anything differs.
+pub fn against_plan(planned: &Planned) -> Result<(), PlanError> {
+    let plan = &planned.plan;
+    check_items(plan.crossing_count())?;
+    let (operation, flits) = (plan.operation, &planned.flits);
+    let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
+    let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
+    briefs[0]
+        .sends
+        .sort_by_key(|message| place.get(&message.pe()));
+    let run = sim::run_briefs(&plan.tree, briefs)?;
+    let mut crossings = run.crossings;
+    crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
+    match crossings == plan.crossings() {
+        true => Ok(()),
+        false => Err(PlanError::Differs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::ops::Broadcast;
+    use flitcast_proto::ops::broadcast_plan::urgent;
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::super::static_plan::Crossings;
+    use super::*;
+
+    /// A broadcast of four flits over seven PEs, as somebody has changed its plan.
+    fn changed(change: impl FnOnce(&mut Vec<Leg>)) -> Result<String, PlanError> {
+        let spec: TreeSpec = "kary:2:7".parse().expect("it is a tree");
+        let tree = spec.build().expect("it is a tree");
+        let mut legs = urgent(&tree, 4).legs;
+        change(&mut legs);
+        against_crossings(&StaticPlan {
+            crossings: Crossings::Listed(legs),
+            played: Played::ByAll {
+                tree: Arc::new(tree),
+                operation: Operation::Broadcast(Broadcast::Urgent),
+                flits: vec![0, 4, 4, 4, 4, 4, 4],
+            },
+            ..StaticPlan::default()
+        })
+    }
+
+    #[test]
+    fn what_was_not_planned_so_is_noticed() {
+        assert_eq!(changed(|_| ()).ok().as_deref(), Some(AS_PLANNED));
+        let differs = |change: fn(&mut Vec<Leg>)| {
+            assert!(matches!(changed(change), Err(PlanError::Differs)));
+        };
+        differs(|legs| legs[0].to = PeId(2));
+        differs(|legs| legs[0].offset += 1);
+        differs(|legs| legs.truncate(3));
+        differs(|legs| legs.push(legs[0]));
+        // The last flit of all crosses later than this.
+        differs(|legs| {
+            let last = legs.iter_mut().max_by_key(|leg| leg.first_step);
+            last.expect("there are some").first_step -= 1;
+        });
+        let told = changed(|legs| legs[0].first_step += 1);
+        let told = told.expect("it is earlier than planned, which is no fault");
+        assert!(told.contains("no item later than planned"), "{told}");
+    }
+
+    #[test]
+    fn what_nothing_plays_says_why() {
+        let plan = StaticPlan::default();
+        assert!(matches!(
+            against_crossings(&plan),
+            Err(PlanError::NotPlayed(_))
+        ));
+    }
+}

@@ -1,0 +1,154 @@
+//! `flitcast plan --simulate` of all operations: the state machines that ship play in lock step what
+//! is planned, and it says so; what nothing plays is refused.
+
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_tests::{refused, run, scratch};
+
+/// What a simulation says of a plan: the line of the summary, without its name.
+#[track_caller]
+fn simulated(line: &str) -> String {
+    let line = format!("plan {line} --summary --simulate");
+    let out = run(line.split_whitespace()).ok().stdout;
+    let told = out
+        .lines()
+        .find_map(|told| told.strip_prefix("  simulated    "));
+    let told = told.unwrap_or_else(|| panic!("{line}: {out}"));
+    told.to_owned()
+}
+
+const AS_PLANNED: &str = "step by step, every item as planned";
+
+#[track_caller]
+fn as_planned(line: &str) {
+    assert_eq!(simulated(line), AS_PLANNED, "{line}");
+}
+
+/// By rounds, a PE with few children does not wait for the one with the most, so some may be earlier.
+#[test]
+fn broadcasts_are_played_as_planned_on_random_trees() {
+    let mut random = SplitMix64::new(5);
+    let mut earlier = 0;
+    for seed in 0..30 {
+        let (pes, flits) = (1 + random.below(14), random.below(9));
+        let from = random.below(pes);
+        let line = format!("broadcast --tree random:{pes}:{seed} --size {flits} --from {from}");
+        as_planned(&format!("{line} --algorithm urgent"));
+        as_planned(&format!("{line} --algorithm child-by-child"));
+        let told = simulated(&format!("{line} --algorithm rounds"));
+        let is_earlier = told.starts_with("step by step, no item later than planned, ");
+        assert!(told == AS_PLANNED || is_earlier, "{line}: {told}");
+        earlier += u64::from(is_earlier);
+        let all = format!("broadcast --network complete:{pes} --size {flits} --from {from}");
+        as_planned(&format!("{all} --algorithm path"));
+        as_planned(&format!("{all} --algorithm kary:2"));
+    }
+    assert!((5..25).contains(&earlier), "{earlier}");
+    for (from, flits) in [(0, 1), (3, 25), (15, 40)] {
+        let line = format!("broadcast --network complete:16 --size {flits} --from {from}");
+        as_planned(&format!("{line} --algorithm hypercube"));
+    }
+}
+
+#[test]
+fn gossip_and_exchange_are_played_as_planned_on_random_trees() {
+    let mut random = SplitMix64::new(6);
+    let dir = scratch();
+    let file = dir.path().join("matrix.csv");
+    for seed in 0..25 {
+        let pes = 1 + random.below(10);
+        let lengths: Vec<String> = (0..pes).map(|_| random.below(5).to_string()).collect();
+        let tree = format!("--tree random:{pes}:{seed}");
+        as_planned(&format!("gossip {tree} --lengths {}", lengths.join(",")));
+        let rows = (0..pes).map(|from| {
+            let cells = (0..pes).map(|to| match from == to {
+                true => "0".to_owned(),
+                false => random.below(4).to_string(),
+            });
+            cells.collect::<Vec<_>>().join(",")
+        });
+        let rows: Vec<String> = rows.collect();
+        std::fs::write(&file, rows.join("\n")).expect("it is written");
+        let exchange = format!("--matrix {}", file.display());
+        as_planned(&format!("exchange {tree} {exchange}"));
+        for algorithm in ["rounds", "shifts"] {
+            let line = format!("exchange --network complete:{pes} {exchange}");
+            as_planned(&format!("{line} --algorithm {algorithm}"));
+        }
+        let from = random.below(pes);
+        let line = format!("scatter {tree} --lengths uniform:0..4:{seed} --from {from}");
+        as_planned(&line);
+    }
+}
+
+/// Packets of the wormhole model go by single ports there, so steps are others.
+#[test]
+fn gossip_on_networks_comes_from_whom_it_is_planned() {
+    for (line, steps) in [
+        ("ring:9 --lengths equal:2 --algorithm approach1", 16),
+        ("ring:8 --lengths equal:4 --algorithm halves", 28),
+        ("complete:9 --lengths equal:3 --algorithm dissemination", 24),
+        ("complete:6 --lengths equal:1 --algorithm neighbour", 5),
+    ] {
+        let told = simulated(&format!("gossip --network {line}"));
+        let expected = format!(
+            "who gets which flit from whom is as planned; by one port it takes {steps} steps"
+        );
+        assert_eq!(told, expected, "{line}");
+    }
+    for line in [
+        "ring:10 --lengths uniform:0..9:1 --algorithm approach2:3",
+        "array:10 --lengths uniform:0..9:2 --algorithm circgos:3,4,3",
+        "mesh:2x3x2 --lengths uniform:0..9:3",
+        "torus:4x4 --lengths uniform:0..9:4 --algorithm torgos:2;2;1",
+        "torus:3x3x3 --lengths equal:3 --algorithm cubgos",
+        "complete:7 --lengths uniform:0..9:5 --algorithm dissemination:2",
+        "complete:5 --lengths 0,0,7,0,0 --algorithm direct",
+    ] {
+        let told = simulated(&format!("gossip --network {line}"));
+        assert!(told.contains("is as planned"), "{line}: {told}");
+    }
+}
+
+/// It is the plan and nothing else that is printed for programs.
+#[test]
+fn a_simulation_changes_nothing_of_what_programs_get() {
+    for line in [
+        "broadcast --tree kary:3:10 --size 4",
+        "gossip --tree kary:2:7 --lengths equal:2",
+        "gossip --network ring:9 --lengths equal:2",
+        "exchange --network complete:5 --lengths each:2",
+    ] {
+        let told = |more: &str| {
+            let line = format!("plan {line} --format json{more}");
+            run(line.split_whitespace()).ok().stdout
+        };
+        assert_eq!(told(""), told(" --simulate"), "{line}");
+    }
+}
+
+#[test]
+fn what_nothing_plays_is_refused() {
+    for line in [
+        "plan broadcast --tree kary:2:7 --size 5 --ports multi --simulate",
+        "plan gossip --tree kary:2:7 --lengths equal:1 --ports multi --simulate",
+        "plan exchange --tree kary:2:7 --lengths each:1 --ports multi --simulate",
+        "plan scatter --tree kary:2:7 --lengths equal:1 --ports multi --simulate",
+    ] {
+        refused(line, &["--simulate: in lock step a PE has one port"]);
+    }
+    refused(
+        "plan broadcast --tree kary:2:7 --size 1025 --algorithm urgent --simulate",
+        &["of more than 1024 flits several go together by urgent"],
+    );
+    refused(
+        "plan broadcast --network torus:4x4 --size 5 --cover --simulate --from 3",
+        &[
+            "--simulate does not go with --cover",
+            "--from does not go with --cover",
+        ],
+    );
+    refused(
+        "plan exchange --network complete:500 --lengths each:1000 --simulate",
+        &["crossings of edges are too many to keep"],
+    );
+}

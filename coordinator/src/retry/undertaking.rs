@@ -237,10 +237,13 @@ impl Undertaking {
         operation.delivery_name(tree, delivery)
     }
 
-    /// The receipt of a delivery, where it can be seen from here.
+    /// The receipt of a delivery, where it can be seen from here. Where each host has files of its
+    /// own, a path is a place on all of them: what stands on this one says nothing of the others.
     fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
-        let apart = self.whole.messages.payload.is_apart();
-        let destination = delivered_at(self.output()?, self.name(delivery), apart);
+        if self.whole.messages.payload.is_apart() {
+            return None;
+        }
+        let destination = delivered_at(self.output()?, self.name(delivery), false);
         Some(Receipt::of(&destination, self.whole.messages.undertaking))
     }
 

@@ -428,6 +428,23 @@ impl Undertaking {
         if let Err(error) = self.remove_receipts(story.record.is_some()) {
             story.add_note(error.to_string());
         }
+        if self.runs > 0 || end.is_none() {
+            self.remove_empty_folders();
+        }
+    }
+
+    /// Removes the folders of PEs that have got nothing of what is between any two. One that cannot
+    /// be removed, such as where a disk is mounted, stays.
+    fn remove_empty_folders(&self) {
+        let (operation, site) = (self.whole.way.operation, &self.whole.site);
+        if let Some(output) = self.output()
+            && operation.is_of_pairs()
+            && !site.placement.is_elsewhere()
+        {
+            for pe in site.tree.pes() {
+                let _ = std::fs::remove_dir(destination(output, pe));
+            }
+        }
     }
 
     /// Removes the receipts that can be seen from here, but for those that a record needs

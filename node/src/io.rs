@@ -188,7 +188,9 @@ impl RoundIo for NodeIo<'_> {
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
         match self.brief.operation.is_duplex() {
-            true => gathered(self.neighbours, &mut self.state.gathering, to)?.begin_control(frame)?,
+            true => {
+                gathered(self.neighbours, &mut self.state.gathering, to)?.begin_control(frame)?
+            }
             false => self.neighbours.get(to).send_control(frame).await?,
         }
         Ok(())

@@ -17,8 +17,8 @@ use crate::config::NodeConfig;
 use crate::limits::OPENED_AHEAD;
 use crate::parts::Parts;
 use crate::payload::{
-    self, Content, FileSink, FileSource, Others, PayloadError, Sink, Source, Synthetic,
-    delivered_at,
+    self, Content, FileSink, FileSource, Others, OutputFolder, PayloadError, Sink, Source,
+    Synthetic, delivered_at,
 };
 use crate::pulse::Pulse;
 
@@ -41,6 +41,8 @@ pub struct Store {
     tree: Arc<Tree>,
     /// Where messages for this PE become visible.
     output: PathBuf,
+    /// The folder in which they all stand there.
+    folder: OutputFolder,
     /// Whether that is its own, and needs no name of it.
     apart: bool,
     /// Whether what stands there already is replaced.
@@ -78,11 +80,17 @@ impl Store {
         delivered_at(&self.output, name, self.apart)
     }
 
-    /// The folder in which there is room for what this PE holds for others.
+    /// The folder in which there is room for what this PE holds for others: that of its output, or,
+    /// where its output is the one message itself, the one that this stands in.
     pub fn holds_in(&self) -> PathBuf {
-        match &self.contents {
-            Some(_) => self.output.clone(),
-            None => std::env::temp_dir(),
+        let is_message = self.apart && self.operation.layout() == Layout::Whole;
+        match (&self.contents, self.output.parent()) {
+            (None, _) => std::env::temp_dir(),
+            (Some(_), Some(above)) if is_message => match above.as_os_str().is_empty() {
+                true => PathBuf::from("."),
+                false => above.to_owned(),
+            },
+            (Some(_), _) => self.output.clone(),
         }
     }
 
@@ -92,6 +100,7 @@ impl Store {
             None => Sink::Synthetic(Synthetic::message(message.id)),
             Some(_) => Sink::Files(FileSink::create(
                 self.destination(message.id),
+                self.folder.clone(),
                 self.replace,
                 self.nonce,
                 self.undertaking,
@@ -116,6 +125,7 @@ impl Store {
             operation,
             tree: tree.clone(),
             output: PathBuf::new(),
+            folder: OutputFolder::default(),
             apart: false,
             replace: false,
             nonce: config.cluster,
@@ -251,5 +261,49 @@ impl Outbox<'_> {
         let whole = self.parts.and_then(|parts| parts.whole(0, message));
         let read = whole.map_or(message, |(whole, ..)| whole);
         self.store.source(read, flit_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use flitcast_proto::ops::{Broadcast, Gossip};
+
+    use super::*;
+
+    /// What is held never stands where a copy is to arrive.
+    #[test]
+    fn what_is_held_lies_beside_a_copy_and_among_entries() {
+        let holds_in = |operation, output: &str, apart| {
+            let store = Store {
+                contents: Some(BTreeMap::new()),
+                pe: PeId(1),
+                operation,
+                tree: Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap()),
+                output: output.into(),
+                folder: OutputFolder::default(),
+                apart,
+                replace: false,
+                nonce: 0,
+                undertaking: 0,
+                pulse: Arc::default(),
+            };
+            store.holds_in()
+        };
+        let (copy, entries) = (
+            Operation::Broadcast(Broadcast::Hypercube),
+            Operation::Gossip(Gossip::Circulate),
+        );
+        for (operation, output, apart, folder) in [
+            (copy, "/out/copy", true, "/out"),
+            (copy, "copy", true, "."),
+            (copy, "/out", false, "/out"),
+            (entries, "/out", true, "/out"),
+            (entries, "/out", false, "/out"),
+        ] {
+            let held = holds_in(operation, output, apart);
+            assert_eq!(held, Path::new(folder), "{output} {apart}");
+        }
     }
 }

@@ -123,11 +123,16 @@ impl Pairs {
     }
 
     fn names(&self, pe: u32) -> Vec<String> {
-        let folder = self.output().join(format!("p{pe}"));
+        let folder = self.folder(pe);
         match folder.is_dir() {
             true => names(&folder),
             false => Vec::new(),
         }
+    }
+
+    /// Where the messages for a PE arrive.
+    fn folder(&self, pe: u32) -> PathBuf {
+        self.output().join(format!("p{pe}"))
     }
 
     /// What has arrived, each with what tells it from a message that was written anew.
@@ -172,6 +177,14 @@ impl Pairs {
     pub fn assert_resumed(&self, finished: &Finished, expected: &[Pair]) {
         assert_eq!(finished.code, Some(1), "{}", finished.stderr);
         let before = self.there();
+        for pe in 0..self.pes {
+            let is_there = before.keys().any(|(_, to)| *to == pe);
+            assert_eq!(
+                self.folder(pe).exists(),
+                is_there,
+                "nothing empty for P{pe}"
+            );
+        }
         for pair in expected {
             assert!(before.contains_key(pair), "{pair:?}: {}", finished.stderr);
         }

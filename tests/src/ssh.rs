@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 use crate::privileges::needs_root;
 use crate::processes::eventually;
-use crate::{flitcast, scratch};
+use crate::run::begin;
+use crate::{Running, flitcast, scratch};
 
 /// Where this machine is on the hosts' network.
 const COORDINATOR: &str = "10.118.0.254";
@@ -201,6 +202,26 @@ impl Hosts {
             assert!(ended.is_none(), "no ssh server: {said}");
             said.contains("Server listening on 0.0.0.0").then_some(())
         });
+    }
+
+    /// Has all hosts send at this rate, as `tc` writes it, so that there is time for a fault.
+    pub fn send_at(&self, rate: &str) {
+        for host in 0..self.servers.len() {
+            let queue = format!("root tbf rate {rate} burst 32kb latency 100ms");
+            let line = format!("-n fcssh{host} qdisc add dev eth0 {queue}");
+            done(Command::new("tc").args(line.split(' ')));
+        }
+    }
+
+    /// Starts `flitcast` here by somebody who is logged in on a host, as far as files go: what lies
+    /// in his home is what that host's PE finds there.
+    #[track_caller]
+    pub fn command_on(&self, host: usize, words: &[String]) -> Running {
+        let mut command = Command::new("unshare");
+        let script = "mount --bind \"$0\" /root && exec \"$@\"";
+        command.args(["--mount", "sh", "-c", script]);
+        command.arg(self.home(host)).arg(flitcast()).args(words);
+        begin(command)
     }
 
     /// Kills a host's server, and all the connections that it has.

@@ -183,15 +183,22 @@ fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
 
 #[test]
 fn copies_arrive_over_tls() {
-    let files = Files::new();
-    fill(&files.weights().join("a"), 300_000);
-    let keys = files.dir.path().join("ca");
-    let keys = keys.to_str().expect("it is UTF-8");
-    run(["ca", "init", keys, "--pes", "5"]).ok();
-    let line = format!("--tree kary:2:5 --from P4 --credentials {keys}");
-    let finished = files.broadcast(&line.split(' ').collect::<Vec<_>>()).ok();
-    assert!(finished.stdout.contains("TLS 1.3 both ways"));
-    files.assert_copies(&[0, 1, 2, 3]);
+    for (way, pes) in [
+        ("--tree kary:2:5 --from P4", &[0, 1, 2, 3][..]),
+        ("--tree path:4 --algorithm urgent", &[1, 2, 3]),
+        ("--network complete:4 --algorithm hypercube", &[1, 2, 3]),
+    ] {
+        let files = Files::new();
+        fill(&files.weights().join("a"), 300_000);
+        let keys = files.dir.path().join("ca");
+        let keys = keys.to_str().expect("it is UTF-8");
+        let all = (pes.len() + 1).to_string();
+        run(["ca", "init", keys, "--pes", &all]).ok();
+        let line = format!("{way} --credentials {keys}");
+        let finished = files.broadcast(&line.split(' ').collect::<Vec<_>>()).ok();
+        assert!(finished.stdout.contains("TLS 1.3 both ways"), "{way}");
+        files.assert_copies(pes);
+    }
 }
 
 /// What a relay holds of a message is one flit, however many children it has.
@@ -310,23 +317,21 @@ fn a_leaf_that_dies_is_left_out() {
 /// Those below it are fed by its parent, and who has a copy keeps it.
 #[test]
 fn a_relay_that_dies_is_gone_around() {
-    let files = Files::new();
-    fill(&files.weights().join("some"), 6 << 20);
-    let running = files.start(&[
-        "--tree",
-        "path:4",
-        "--link",
-        "rate=20mbit",
-        "--retry",
-        "1",
-        "--format",
-        "json",
-    ]);
-    wait_for_arrival(&files.output());
-    running.pe(1).signal(Signal::KILL);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    files.assert_copies(&[2, 3]);
+    for way in [
+        "--tree path:4",
+        "--tree path:4 --algorithm urgent",
+        "--network complete:4 --algorithm path",
+    ] {
+        let files = Files::new();
+        fill(&files.weights().join("some"), 3 << 20);
+        let line = format!("{way} --link rate=20mbit --retry 1");
+        let running = files.start(&line.split(' ').collect::<Vec<_>>());
+        wait_for_arrival(&files.output());
+        running.pe(1).signal(Signal::KILL);
+        let finished = running.finish();
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        files.assert_copies(&[2, 3]);
+    }
 }
 
 /// The round is over, and nothing half written is left; what is missing can be had later.

@@ -273,11 +273,12 @@ fn algorithms_that_do_not_fit_are_told() {
 /// The survivors have all of each other's.
 #[test]
 fn a_leaf_that_dies_is_left_out() {
-    let files = with_long(5, 2);
-    let way = "--network complete:5 --algorithm shifts";
-    let finished = files.kill(4, &format!("{way} {SLOW} --retry 1")).finish();
-    finished.says(&["P4 is dead (killed by signal 9", "going on without it"]);
-    files.assert_resumed(&finished, &files.among(|pe| pe != 4));
+    for way in ["--network complete:5 --algorithm shifts", "--tree kary:2:5"] {
+        let files = with_long(5, 2);
+        let finished = files.kill(4, &format!("{way} {SLOW} --retry 1")).finish();
+        finished.says(&["P4 is dead (killed by signal 9", "going on without it"]);
+        files.assert_resumed(&finished, &files.among(|pe| pe != 4));
+    }
 }
 
 /// Those below it move up, where all are relays as where only P1 and P2 are.
@@ -299,9 +300,10 @@ fn a_relay_that_dies_is_gone_around() {
 /// The round is over, and nothing half written is left; what is missing can be had later.
 #[test]
 fn without_p0_nothing_can_be_repaired_but_resumed() {
-    let files = with_long(4, 1);
-    let running = files.kill(0, &format!("--tree kary:2:4 {SLOW} --retry 1"));
-    let finished = running.finish();
-    finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
-    files.assert_resumed(&finished, &[]);
+    for way in ["--tree kary:2:4", "--network complete:4 --algorithm rounds"] {
+        let files = with_long(4, 1);
+        let finished = files.kill(0, &format!("{way} {SLOW} --retry 1")).finish();
+        finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
+        files.assert_resumed(&finished, &[]);
+    }
 }

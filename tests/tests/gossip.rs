@@ -213,7 +213,12 @@ fn links_are_as_slow_as_they_are_to_be() {
 
 #[test]
 fn copies_arrive_over_tls() {
-    for way in ["--tree kary:2:4", "--network complete:4"] {
+    for way in [
+        "--tree kary:2:4",
+        "--tree kary:2:4 --algorithm ring-emulation",
+        "--network complete:4",
+        "--network ring:4 --algorithm halves",
+    ] {
         let files = Pairs::filled("gossip", 4, |_| 200_000);
         let keys = files.dir().join("ca").display().to_string();
         run(["ca", "init", &keys, "--pes", "4"]).ok();
@@ -278,14 +283,22 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     refused("gossip --tree path:4 --size 5 --from P2", &["'--from'"]);
 }
 
-/// The survivors have all of each other's.
+/// The survivors have all of each other's. On the ring of five the tree is P3 - P4 - P0 - P1 - P2.
 #[test]
 fn a_leaf_that_dies_is_left_out() {
-    let files = with_long(5, 2);
-    let running = files.kill(4, &format!("--tree kary:2:5 {SLOW} --retry 1"));
-    let finished = running.finish();
-    finished.says(&["P4 is dead (killed by signal 9", "going on without it"]);
-    files.assert_resumed(&finished, &files.among(|pe| pe != 4));
+    for (way, dies) in [
+        ("--tree kary:2:5", 4),
+        ("--tree kary:2:5 --algorithm ring-emulation", 4),
+        ("--network ring:5 --algorithm halves", 3),
+    ] {
+        let files = with_long(5, 2);
+        let finished = files
+            .kill(dies, &format!("{way} {SLOW} --retry 1"))
+            .finish();
+        let told = format!("P{dies} is dead (killed by signal 9");
+        finished.says(&[&told, "going on without it"]);
+        files.assert_resumed(&finished, &files.among(|pe| pe != dies));
+    }
 }
 
 /// Those below it move up, where all are relays as where only P1 and P2 are.
@@ -293,6 +306,8 @@ fn a_leaf_that_dies_is_left_out() {
 fn a_relay_that_dies_is_gone_around() {
     for way in [
         "--tree path:4",
+        "--tree path:4 --algorithm ring-emulation",
+        "--network complete:4 --algorithm circulate",
         "--network complete:4 --algorithm dissemination",
         "--network complete:4 --algorithm neighbour",
     ] {
@@ -306,9 +321,14 @@ fn a_relay_that_dies_is_gone_around() {
 /// The round is over, and nothing half written is left; what is missing can be had later.
 #[test]
 fn without_p0_nothing_can_be_repaired_but_resumed() {
-    let files = with_long(4, 1);
-    let way = "--network complete:4 --algorithm circulate";
-    let finished = files.kill(0, &format!("{way} {SLOW} --retry 1")).finish();
-    finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
-    files.assert_resumed(&finished, &[]);
+    for way in [
+        "--network complete:4 --algorithm circulate",
+        "--tree kary:2:4",
+        "--network ring:4 --algorithm approach1",
+    ] {
+        let files = with_long(4, 1);
+        let finished = files.kill(0, &format!("{way} {SLOW} --retry 1")).finish();
+        finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
+        files.assert_resumed(&finished, &[]);
+    }
 }

@@ -44,7 +44,12 @@ pub fn request(
     let placement = placement(record).map_err(|fault| faults.push(fault));
     let network = network(record).map_err(|fault| faults.push(fault));
     // The files of PEs that run elsewhere lie elsewhere, too.
-    let elsewhere = matches!(&placement, Ok(Some((placement, _))) if placement.is_elsewhere());
+    let elsewhere = match &placement {
+        Ok(Some((placement, _))) => placement.is_elsewhere(),
+        Ok(None) => false,
+        // Where the PEs run is not known.
+        Err(()) => true,
+    };
     let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
     let bytes = match elsewhere {
         true => Ok(record.bytes.clone()),
@@ -135,8 +140,9 @@ pub fn request(
     })
 }
 
-/// Where the PEs run, by the cluster file, which must have the same tree still, or a
-/// network with its edges.
+/// Where the PEs run, by the cluster file, which must have the same PEs still. If they only reach
+/// each other along the edges of its tree, these must be the same, too; and a network must have the
+/// edges of the tree that spans it. Where all reach each other, the tree need not be the file's.
 fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     let Some(path) = &record.cluster else {
         return Ok(None);
@@ -154,9 +160,15 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     };
     let found = match (file.edges, &record.network) {
         (Edges::Tree(is), None) => {
-            let moved = || was.pes().find(|&pe| was.parent(pe) != is.parent(pe));
-            let moved = || moved().map(|pe| format!("{pe} has another parent"));
-            match count(is.len()).or_else(moved) {
+            let any_tree_will_do = file.placement.has_any_edge() && !record.pes.is_empty();
+            let moved = || {
+                let is = is.rerooted(was.root());
+                let mut pes = was.pes().filter(|_| !any_tree_will_do);
+                let moved = pes.find(|&pe| was.parent(pe) != is.parent(pe));
+                moved.map(|pe| format!("{pe} has another parent"))
+            };
+            let another = || renamed(record, &file.placement);
+            match count(is.len()).or_else(another).or_else(moved) {
                 Some(what) => Err(what),
                 None => Ok((file.placement, None)),
             }
@@ -165,7 +177,13 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
             let network = &spanned.network;
             match count(network.len()).or_else(|| changed(record, nodes, network)) {
                 Some(what) => Err(what),
-                None => Ok((file.placement.renumbered(nodes), Some(Arc::new(spanned)))),
+                None => {
+                    let placement = file.placement.renumbered(nodes);
+                    match renamed(record, &placement) {
+                        Some(what) => Err(what),
+                        None => Ok((placement, Some(Arc::new(spanned)))),
+                    }
+                }
             }
         }
         (Edges::Tree(_), Some(_)) => Err("it had a [network], and has parents".to_owned()),
@@ -182,6 +200,16 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
 
 /// Places, and the network if the file has one.
 type FoundPlacement = (Placement, Option<Arc<Spanned>>);
+
+/// Who stands now where another PE did, if anybody does.
+fn renamed(record: &Record, placement: &Placement) -> Option<String> {
+    let is = placement.places.iter().map(|place| place.name.as_ref());
+    let mut pairs = (0..).map(PeId).zip(record.pes.iter().zip(is));
+    pairs.find_map(|(pe, (was, is))| {
+        let is = is.filter(|is| *is != was)?;
+        Some(format!("{pe} was {was:?}, and is {is:?}"))
+    })
+}
 
 /// What became of a network that the tree spanned, if it does so no more.
 fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> {

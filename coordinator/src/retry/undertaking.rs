@@ -237,10 +237,13 @@ impl Undertaking {
         operation.delivery_name(tree, delivery)
     }
 
-    /// The receipt of a delivery, where it can be seen from here.
+    /// The receipt of a delivery, where it can be seen from here. Where each host has files of its
+    /// own, a path is a place on all of them: what stands on this one says nothing of the others.
     fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
-        let apart = self.whole.messages.payload.is_apart();
-        let destination = delivered_at(self.output()?, self.name(delivery), apart);
+        if self.whole.messages.payload.is_apart() {
+            return None;
+        }
+        let destination = delivered_at(self.output()?, self.name(delivery), false);
         Some(Receipt::of(&destination, self.whole.messages.undertaking))
     }
 
@@ -424,6 +427,23 @@ impl Undertaking {
         }
         if let Err(error) = self.remove_receipts(story.record.is_some()) {
             story.add_note(error.to_string());
+        }
+        if self.runs > 0 || end.is_none() {
+            self.remove_empty_folders();
+        }
+    }
+
+    /// Removes the folders of PEs that have got nothing of what is between any two. One that cannot
+    /// be removed, such as where a disk is mounted, stays.
+    fn remove_empty_folders(&self) {
+        let (operation, site) = (self.whole.way.operation, &self.whole.site);
+        if let Some(output) = self.output()
+            && operation.is_of_pairs()
+            && !site.placement.is_elsewhere()
+        {
+            for pe in site.tree.pes() {
+                let _ = std::fs::remove_dir(destination(output, pe));
+            }
         }
     }
 

@@ -45,6 +45,8 @@ pub use receipt::{Receipt, Standing};
 pub use removal::remove;
 pub use scan::{Content, Measured};
 pub use staging::{is_hidden_beside, sweep};
-pub use stream::{FileSink, FileSource, Sink, Source, delivered_at, destination, output_fault};
+pub use stream::{
+    FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, destination, output_fault,
+};
 pub use synthetic::Synthetic;
 pub use unpack::Unpacker;

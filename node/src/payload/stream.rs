@@ -1,8 +1,9 @@
 //! Messages as the round reads and writes them: one flit at a time, the disk a
 //! block ahead or behind on another thread.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flitcast_proto::{DeliveryName, PeId};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -143,6 +144,21 @@ impl Sink {
     }
 }
 
+/// The folder of an output, which the first message that comes makes durable for all of them.
+#[derive(Clone, Debug, Default)]
+pub struct OutputFolder(Arc<OnceLock<()>>);
+
+impl OutputFolder {
+    /// Makes it, unless that was done.
+    fn make(&self, folder: &Path) -> io::Result<()> {
+        if self.0.get().is_none() {
+            create_durable(folder)?;
+            self.0.get_or_init(|| ());
+        }
+        Ok(())
+    }
+}
+
 /// Blocks that are being written, and by whom.
 type Writing = JoinHandle<Result<(Unpacker, Vec<u8>), PayloadError>>;
 
@@ -153,9 +169,10 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Starts to stage a message for `destination`, as [`Unpacker::create`] does.
+    /// Starts to stage a message for `destination`, as [`Unpacker::create`] does, in its folder.
     pub fn create(
         destination: PathBuf,
+        folder: OutputFolder,
         replace: bool,
         nonce: u64,
         undertaking: u64,
@@ -163,7 +180,8 @@ impl FileSink {
     ) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = destination.parent() {
-                create_durable(output).map_err(PayloadError::io("create", output))?;
+                let made = folder.make(output);
+                made.map_err(PayloadError::io("create", output))?;
             }
             let unpacker = Unpacker::create(destination, replace, nonce, undertaking, pulse)?;
             Ok((unpacker, Vec::new()))

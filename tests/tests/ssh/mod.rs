@@ -1,6 +1,7 @@
 //! `[launch] kind = "ssh"`: real ssh servers, each on a host of its own as far as networks
 //! and homes go. Needs root, and Debian's iproute2 and openssh-server.
 
+mod apart;
 mod spread;
 
 use std::fs;

@@ -334,8 +334,8 @@ pub fn guard_fault(
 /// What a record says, and is so no more.
 #[derive(Debug, Error)]
 pub enum Outdated {
-    /// The cluster file has another tree.
-    #[error("{file} has another tree than when the round failed: {what}")]
+    /// The cluster file has other PEs, or another tree.
+    #[error("{file} has other PEs or another tree than when the round failed: {what}")]
     Cluster {
         /// The cluster file.
         file: String,

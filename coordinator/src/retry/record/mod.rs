@@ -65,6 +65,8 @@ pub struct Record {
     pub network: Option<(Option<NetworkSpec>, Vec<u32>)>,
     /// The cluster file.
     pub cluster: Option<PathBuf>,
+    /// How that names the PEs; empty if there is none, or it names no one.
+    pub pes: Vec<String>,
     /// The folder with the PEs' certificates, if they were to use it.
     pub credentials: Option<PathBuf>,
     /// How long to wait for what.
@@ -142,6 +144,9 @@ impl Record {
             _ => None,
         };
         let profile = request.profile.as_ref();
+        let is_named = request.site.cluster.is_some();
+        let places = request.site.placement.places.iter().filter(|_| is_named);
+        let pes: Option<Vec<String>> = places.map(|place| place.name.clone()).collect();
         Ok(Record {
             undertaking: request.messages.undertaking,
             way: Way {
@@ -155,6 +160,7 @@ impl Record {
                 Some(job) if Slurm::named(job).is_some() => Some(job.to_owned()),
                 file => file.map(absolute).transpose()?,
             },
+            pes: pes.unwrap_or_default(),
             credentials: request.site.guard.folder().map(absolute).transpose()?,
             timeouts: request.timeouts,
             input: absolute(input)?,
@@ -224,6 +230,10 @@ impl Record {
         }
         if let Some(cluster) = &self.cluster {
             writeln!(out, "cluster = {}", path(cluster))?;
+        }
+        if !self.pes.is_empty() {
+            let pes: Vec<String> = self.pes.iter().map(|name| quoted(name)).collect();
+            writeln!(out, "pes = [{}] # P0, P1, .. there", pes.join(", "))?;
         }
         if let Some(folder) = &self.credentials {
             writeln!(out, "credentials = {}", path(folder))?;

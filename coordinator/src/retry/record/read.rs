@@ -66,6 +66,10 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             None => read_path(&field, "cluster"),
         }
     });
+    let pes = top.optional("pes").and_then(|field| {
+        let are_all = |names: &[String]| names.len() == others.pes;
+        field.texts_where("a list of the names of all PEs", are_all)
+    });
     let path = |key| top.required(key).and_then(|field| read_path(&field, key));
     let credentials = top.optional("credentials");
     let credentials = credentials.and_then(|field| read_path(&field, "credentials"));
@@ -115,6 +119,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         tree: tree?,
         network,
         cluster,
+        pes: pes.unwrap_or_default(),
         credentials,
         timeouts: timeouts?,
         input: input?,

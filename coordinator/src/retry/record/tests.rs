@@ -6,7 +6,7 @@ fn record() -> Record {
     let text = "version = 2\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
         sync = \"pipelined\"\npacing = \"turns\"\ntree = \"mesh:2x2 root 0 bfs\"\n\
         parents = [0, 0, 1]\nnetwork = \"mesh:2x2\"\nnodes = [0, 1, 2, 3]\n\
-        cluster = \"/c.toml\"\ncredentials = \"/ca\"\nflit_bytes = 4096\npackets = \"65536B\"\norder_search = true\ntimeouts = \"silence=5s\"\n\
+        cluster = \"/c.toml\"\npes = [\"a\", \"b \\\"\", \"c\", \"d\"]\ncredentials = \"/ca\"\nflit_bytes = 4096\npackets = \"65536B\"\norder_search = true\ntimeouts = \"silence=5s\"\n\
         input = \"/in put/\\u007f\\n\\\"\"\noutput = \"/out\"\nspread = true\nreplace = true\n\
         bytes = [10, 0, 18446744073709551615]\ndelivered = [3]\n\
         [[link]]\npe = 2\ndown = \"rate=50mbit,latency=0.5us\"\nup = \"rate=unlimited\"\n\

@@ -1,0 +1,198 @@
+//! Deaths on hosts of their own: those who are left go on, and what is missing is had later. Each
+//! host has its own part of the files, and the user is logged in on the first of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::ssh::{Hosts, kill};
+
+use super::{arguments, hidden};
+
+const HOSTS: u32 = 4;
+const MIB: usize = 1 << 20;
+
+/// A message: the PE that has it, and the one that it is for.
+type Pair = (u32, u32);
+
+/// What is done, and where its messages lie and arrive, below the homes of its ends.
+struct Operation {
+    line: &'static str,
+    input: &'static str,
+    output: &'static str,
+    /// Whether this is the message of one PE for another, and under which names at both.
+    message: fn(Pair) -> Option<[String; 2]>,
+}
+
+const BROADCAST: Operation = Operation {
+    line: "broadcast",
+    input: "weights",
+    output: "copy",
+    message: |(from, _)| (from == 0).then(|| [String::new(), String::new()]),
+};
+const HYPERCUBE: Operation = Operation {
+    line: "broadcast --algorithm hypercube",
+    ..BROADCAST
+};
+const GOSSIP: Operation = Operation {
+    line: "gossip",
+    input: "shard",
+    output: "shards",
+    message: |(from, _)| Some([String::new(), format!("p{from}")]),
+};
+const EXCHANGE: Operation = Operation {
+    line: "exchange",
+    input: "pieces",
+    output: "pieces of others",
+    message: |(from, to)| Some([format!("p{to}"), format!("p{from}")]),
+};
+const SCATTER: Operation = Operation {
+    line: "scatter --from P2",
+    input: "parts",
+    output: "part",
+    message: |(from, to)| (from == 2).then(|| [format!("p{to}"), format!("p{to}")]),
+};
+const GATHER: Operation = Operation {
+    line: "gather --to P2",
+    input: "result",
+    output: "results",
+    message: |(from, to)| (to == 2).then(|| [format!("p{from}"), format!("p{from}")]),
+};
+
+impl Operation {
+    /// Where each message lies, and where it arrives.
+    fn places(&self, hosts: &Hosts) -> BTreeMap<Pair, [PathBuf; 2]> {
+        let pairs = (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to)));
+        let pairs = pairs.filter(|(from, to)| from != to);
+        let at = |pe: u32, folder: &str, name: &str| {
+            let folder = hosts.home(pe as usize).join(folder);
+            match name.is_empty() {
+                true => folder,
+                false => folder.join(name),
+            }
+        };
+        let place = |pair: Pair| {
+            let [sent, came] = (self.message)(pair)?;
+            let (from, to) = pair;
+            Some((
+                pair,
+                [at(from, self.input, &sent), at(to, self.output, &came)],
+            ))
+        };
+        pairs.filter_map(place).collect()
+    }
+
+    /// What has arrived, each with what tells it from a message that was written anew.
+    fn there(&self, hosts: &Hosts) -> BTreeMap<Pair, (u64, i64)> {
+        let mut there = BTreeMap::new();
+        for (pair, [sent, came]) in self.places(hosts) {
+            if let Ok(found) = fs::symlink_metadata(&came) {
+                assert_same_below(&sent, &came);
+                there.insert(pair, (found.ino(), found.ctime_nsec()));
+            }
+        }
+        there
+    }
+
+    /// Begins it and kills a PE while messages arrive. The others have all of each other's then if
+    /// a retry is asked for and can be; all else can be had later, and nothing is sent twice.
+    fn is_survived(&self, hosts: &Hosts, cluster: &Path, dies: u32, is_repaired: bool) {
+        let context = format!("{}, P{dies} dies", self.line);
+        let places = self.places(hosts);
+        for ((from, _), [sent, _]) in &places {
+            fill(&sent.join("file"), if *from == 3 { 20_000 } else { MIB });
+        }
+        let (from, to) = (self.input, self.output);
+        let mut words = arguments(cluster, self.line);
+        words.extend(["--retry", "1", "-v"].map(str::to_owned));
+        words.extend(["--input", &format!("/root/{from}")].map(str::to_owned));
+        words.extend(["--output", &format!("/root/{to}")].map(str::to_owned));
+        let mut running = hosts.command_on(0, &words);
+        running.wait_for(&["triggered"]);
+        let victim = hosts.pe(dies);
+        // What has arrived on this host says nothing of the others.
+        let here = places.iter().filter(|((_, to), _)| *to == 0);
+        let here: Vec<&Path> = here.map(|(_, [_, came])| came.as_path()).collect();
+        eventually("a message arrives, and of several one is here", || {
+            let folders = places.values().filter_map(|[_, came]| came.parent());
+            let mut names = folders.filter(|folder| folder.is_dir()).flat_map(names);
+            let arrives = names.any(|name| name.ends_with(".partial"));
+            let is_here = here.len() < 2 || here.iter().any(|came| came.exists());
+            (arrives && is_here).then_some(())
+        });
+        kill(victim);
+        let failed = running.finish();
+        assert_eq!(failed.code, Some(1), "{context}: {}", failed.stderr);
+        hosts.are_quiet();
+
+        let before = self.there(hosts);
+        let lives = |pair: &&Pair| pair.0 != dies && pair.1 != dies;
+        for pair in places.keys().filter(lives).filter(|_| is_repaired) {
+            let stderr = &failed.stderr;
+            assert!(before.contains_key(pair), "{context}: {pair:?}: {stderr}");
+        }
+        assert!(before.len() < places.len(), "{context}: nothing is missing");
+
+        let told = failed.stderr.lines().find_map(|line| {
+            let record = line.strip_prefix("to go on: flitcast resume ")?;
+            Some(record.trim_matches('\'').to_owned())
+        });
+        let record = told.unwrap_or_else(|| panic!("{context}: {}", failed.stderr));
+        let words = ["resume".to_owned(), record, "--revive".to_owned()];
+        hosts.command_on(0, &words).finish().ok();
+        hosts.are_quiet();
+        let after = self.there(hosts);
+        assert!(after.keys().eq(places.keys()), "{context}: {after:?}");
+        for (pair, written) in &before {
+            assert_eq!(after.get(pair), Some(written), "{context}: {pair:?}");
+        }
+        // Nothing of it is left, but for what the dead one had half written.
+        for host in 0..HOSTS {
+            let home = hosts.home(host as usize);
+            let folders = [home.join(self.output), home];
+            let folders = folders.iter().filter(|folder| folder.is_dir());
+            let left = folders.flat_map(|folder| {
+                let left = hidden(folder).into_iter();
+                left.map(|name| folder.join(name))
+            });
+            let left: Vec<PathBuf> = left.collect();
+            assert!(host == dies || left.is_empty(), "{context}: {left:?}");
+            let output = hosts.home(host as usize).join(self.output);
+            for path in left.iter().chain([&output]).filter(|path| path.exists()) {
+                match path.is_dir() {
+                    true => fs::remove_dir_all(path).expect("it is there"),
+                    false => fs::remove_file(path).expect("it is there"),
+                }
+            }
+        }
+    }
+}
+
+/// P1 is above P2 and P3.
+#[test]
+#[ignore = "needs root, and openssh-server"]
+fn whoever_dies_on_a_host_of_its_own_is_gone_around() {
+    let hosts = Hosts::up(HOSTS as usize);
+    let cluster = hosts.cluster(&[0, 1, 2, 3], &hosts.lean());
+    flitcast_tests::run(arguments(&cluster, "gather --size 1KiB")).ok();
+    hosts.send_at("40mbit");
+    for (operation, dies, is_repaired) in [
+        (BROADCAST, 1, true),
+        (BROADCAST, 3, true),
+        (BROADCAST, 0, false),
+        (HYPERCUBE, 1, true),
+        (GOSSIP, 1, true),
+        (GOSSIP, 0, false),
+        (EXCHANGE, 1, true),
+        (EXCHANGE, 0, false),
+        (SCATTER, 1, true),
+        (SCATTER, 2, false),
+        (GATHER, 1, true),
+        (GATHER, 2, false),
+    ] {
+        operation.is_survived(&hosts, &cluster, dies, is_repaired);
+    }
+}

@@ -5,7 +5,6 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::task::Poll;
 
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::parts::Turns;
@@ -24,6 +23,7 @@ use crate::counters::Counters;
 use crate::held::HeldMessages;
 use crate::limits::{COMMITS_UNDER_WAY, OPENING};
 use crate::link::{Link, LinkError};
+use crate::listen::{LastTurns, moved};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
@@ -87,9 +87,9 @@ pub struct State<'a> {
     sinks: BTreeMap<MessageId, Place>,
     prefix: Vec<u8>,
     held: HeldMessages,
-    /// To whom something is under way, and the place among the neighbours of who had the last.
+    /// To whom something is under way, and who had the last turn.
     sending: SmallVec<[PeId; 1]>,
-    last_sent: usize,
+    last: LastTurns,
     /// For whom short frames are gathered, to go with one call.
     gathering: Option<PeId>,
     /// Messages that are being made visible.
@@ -394,7 +394,7 @@ impl RoundIo for NodeIo<'_> {
         let State {
             commits,
             sending,
-            last_sent,
+            last,
             ..
         } = &mut self.state;
         if round.is_duplex() && until.is_some() {
@@ -410,7 +410,7 @@ impl RoundIo for NodeIo<'_> {
         let _waiting = doing.map(|doing| self.pulse.doing(doing));
         tokio::select! {
             biased;
-            heard = moved(round, self.neighbours, sending, last_sent) => Ok(heard?),
+            heard = moved(round, self.neighbours, sending, last) => Ok(heard?),
             Some(commit) = commits.join_next() => Ok(Heard::Committed(committed(commit)?)),
             rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| Heard::Due)?),
         }
@@ -560,51 +560,6 @@ impl State<'_> {
         self.sending.push(to);
         Sent::Begun
     }
-}
-
-/// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
-async fn moved(
-    round: &Round<impl Observer>,
-    neighbours: &mut Neighbours,
-    sending: &mut SmallVec<[PeId; 1]>,
-    last_sent: &mut usize,
-) -> Result<Heard, LinkError> {
-    let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
-    if let Some(from) = only {
-        neighbours.get(from).next_frame().await?;
-        return Ok(Heard::Frame(from));
-    }
-    let awaited = round.awaits_bytes();
-    std::future::poll_fn(|cx| {
-        let mut partial = 0;
-        // Of several that wait for a port of all, whoever is asked first gets it: they take turns.
-        let behind = *last_sent + 1;
-        for places in [behind..usize::MAX, 0..behind] {
-            let links = neighbours.all_mut().enumerate();
-            for (place, link) in links.skip(places.start).take(places.len()) {
-                let peer = link.peer();
-                if let Poll::Ready(sent) = link.poll_sent(cx) {
-                    sent?;
-                    if let Some(at) = sending.iter().position(|to| *to == peer) {
-                        sending.swap_remove(at);
-                        *last_sent = place;
-                        return Poll::Ready(Ok(Heard::Through(peer)));
-                    }
-                }
-                if round.listens_to(peer) {
-                    if let Poll::Ready(result) = link.poll_frame(cx) {
-                        return Poll::Ready(result.map(|()| Heard::Frame(peer)));
-                    }
-                    partial += link.partial_bytes();
-                }
-            }
-        }
-        match awaited.is_some_and(|awaited| partial >= awaited) {
-            true => Poll::Ready(Ok(Heard::Arriving(partial))),
-            false => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// The counters hear what happens in a round.

@@ -58,6 +58,7 @@ mod io;
 pub mod join;
 pub mod limits;
 mod link;
+mod listen;
 pub mod lively;
 mod neighbours;
 mod pacer;

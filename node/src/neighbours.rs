@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use flitcast_proto::cost::Edge;
@@ -140,6 +141,26 @@ impl Neighbours {
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Link> {
         let in_tree = self.parent.iter_mut().chain(&mut self.children);
         in_tree.chain(&mut self.peers)
+    }
+
+    /// Asks all connections, that behind this place first, until something is ready. It is told their
+    /// places.
+    pub fn ask_around<T>(
+        &mut self,
+        place: usize,
+        mut ask: impl FnMut(usize, &mut Link) -> Poll<T>,
+    ) -> Poll<T> {
+        let behind = place + 1;
+        for places in [behind..usize::MAX, 0..behind] {
+            let links = self.all_mut().enumerate();
+            for (place, link) in links.skip(places.start).take(places.len()) {
+                let asked = ask(place, link);
+                if asked.is_ready() {
+                    return asked;
+                }
+            }
+        }
+        Poll::Pending
     }
 
     /// The connection to a child.

@@ -55,6 +55,7 @@ const HOUSES: [House; 3] = [
             "briefing",
             "round",
             "rounds",
+            "listen",
             "io",
             "error",
             "coordinator",

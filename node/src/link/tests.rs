@@ -5,12 +5,8 @@ use super::*;
 /// Over a real connection: control frames and flits, each once, twice or thrice.
 #[tokio::test]
 async fn what_comes_again_is_dropped_and_counted() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (sender, accepted) =
-        tokio::join!(tokio::net::TcpStream::connect(address), listener.accept());
-    let mut sender = sender.unwrap();
-    let mut link = Link::new(PeId(1), Transport::plain(accepted.unwrap().0), 1000).unwrap();
+    let [mut sender, accepted] = connection().await;
+    let mut link = Link::new(PeId(1), Transport::plain(accepted), 1000).unwrap();
     let mut sealer = Sealer::default();
     let mut wire = Vec::new();
     let mut sent = Vec::new();
@@ -47,4 +43,43 @@ async fn what_comes_again_is_dropped_and_counted() {
     tokio::join!(write, read);
     assert_eq!(link.take_repeated(), 30);
     assert_eq!(link.take_repeated(), 0);
+}
+
+/// Two ends of a connection.
+async fn connection() -> [tokio::net::TcpStream; 2] {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (caller, accepted) =
+        tokio::join!(tokio::net::TcpStream::connect(address), listener.accept());
+    [caller.unwrap(), accepted.unwrap().0]
+}
+
+/// Short ones wait for each other, and go when that is said, or when there are too many of them; all
+/// come whole and in order.
+#[tokio::test]
+async fn short_frames_go_together() {
+    let ends = connection().await.map(Transport::plain);
+    let mut links = ends.map(|end| Link::new(PeId(1), end, 20_000).unwrap());
+    let [sender, receiver] = &mut links;
+    let mut sent = Vec::new();
+    let mut waits = Vec::new();
+    sender.gather();
+    for bytes in [100, 0, 1000, 15_000, 500, 20_000, 10] {
+        let payload = vec![bytes as u8; bytes];
+        let mut prefix = Vec::new();
+        flitcast_proto::wire::flit::put_prefix(None, None, bytes, &mut prefix);
+        assert!(sender.begin_flit(&prefix, &payload).unwrap());
+        waits.push(sender.rest.bytes.len() / 100);
+        sent.push([&prefix[LENGTH_BYTES..], &payload].concat());
+    }
+    // The fifth is one too many, and goes with those ahead of it; the sixth goes alone.
+    assert_eq!(waits, [1, 1, 11, 161, 0, 0, 0]);
+    assert!(!sender.rest.bytes.is_empty());
+    sender.go().unwrap();
+    assert!(sender.rest.bytes.is_empty());
+    for body in &sent {
+        receiver.next_frame().await.unwrap();
+        assert_eq!(receiver.body(), body);
+        receiver.consume();
+    }
 }

@@ -94,6 +94,10 @@ fn when_a_pe_is_killed_its_command_ends() {
     running.pe(3).signal(Signal::KILL);
     eventually("the command of P3 has ended", || (!of_p3()).then_some(()));
     running.pe(1).signal(Signal::KILL);
+    // Nobody waits for the supervisors of a PE that was killed.
+    eventually("its supervisors have ended, too", || {
+        of_commands(&running).is_empty().then_some(())
+    });
     let ended = running.finish();
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     place.assert_beside(&["in put"]);

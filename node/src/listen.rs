@@ -10,11 +10,14 @@ use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::round::Heard;
 
-/// The places among the neighbours of whom something was sent to last, and of whom something came last.
+/// Whose turns were last, by their places among the neighbours.
 #[derive(Debug, Default)]
 pub struct LastTurns {
+    /// To whom something was sent, and of whom something came.
     sent: usize,
     heard: usize,
+    /// Who had nothing. Sockets are looked at while the task waits, so there is nothing before that.
+    dry: SmallVec<[bool; 16]>,
 }
 
 /// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
@@ -47,23 +50,35 @@ pub async fn moved(
         if sent.is_ready() {
             return sent;
         }
-        let mut partial = 0;
-        // Most that is short comes from one after the other.
-        let heard = neighbours.ask_around(last.heard, |place, link| {
-            if !round.listens_to(link.peer()) {
-                return Poll::Pending;
+        loop {
+            let (mut partial, mut were_left_out) = (0, false);
+            // Most that is short comes from one after the other.
+            let heard = neighbours.ask_around(last.heard, |place, link| {
+                if last.dry.len() <= place {
+                    last.dry.resize(place + 1, false);
+                }
+                if last.dry[place] || !round.listens_to(link.peer()) {
+                    were_left_out |= last.dry[place];
+                    return Poll::Pending;
+                }
+                if link.poll_frame(cx)?.is_ready() {
+                    last.heard = place;
+                    return Poll::Ready(Ok(Heard::Frame(link.peer())));
+                }
+                last.dry[place] = true;
+                partial += link.partial_bytes();
+                Poll::Pending
+            });
+            if heard.is_ready() {
+                return heard;
             }
-            if link.poll_frame(cx)?.is_ready() {
-                last.heard = place;
-                return Poll::Ready(Ok(Heard::Frame(link.peer())));
+            last.dry.fill(false);
+            if !were_left_out {
+                return match awaited.is_some_and(|awaited| partial >= awaited) {
+                    true => Poll::Ready(Ok(Heard::Arriving(partial))),
+                    false => Poll::Pending,
+                };
             }
-            partial += link.partial_bytes();
-            Poll::Pending
-        });
-        match awaited.is_some_and(|awaited| partial >= awaited) {
-            _ if heard.is_ready() => heard,
-            true => Poll::Ready(Ok(Heard::Arriving(partial))),
-            false => Poll::Pending,
         }
     })
     .await

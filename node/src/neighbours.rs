@@ -2,6 +2,7 @@
 //! operation has it exchange messages beside the tree.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -20,9 +21,9 @@ use crate::shape::{Ports, Shape};
 /// All connections of a PE.
 #[derive(Debug)]
 pub struct Neighbours {
-    parent: Option<Link>,
-    children: Vec<Link>,
-    peers: Vec<Link>,
+    /// The parent's, then those of children, then those of peers.
+    links: Vec<Link>,
+    children: Range<usize>,
     next_look: Time,
 }
 
@@ -34,10 +35,10 @@ impl Neighbours {
     pub fn new(parent: Option<Link>, mut children: Vec<Link>, mut peers: Vec<Link>) -> Neighbours {
         children.sort_by_key(Link::peer);
         peers.sort_by_key(Link::peer);
+        let first = usize::from(parent.is_some());
         Neighbours {
-            parent,
-            children,
-            peers,
+            children: first..first + children.len(),
+            links: parent.into_iter().chain(children).chain(peers).collect(),
             next_look: Time(0),
         }
     }
@@ -60,12 +61,12 @@ impl Neighbours {
 
     /// The connection to the parent; P0 has none.
     pub fn parent(&mut self) -> Option<&mut Link> {
-        self.parent.as_mut()
+        self.links[..self.children.start].first_mut()
     }
 
     /// The connections to the children.
     pub fn children_mut(&mut self) -> &mut [Link] {
-        &mut self.children
+        &mut self.links[self.children.clone()]
     }
 
     /// Gives the connections of `pe` the shapes that are said of their edges, by the
@@ -88,17 +89,17 @@ impl Neighbours {
             false => Ok(shared.clone()),
         };
         let of = |child: PeId| edges.iter().find(|(below, _)| *below == child);
-        if let (Some(link), Some((_, edge))) = (&mut self.parent, of(pe)) {
+        if let (Some(link), Some((_, edge))) = (self.parent(), of(pe)) {
             link.shape(Shape::new(edge.up, edge.down, ports()?));
         }
-        for link in &mut self.children {
+        for link in self.children_mut() {
             if let Some((_, edge)) = of(link.peer()) {
                 link.shape(Shape::new(edge.down, edge.up, ports()?));
             }
         }
         for (peer, [to, from]) in shaped {
-            if let Some(place) = place(&self.peers, peer) {
-                self.peers[place].shape(Shape::new(to, from, ports()?));
+            if let Some(place) = self.place_of_peer(peer) {
+                self.links[place].shape(Shape::new(to, from, ports()?));
             }
         }
         Ok(())
@@ -139,8 +140,7 @@ impl Neighbours {
 
     /// All connections, the parent's first.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Link> {
-        let in_tree = self.parent.iter_mut().chain(&mut self.children);
-        in_tree.chain(&mut self.peers)
+        self.links.iter_mut()
     }
 
     /// Asks all connections, that behind this place first, until something is ready. It is told their
@@ -150,14 +150,12 @@ impl Neighbours {
         place: usize,
         mut ask: impl FnMut(usize, &mut Link) -> Poll<T>,
     ) -> Poll<T> {
-        let behind = place + 1;
-        for places in [behind..usize::MAX, 0..behind] {
-            let links = self.all_mut().enumerate();
-            for (place, link) in links.skip(places.start).take(places.len()) {
-                let asked = ask(place, link);
-                if asked.is_ready() {
-                    return asked;
-                }
+        let count = self.links.len();
+        let behind = count.min(place + 1);
+        for place in (behind..count).chain(0..behind) {
+            let asked = ask(place, &mut self.links[place]);
+            if asked.is_ready() {
+                return asked;
             }
         }
         Poll::Pending
@@ -165,8 +163,8 @@ impl Neighbours {
 
     /// The connection to a child.
     pub fn child(&mut self, pe: PeId) -> Option<&mut Link> {
-        let place = place(&self.children, pe)?;
-        self.children.get_mut(place)
+        let place = self.place_of_child(pe)?;
+        self.links.get_mut(place)
     }
 
     /// The connection to a neighbour.
@@ -175,12 +173,8 @@ impl Neighbours {
     ///
     /// If `pe` is none: the state machine names only neighbours.
     pub fn get(&mut self, pe: PeId) -> &mut Link {
-        if self.parent.as_ref().is_some_and(|link| link.peer() == pe) {
-            return self.parent.as_mut().expect("just looked at");
-        }
-        let child = place(&self.children, pe).map(|place| &mut self.children[place]);
-        let peer = place(&self.peers, pe).map(|place| &mut self.peers[place]);
-        child.or(peer).unwrap_or_else(|| no_neighbour(pe))
+        let place = self.place(pe);
+        &mut self.links[place]
     }
 
     /// The two connections of a relay.
@@ -190,35 +184,34 @@ impl Neighbours {
     /// If they are not two neighbours': the state machine relays to no other, and to nobody what
     /// came from there.
     pub fn pair(&mut self, from: PeId, to: PeId) -> (&mut Link, &mut Link) {
-        let Neighbours {
-            parent, children, ..
-        } = self;
-        let place = |children: &[Link], pe| place(children, pe).unwrap_or_else(|| no_neighbour(pe));
-        match parent.as_ref().map(Link::peer) {
-            Some(above) if above == from => {
-                let place = place(children, to);
-                let parent = parent.as_mut().expect("just looked at");
-                (parent, &mut children[place])
-            }
-            Some(above) if above == to => {
-                let place = place(children, from);
-                let parent = parent.as_mut().expect("just looked at");
-                (&mut children[place], parent)
-            }
-            _ => {
-                let places = [from, to].map(|pe| place(children, pe));
-                let pair = children.get_disjoint_mut(places);
-                let [source, sink] = pair.expect("what comes from a neighbour goes to another");
-                (source, sink)
+        let places = [from, to].map(|pe| self.place(pe));
+        let pair = self.links.get_disjoint_mut(places);
+        let [source, sink] = pair.expect("what comes from a neighbour goes to another");
+        (source, sink)
+    }
+
+    fn place(&self, pe: PeId) -> usize {
+        let above = self.links[..self.children.start].first();
+        match above.is_some_and(|link| link.peer() == pe) {
+            true => 0,
+            false => {
+                let below = self.place_of_child(pe);
+                let place = below.or_else(|| self.place_of_peer(pe));
+                place.unwrap_or_else(|| panic!("{pe} is no neighbour"))
             }
         }
     }
-}
 
-fn place(links: &[Link], pe: PeId) -> Option<usize> {
-    links.binary_search_by_key(&pe, Link::peer).ok()
-}
+    fn place_of_child(&self, pe: PeId) -> Option<usize> {
+        self.place_in(self.children.clone(), pe)
+    }
 
-fn no_neighbour(pe: PeId) -> ! {
-    panic!("{pe} is no neighbour")
+    fn place_of_peer(&self, pe: PeId) -> Option<usize> {
+        self.place_in(self.children.end..self.links.len(), pe)
+    }
+
+    fn place_in(&self, range: Range<usize>, pe: PeId) -> Option<usize> {
+        let found = self.links[range.clone()].binary_search_by_key(&pe, Link::peer);
+        found.ok().map(|place| range.start + place)
+    }
 }

@@ -16,7 +16,7 @@ const LEAST_BYTES: f64 = 2.0 * 1448.0;
 
 /// What goes at once otherwise is what the link takes away in this time: as many wake-ups as a
 /// machine has no trouble with.
-const AT_ONCE_NS: f64 = 500_000.0;
+const AT_ONCE_NS: f64 = 1_000_000.0;
 
 /// By so much a busy machine's alarms are late, and may be made up for.
 const LATE_NS: f64 = 250_000.0;

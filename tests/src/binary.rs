@@ -15,7 +15,9 @@ use tempfile::TempDir;
 /// If it cannot be built: a test of a binary that is not there, or is an old one,
 /// says nothing.
 pub fn flitcast() -> &'static Path {
-    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| build(""));
+    // With what the tests were built with, so that nothing that it is made of is built anew.
+    static BINARY: LazyLock<PathBuf> =
+        LazyLock::new(|| build(["--workspace", "--test", "suite", "--bin", "flitcast"]));
     &BINARY
 }
 
@@ -26,22 +28,27 @@ pub fn flitcast() -> &'static Path {
 ///
 /// If it cannot be built.
 pub fn flitcast_with_otel() -> &'static Path {
-    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| build("otel"));
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let package = "--package=flitcast-coordinator";
+        build([package, "--features=otel", "--bin=flitcast"])
+    });
     &BINARY
 }
 
-fn build(features: &str) -> PathBuf {
+fn build<const N: usize>(what: [&str; N]) -> PathBuf {
     let build = CargoBuild::new();
     let build = of_cargo().fold(build, CargoBuild::env_remove);
     let build = build
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
-        .package("flitcast-coordinator")
-        .bin("flitcast")
-        .features(features)
+        .args(what)
         .current_release()
         .target_dir(target_dir());
-    match build.run() {
-        Ok(built) => built.path().to_owned(),
+    // What it says is of the tests' own programs, too.
+    let built = build
+        .exec()
+        .and_then(|mut all| all.try_for_each(|said| said.map(drop)));
+    match built {
+        Ok(()) => profile_dir().join("flitcast"),
         Err(error) => panic!("flitcast cannot be built: {error}"),
     }
 }
@@ -72,11 +79,19 @@ pub(crate) fn cache() -> PathBuf {
     target_dir().join("tmp").join("cache")
 }
 
-/// A test is `TARGET/PROFILE/deps/NAME`.
 fn target_dir() -> PathBuf {
+    above_test(3)
+}
+
+fn profile_dir() -> PathBuf {
+    above_test(2)
+}
+
+/// A test is `TARGET/PROFILE/deps/NAME`.
+fn above_test(levels: usize) -> PathBuf {
     let test = std::env::current_exe().expect("the system knows the running program");
-    let target = test.ancestors().nth(3);
-    target
+    let above = test.ancestors().nth(levels);
+    above
         .expect("cargo puts tests three levels down")
         .to_owned()
 }

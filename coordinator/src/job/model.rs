@@ -120,7 +120,19 @@ fn acknowledged(site: &Site) -> f64 {
 
 /// A model of a site's edges by what was measured just now, on hosts that cost so much.
 pub fn measured_model(edges: &[MeasuredEdge], hosts: Hosts, site: &Site) -> Model {
-    model_of(edges_from_measurements(edges, &hosts), hosts, site)
+    model_of(wires(edges, &hosts, site), hosts, site)
+}
+
+/// A site's wires by what was measured. On one machine a shaped link does what was asked for, however
+/// busy the machine was meanwhile.
+pub fn wires(edges: &[MeasuredEdge], hosts: &Hosts, site: &Site) -> Vec<Edge> {
+    let mut wires = edges_from_measurements(edges, hosts);
+    if !site.placement.is_spread() {
+        for (wire, asked) in wires.iter_mut().zip(&site.links) {
+            *wire = asked.map_or(*wire, |asked| asked.edge());
+        }
+    }
+    wires
 }
 
 /// A model of a site, if these are its wires and its hosts cost so much.

@@ -1,7 +1,6 @@
 //! What rounds tell of what processes and files cost. How that is learned and kept is
 //! `host_costs`' business.
 
-use flitcast_proto::calibration::edges_from_measurements;
 use flitcast_proto::calibration::learned::Lesson;
 use flitcast_proto::cost::{COSTS, Hosts, Model};
 use flitcast_proto::predict::predict;
@@ -9,7 +8,7 @@ use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::files::{CachedFiles, Factors};
 use crate::job::host_costs::{self, geometric_mean};
-use crate::job::model::model_of;
+use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
 use crate::rounds::outcome::{Outcome, by_row};
 
@@ -61,8 +60,8 @@ fn deviation(always: f64, once: f64, rounds: usize) -> f64 {
 /// What rounds that were run would tell on hosts that cost so much: by the schedule that they
 /// were run by, which came of what was known then. PEs that were told to wait have waited.
 pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option<Vec<f64>> {
-    let edges = edges_from_measurements(&outcome.rounds.measured.edges, hosts);
-    let model = model_of(edges, hosts.clone(), &request.site);
+    let edges = &outcome.rounds.measured.edges;
+    let model = measured_model(edges, hosts.clone(), &request.site);
     let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
     let (operation, tree) = (request.way.operation, &request.site.tree);
     host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
@@ -167,7 +166,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     };
     let count = outcome.rounds_ns.len();
     let hosts = rounds.costs.hosts.in_median_of(count as u64);
-    let edges = edges_from_measurements(&rounds.measured.edges, &rounds.costs.hosts);
+    let edges = wires(&rounds.measured.edges, &rounds.costs.hosts, &request.site);
     let wires_alone = model_of(edges, hosts, &request.site);
     // Of waiting for files, which may be none at all, only what is a part of the transfer counts.
     let times = |transfer_ns: u64, whole_ns: u64, disk_ns: u64| {

@@ -154,7 +154,11 @@ impl Brief {
         }
         let own: BTreeSet<MessageId> = self.sends.iter().map(|message| message.id).collect();
         let sends = self.legs.iter().filter(|leg| leg.from == pe);
-        let first = sends.take_while(|leg| leg.flits == 1 && own.contains(&leg.message));
-        first.map(|leg| leg.to).collect()
+        let sends: Vec<&Leg> = sends.collect();
+        // What goes together with others' messages may wait for these.
+        let groups = sends.chunk_by(|one, next| one.to == next.to);
+        let is_at_once = |leg: &&Leg| leg.flits == 1 && own.contains(&leg.message);
+        let first = groups.take_while(|group| group.iter().all(is_at_once));
+        first.map(|group| group[0].to).collect()
     }
 }

@@ -14,7 +14,10 @@
 //! Where all have something to send, they begin when the token comes down the tree, or a message
 //! from somebody to whom it came earlier. Where nothing but processes takes time, as on one machine,
 //! whoever gets one of the parent's first messages gets no token, if these are short; and a
-//! message of one flit is taken as soon as it is here, instead of what the list has ahead of it.
+//! message of one flit is taken as soon as it is here, instead of what the list has ahead of it. There a
+//! short message waits for those that follow it to the same neighbour, so that all go with one call of
+//! the operating system, if they are to come in steps ahead of its own. Still nobody waits for
+//! ever: who waits so waits for crossings with earlier steps.
 //!
 //! A scatter is played by a list as well, to hold the role against the one that is not.
 
@@ -33,6 +36,9 @@ use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
+
+/// Messages up to so long wait for others.
+const SHORT_BYTES: u64 = 4 << 10;
 
 /// A scatter by a list.
 pub(super) const SCATTER: table::Entry = table::Entry {
@@ -119,6 +125,8 @@ pub(super) struct Listed {
     /// how many crossings begin at each flit.
     sends: Vec<SendPort>,
     sends_of: BTreeMap<MessageId, BTreeMap<u64, u64>>,
+    /// In which steps short messages come, if those that are sent wait for them.
+    short: BTreeMap<MessageId, u64>,
     /// What it is yet to take.
     takes: Intake,
     /// Of lists in turns.
@@ -131,6 +139,32 @@ struct SendPort {
     legs: VecDeque<Leg>,
     /// To whom something goes, where others have ports of their own.
     busy_with: Option<PeId>,
+    /// So many of the first are at hand and go to the same neighbour, but for the first, which may not
+    /// be here yet.
+    together: usize,
+}
+
+impl SendPort {
+    /// Counts those that go together, as far as they are at hand.
+    fn gather(&mut self, at_hand: &BTreeMap<MessageId, Message>) {
+        let Some(first) = self.legs.front() else {
+            return;
+        };
+        let behind = self.legs.iter().skip(self.together.max(1));
+        let here = behind.take_while(|it| it.to == first.to && at_hand.contains_key(&it.message));
+        self.together = self.together.max(1) + here.count();
+    }
+
+    /// Whether the first waits for the next that is to go with it, `short` being in which steps those
+    /// come.
+    fn waits(&self, short: &BTreeMap<MessageId, u64>) -> bool {
+        let [first, next] = [0, self.together].map(|place| self.legs.get(place));
+        let (Some(first), Some(next)) = (first, next) else {
+            return false;
+        };
+        let comes = short.get(&next.message);
+        next.to == first.to && comes.is_some_and(|step| *step < first.first_step)
+    }
 }
 
 impl Listed {
@@ -162,6 +196,14 @@ impl Listed {
             let port = ports.entry(all_ports.then_some(leg.to)).or_default();
             port.legs.push_back(leg);
         }
+        let is_short = |leg: &Leg| {
+            let bytes = lengths.get(&leg.message);
+            leg.flits == 1 && bytes.is_some_and(|bytes| *bytes <= SHORT_BYTES)
+        };
+        let short = takes
+            .iter()
+            .filter(|leg| brief.in_any_order && is_short(leg));
+        let short = short.map(|leg| (leg.message, leg.first_step)).collect();
         let takes = takes.into_iter().map(|leg| {
             // Of a message that only passes, how long it is, is not known yet.
             let most = lengths.get(&leg.message).copied().unwrap_or(u64::MAX);
@@ -178,7 +220,7 @@ impl Listed {
             () => Open::First,
         };
         let own = brief.sends.into_iter();
-        Listed {
+        let mut listed = Listed {
             begun: !place.is_root() && !by_token,
             awaits_token: !place.is_root() && awaits_token,
             lock_step,
@@ -188,14 +230,26 @@ impl Listed {
             owed: brief.takes.iter().map(|message| message.id).collect(),
             sends: ports.into_values().collect(),
             sends_of,
+            short,
             takes: Intake::new(takes, open),
             calls: Some(calls).filter(|_| in_turns),
+        };
+        listed.gather();
+        listed
+    }
+
+    /// Counts what goes together.
+    fn gather(&mut self) {
+        if !self.short.is_empty() {
+            let ports = self.sends.iter_mut();
+            ports.for_each(|port| port.gather(&self.at_hand));
         }
     }
 
     /// What goes next, once some of it is at hand, and by which port.
     fn ready(&self) -> Option<(usize, Leg, Message)> {
         let ports = self.sends.iter().enumerate().filter(|_| self.begun);
+        let ports = ports.filter(|(_, port)| !port.waits(&self.short));
         let free = ports.filter(|(_, port)| port.busy_with.is_none());
         let mut ready = free.filter_map(|(at, port)| {
             let leg = port.legs.front()?;
@@ -290,6 +344,7 @@ impl Role for Listed {
         };
         let [_, until] = self.bytes(&take, &message);
         self.at_hand.insert(message.id, message);
+        self.gather();
         // Somebody has begun, by word of P0.
         self.begun |= !place.is_root();
         Ok(Route {
@@ -367,6 +422,10 @@ impl Role for Listed {
         let port = &mut self.sends[port];
         port.legs.pop_front();
         port.busy_with = Some(leg.to);
+        port.together = port.together.saturating_sub(1);
+        if !self.short.is_empty() {
+            port.gather(&self.at_hand);
+        }
         if let Some(calls) = &mut self.calls {
             calls.follow(leg.to);
         }

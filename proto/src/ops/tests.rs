@@ -141,6 +141,45 @@ fn a_list_may_have_a_message_held() {
     );
 }
 
+/// By dissemination among four, P2 sends its message to P1, and then to P0 with that of P3.
+#[test]
+fn short_messages_to_one_neighbour_wait_for_each_other() {
+    let tree = tree("star:4");
+    let mut all = Operation::ALL.into_iter();
+    let operation = all.find(|it| it.algorithm() == "dissemination").unwrap();
+    let model = Model {
+        ports: Ports::PerEdge,
+        ..Model::unit(4)
+    };
+    let timing = Timing::of(&model, 1 << 20, Pacing::Scheduled);
+    for (bytes, waits) in [(1000, true), (100_000, false)] {
+        let lengths = vec![bytes; operation.deliveries(&tree)];
+        let brief = Brief::all(&tree, operation, &lengths, &timing)[2].clone();
+        let (own, others) = (brief.sends[0], brief.takes[2]);
+        let mut pe = Pe::new(tree.clone(), PeId(2), brief);
+        let sends = |pe: &mut Pe| match pe.poll_transmit(Time(0)) {
+            Some(Transmit::Part { to, message, .. }) => {
+                pe.handle_sent();
+                Some((to, message))
+            }
+            _ => None,
+        };
+        // P0's message for it may wait, so that tells nobody of the round.
+        let begun = pe.handle_control(Time(0), PeId::ROOT, Control::Token);
+        assert_eq!(begun, Ok(()));
+        assert_eq!(sends(&mut pe), Some((PeId(1), own)));
+        let at_once = Some((PeId(0), own));
+        assert_eq!(sends(&mut pe), at_once.filter(|_| !waits));
+        pe.handle_head(PeId(3), others).unwrap();
+        pe.handle_received(PeId(3));
+        assert_eq!(
+            sends(&mut pe),
+            at_once.filter(|_| waits).or(Some((PeId(0), others)))
+        );
+        assert_eq!(sends(&mut pe), Some((PeId(0), others)).filter(|_| waits));
+    }
+}
+
 #[test]
 fn what_the_list_does_not_have_next_is_refused() {
     let mut pe = listed(vec![leg(2, 0, 1, 1), leg(2, 1, 2, 2), leg(1, 0, 1, 2)]);

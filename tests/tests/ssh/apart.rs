@@ -178,7 +178,7 @@ fn whoever_dies_on_a_host_of_its_own_is_gone_around() {
     let hosts = Hosts::up(HOSTS as usize);
     let cluster = hosts.cluster(&[0, 1, 2, 3], &hosts.lean());
     flitcast_tests::run(arguments(&cluster, "gather --size 1KiB")).ok();
-    hosts.send_at("40mbit");
+    hosts.send_at("20mbit");
     for (operation, dies, is_repaired) in [
         (BROADCAST, 1, true),
         (BROADCAST, 3, true),

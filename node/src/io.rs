@@ -400,6 +400,7 @@ impl RoundIo for NodeIo<'_> {
         if round.is_duplex() && until.is_some() {
             // What has come meanwhile is known when everybody else had a turn.
             tokio::task::yield_now().await;
+            last.ask_all_again();
         }
         let doing = match sending.first() {
             // On one tree it waits, on another it may not.

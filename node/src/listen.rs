@@ -16,8 +16,16 @@ pub struct LastTurns {
     /// To whom something was sent, and of whom something came.
     sent: usize,
     heard: usize,
-    /// Who had nothing. Sockets are looked at while the task waits, so there is nothing before that.
+    /// Who had nothing. Sockets are looked at while the task waits or yields, so there is nothing before
+    /// that.
     dry: SmallVec<[bool; 16]>,
+}
+
+impl LastTurns {
+    /// The task has yielded: whoever had nothing may have something.
+    pub fn ask_all_again(&mut self) {
+        self.dry.fill(false);
+    }
 }
 
 /// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
@@ -72,7 +80,7 @@ pub async fn moved(
             if heard.is_ready() {
                 return heard;
             }
-            last.dry.fill(false);
+            last.ask_all_again();
             if !were_left_out {
                 return match awaited.is_some_and(|awaited| partial >= awaited) {
                     true => Poll::Ready(Ok(Heard::Arriving(partial))),

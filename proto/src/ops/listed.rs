@@ -423,9 +423,7 @@ impl Role for Listed {
         port.legs.pop_front();
         port.busy_with = Some(leg.to);
         port.together = port.together.saturating_sub(1);
-        if !self.short.is_empty() {
-            port.gather(&self.at_hand);
-        }
+        self.gather();
         if let Some(calls) = &mut self.calls {
             calls.follow(leg.to);
         }

@@ -10,37 +10,24 @@ use tempfile::TempDir;
 /// The `flitcast` binary, built from the sources as they are, in the profile and the
 /// target directory of the test that asks. It is built once in a test process.
 ///
+/// It is built with what the tests were built with, so that nothing that it is made of is built anew:
+/// with the feature `otel`, that is, which this package asks for.
+///
 /// # Panics
 ///
 /// If it cannot be built: a test of a binary that is not there, or is an old one,
 /// says nothing.
 pub fn flitcast() -> &'static Path {
-    // With what the tests were built with, so that nothing that it is made of is built anew.
-    static BINARY: LazyLock<PathBuf> =
-        LazyLock::new(|| build(["--workspace", "--test", "suite", "--bin", "flitcast"]));
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(build);
     &BINARY
 }
 
-/// The same with the feature `otel`, and in the place of the other: a test process asks for
-/// one of the two.
-///
-/// # Panics
-///
-/// If it cannot be built.
-pub fn flitcast_with_otel() -> &'static Path {
-    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
-        let package = "--package=flitcast-coordinator";
-        build([package, "--features=otel", "--bin=flitcast"])
-    });
-    &BINARY
-}
-
-fn build<const N: usize>(what: [&str; N]) -> PathBuf {
+fn build() -> PathBuf {
     let build = CargoBuild::new();
     let build = of_cargo().fold(build, CargoBuild::env_remove);
     let build = build
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
-        .args(what)
+        .args(["--workspace", "--test", "suite", "--bin", "flitcast"])
         .current_release()
         .target_dir(target_dir());
     // What it says is of the tests' own programs, too.

@@ -1,17 +1,14 @@
 //! Traces: a collector gets the spans of real commands, and one that does not take them costs
 //! nobody anything but a warning.
-//!
-//! The command is built anew for this, with the feature `otel`.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 
-use flitcast_tests::binary::flitcast_with_otel;
 use flitcast_tests::collector::{Collector, Sent};
 use flitcast_tests::run::begin;
-use flitcast_tests::{Finished, Running};
+use flitcast_tests::{Finished, Running, flitcast};
 use rustix::process::Signal;
 
 /// Seven PEs, so six messages.
@@ -19,7 +16,7 @@ const GATHER: &str = "gather --tree kary:2:7 --size 1KiB --rounds 3 --format jso
 
 /// Starts `flitcast` with nothing said of traces but this.
 fn traced(line: &str, variables: &[(&str, &str)]) -> Running {
-    let mut command = Command::new(flitcast_with_otel());
+    let mut command = Command::new(flitcast());
     command.args(line.split_whitespace());
     for (name, _) in std::env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"OTEL_") {
@@ -72,7 +69,6 @@ fn assert_says(span: &Sent, attributes: &[(&str, &str)]) {
 }
 
 #[test]
-#[ignore = "builds the command with the feature otel"]
 fn a_command_is_traced_step_by_step() {
     let collector = Collector::new("200 OK");
     assert_gathered(&traced_to(collector.address, GATHER), "");
@@ -130,7 +126,6 @@ fn a_command_is_traced_step_by_step() {
 }
 
 #[test]
-#[ignore = "builds the command with the feature otel"]
 fn of_very_many_rounds_the_first_ones_are_traced() {
     let collector = Collector::new("200 OK");
     let run = traced_to(
@@ -146,7 +141,6 @@ fn of_very_many_rounds_the_first_ones_are_traced() {
 }
 
 #[test]
-#[ignore = "builds the command with the feature otel"]
 fn a_failure_is_told_with_who_failed() {
     let collector = Collector::new("200 OK");
     let endpoint = format!("http://{}/v1/traces", collector.address);
@@ -188,7 +182,6 @@ fn a_failure_is_told_with_who_failed() {
 }
 
 #[test]
-#[ignore = "builds the command with the feature otel"]
 fn a_collector_that_takes_nothing_costs_a_warning() {
     // Whoever calls is connected, and never answered.
     let silent = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
@@ -220,7 +213,6 @@ fn a_collector_that_takes_nothing_costs_a_warning() {
 }
 
 #[test]
-#[ignore = "builds the command with the feature otel"]
 fn who_names_no_collector_is_not_traced() {
     assert_gathered(&traced(GATHER, &[]).finish(), "");
     let unset = [("OTEL_EXPORTER_OTLP_ENDPOINT", "")];

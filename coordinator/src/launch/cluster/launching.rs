@@ -354,13 +354,15 @@ impl Cluster {
             }
         }
         let mut deaths = deaths.into_iter();
-        match deaths.next() {
-            None => Ok(()),
-            Some(first) => Err(LaunchError::Died {
-                first: Box::new(first),
-                others: deaths.collect(),
-            }),
-        }
+        let Some(first) = deaths.next() else {
+            return Ok(());
+        };
+        // Before the door closes on those who are still being greeted: what they say of that is no news.
+        self.kill.cancel();
+        Err(LaunchError::Died {
+            first: Box::new(first),
+            others: deaths.collect(),
+        })
     }
 
     pub(super) fn greeter(&self, guarded: &Guarded, joining: Option<Arc<Joining>>) -> Greeter {

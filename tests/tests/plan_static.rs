@@ -134,6 +134,14 @@ fn what_does_not_fit_is_refused_with_what_would() {
             "to all its children at once",
         ),
         (
+            "--network complete:6 --size 5 --ports multi",
+            "a PE has one port for all others",
+        ),
+        (
+            "--network hypercube:3 --size 5 --ports multi --algorithm hypercube",
+            "by one port at a time",
+        ),
+        (
             "--tree path:3000 --size 9000 --algorithm urgent",
             "one by one are too many",
         ),

@@ -27,6 +27,7 @@ use crate::job::exchange_flits::ExchangeFlitsError;
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::pes::NoSuchPe;
+use crate::options::ports::PortsOfAll;
 use crate::options::prices::PriceError;
 use crate::options::tree::TreeArgs;
 use crate::site::topology::TopologyError;
@@ -103,10 +104,8 @@ pub enum CompareError {
     #[error(transparent)]
     NoSuchPe(#[from] NoSuchPe),
     /// Many ports, where all reach each other.
-    #[error(
-        "--ports multi: with --network complete:N a PE has one port for all others: leave it out"
-    )]
-    PortsOfAll,
+    #[error(transparent)]
+    PortsOfAll(#[from] PortsOfAll),
     /// More than can be carried flit by flit.
     #[error("the baselines are carried flit by flit: {flits} flits over {pes} PEs are too many")]
     TooMuch {

@@ -1,6 +1,7 @@
 //! How many ports a PE has, as users say it.
 
 use clap::ValueEnum;
+use thiserror::Error;
 
 /// How many ports a PE has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -19,4 +20,21 @@ impl Ports {
             Ports::Multi => "multi",
         }
     }
+
+    /// Whether PEs can have them, who all reach each other or do not.
+    ///
+    /// # Errors
+    ///
+    /// They are many, and all reach each other.
+    pub fn fit(self, reach_all: bool) -> Result<(), PortsOfAll> {
+        match self == Ports::Multi && reach_all {
+            true => Err(PortsOfAll),
+            false => Ok(()),
+        }
+    }
 }
+
+/// Many ports where all reach each other.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("--ports multi: with --network complete:N a PE has one port for all others: leave it out")]
+pub struct PortsOfAll;

@@ -51,10 +51,10 @@ pub fn run(
         Some(Ok(NetworkSpec::Hypercube { .. })) if args.ports == Ports::Single => OwnTrees::Cube,
         _ => OwnTrees::None,
     };
-    let ports = match own == OwnTrees::All && args.ports == Ports::Multi {
-        true => Err(CompareError::PortsOfAll),
-        false => Ok(()),
-    };
+    let ports = args
+        .ports
+        .fit(own == OwnTrees::All)
+        .map_err(CompareError::from);
     let trees = match (spanning(&args.tree), ports) {
         (Ok(trees), Ok(())) => trees,
         (trees, ports) => {

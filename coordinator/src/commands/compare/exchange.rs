@@ -42,10 +42,7 @@ pub fn run(
 ) -> Result<io::Result<()>, Vec<CompareError>> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
-    let ports = match reach_all && args.ports == Ports::Multi {
-        true => Err(CompareError::PortsOfAll),
-        false => Ok(()),
-    };
+    let ports = args.ports.fit(reach_all).map_err(CompareError::from);
     let (trees, lengths) = match (spanning(&args.tree), args.flits.read(), ports) {
         (Ok(trees), Ok(lengths), Ok(())) => (trees, lengths),
         (trees, lengths, ports) => {

@@ -22,19 +22,28 @@ use crate::ways::plan_limits::check_size;
 /// The plan that is asked for; all that is wrong with the command line, if something is.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = args.tree.topology(SpanningArg::Broadcast);
-    let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
-    let topology = topology?;
-    let tree = &topology.tree;
-    let from = source(args.from, tree).map_err(|fault| vec![fault.into()])?;
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
+    let topology = match (topology, args.ports.fit(reach_all)) {
+        (Ok(topology), Ok(())) => topology,
+        (topology, ports) => {
+            let faults = topology.err().unwrap_or_default().into_iter();
+            let faults = faults.map(PlanError::from);
+            return Err(faults.chain(ports.err().map(PlanError::from)).collect());
+        }
+    };
+    let tree = &topology.tree;
+    let from = source(args.from, tree).map_err(|fault| vec![fault.into()])?;
     let is_cube = matches!(network, Some(NetworkSpec::Hypercube { .. }));
     let unfit = |why: &str| {
         let (algorithm, why) = (args.algorithm.name(), why.to_owned());
         vec![PlanError::Unfit { algorithm, why }]
     };
     let others = match args.algorithm {
+        Algorithm::Hypercube if is_cube && args.ports == Ports::Multi => {
+            return Err(unfit("a PE sends by one port at a time: leave out --ports"));
+        }
         Algorithm::Hypercube if is_cube => Some(Algorithm::Hypercube),
         Algorithm::Auto if reach_all => return complete(args, from, tree.len()),
         one if one.is_for_trees() || one == Algorithm::Auto => None,

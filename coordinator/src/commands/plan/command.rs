@@ -27,7 +27,7 @@ use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::names::typed;
 use crate::options::pes::NoSuchPe;
-use crate::options::ports::Ports;
+use crate::options::ports::{Ports, PortsOfAll};
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::site::topology::{Topology, TopologyError};
@@ -101,6 +101,9 @@ pub enum PlanError {
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
+    /// Many ports, where all reach each other.
+    #[error(transparent)]
+    PortsOfAll(#[from] PortsOfAll),
     /// `--ports multi` with something that it does not belong to.
     #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
     Ports(String),

@@ -12,7 +12,6 @@ use super::args::PlanExchangeArgs;
 use super::command::PlanError;
 use super::simulate::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
-use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 use crate::ways::plan_limits::MOST_HOSTS_OF_ROUNDS;
@@ -31,12 +30,13 @@ fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let fits = check_algorithm(args, reach_all);
-    let (topology, lengths) = match (topology, lengths, fits) {
-        (Ok(topology), Ok(lengths), Ok(())) => (topology, lengths),
-        (topology, lengths, fits) => {
+    let ports = args.ports.fit(reach_all).map_err(PlanError::from);
+    let (topology, lengths) = match (topology, lengths, fits, ports) {
+        (Ok(topology), Ok(lengths), Ok(()), Ok(())) => (topology, lengths),
+        (topology, lengths, fits, ports) => {
             let faults = topology.err().unwrap_or_default().into_iter();
             let faults = faults.map(PlanError::from).chain(lengths.err());
-            return Err(faults.chain(fits.err()).collect());
+            return Err(faults.chain(fits.err()).chain(ports.err()).collect());
         }
     };
     let planned = lengths
@@ -66,10 +66,7 @@ fn check_algorithm(args: &PlanExchangeArgs, reach_all: bool) -> Result<(), PlanE
             "over the edges of a tree there are auto and tree; rounds and shifts are for --network \
              complete:N, where all PEs reach each other"
         }
-        ("auto" | "rounds" | "shifts", true) if args.ports == Ports::Single => return Ok(()),
-        ("auto" | "rounds" | "shifts", true) => {
-            "with --network complete:N a PE has one port for all others: leave out --ports"
-        }
+        ("auto" | "rounds" | "shifts", true) => return Ok(()),
         (_, true) => {
             "where all PEs reach each other there are auto, rounds and shifts; tree is for --tree"
         }

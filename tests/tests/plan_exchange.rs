@@ -206,7 +206,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "exchange --network complete:3 --lengths each:1 --ports multi",
-            &["leave out --ports"],
+            &["a PE has one port for all others"],
         ),
         (
             "exchange --tree path:9 --lengths each:18446744073709551615",

@@ -79,15 +79,10 @@ fn failing(
 /// How many times a bound a case may take: on a machine that others may use, half as much again;
 /// where nobody does (`FLITCAST_BOUNDS=exact`), no more.
 fn slack() -> f64 {
-    match is_exact() {
-        true => 1.0,
-        false => 1.5,
+    match std::env::var("FLITCAST_BOUNDS").as_deref() {
+        Ok("exact") => 1.0,
+        _ => 1.5,
     }
-}
-
-/// Whether the table is measured, and nothing else runs.
-fn is_exact() -> bool {
-    std::env::var("FLITCAST_BOUNDS").as_deref() == Ok("exact")
 }
 
 /// Prints a line of the table.

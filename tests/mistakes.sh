@@ -8,7 +8,7 @@
 # with WORD, only those are made whose names have it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seeds=${1:-200} word=${2:-}
+seeds=${1:-1000} word=${2:-}
 copy=$(mktemp -d)
 trap 'git worktree remove --force "$copy"' EXIT
 git worktree add --quiet --detach "$copy" HEAD

@@ -1,8 +1,8 @@
 //! Finds processes, by what `/proc` says of them.
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -109,6 +109,18 @@ pub fn memory_kib(pid: u32, figure: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(figure));
     let kib = line.and_then(|rest| rest.trim_start_matches(':').split_whitespace().next());
     kib.and_then(|kib| kib.parse().ok()).expect("Linux tells")
+}
+
+/// For how long the threads of a process have had a processor, all together.
+#[track_caller]
+pub fn processor_time(pid: u32) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
+    let of_one = |task: io::Result<fs::DirEntry>| {
+        // A thread may have ended just now.
+        let told = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        told.split(' ').next()?.parse::<u64>().ok()
+    };
+    Duration::from_nanos(tasks.filter_map(of_one).sum())
 }
 
 /// How many descriptors a process has.

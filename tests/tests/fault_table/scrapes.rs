@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use flitcast_tests::Running;
 use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::processes::{eventually, processor_time};
 use flitcast_tests::scrape::{address, scrape};
 
 use crate::{alone, slack};
@@ -34,6 +36,10 @@ impl Scraper {
         }
     }
 
+    fn answers(&self) -> u64 {
+        self.answers.load(Relaxed)
+    }
+
     fn end(self) -> u64 {
         self.is_over.store(true, Relaxed);
         self.thread.join().expect("answers are right");
@@ -41,9 +47,9 @@ impl Scraper {
     }
 }
 
-/// Rounds with and without by turns, each PE asked by two. How many answers they get has a bound by
-/// itself; what that takes of a round is compared over links of 200 Mbit/s: what is compared is the
-/// round, not the cores that the scrapers take from it here.
+/// Rounds with and without by turns, each PE asked by two, over links of 200 Mbit/s: what is compared
+/// is the round, not the cores that the scrapers take from it here. What their answers take of a core
+/// has a bound by itself, and so has how many they get.
 #[test]
 fn row_19_a_round_beside_scrapers() {
     let _alone = alone();
@@ -55,6 +61,21 @@ fn row_19_a_round_beside_scrapers() {
         let finished = cluster.guarded(line).finish().ok();
         finished.report().float("/round/measured_us/median")
     };
+    let pids: Vec<u32> = nodes.iter().map(Running::pid).collect();
+    let spent = || pids.iter().map(|&pid| processor_time(pid));
+    let (began, before): (_, Vec<Duration>) = (Instant::now(), spent().collect());
+    let scrapers: Vec<Scraper> = at.iter().map(|&at| Scraper::at(at)).collect();
+    for scraper in &scrapers {
+        eventually("a hundred answers", || {
+            (scraper.answers() >= 100).then_some(())
+        });
+    }
+    let answering = spent().zip(before).map(|(after, before)| after - before);
+    let share =
+        answering.max().expect("there are PEs").as_secs_f64() / began.elapsed().as_secs_f64();
+    for scraper in scrapers {
+        scraper.end();
+    }
     let mut ratios: Vec<f64> = Vec::new();
     let mut pace: f64 = 0.0;
     for _ in 0..5 {
@@ -74,6 +95,8 @@ fn row_19_a_round_beside_scrapers() {
     let ratio = ratios[ratios.len() / 2];
     println!("| 19 | a round beside scrapers takes | x {ratio:.3} | x 1.02 |");
     println!("| 19 | answers of a PE in a second, at most | {pace:.1} | 20 |");
+    println!("| 19 | what they take of a core | {share:.4} | 0.02 |");
     assert!(pace <= 20.0, "{pace} answers a second");
+    assert!(share < 0.02 * slack(), "{share} of a core");
     assert!(ratio < 1.02 * slack(), "x {ratio:.3}, {ratios:?}");
 }

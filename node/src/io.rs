@@ -21,9 +21,9 @@ use tokio::time::timeout;
 use crate::blocking::joined;
 use crate::counters::Counters;
 use crate::held::HeldMessages;
-use crate::limits::{COMMITS_UNDER_WAY, OPENING};
+use crate::limits::{COMMITS_UNDER_WAY, LOOKS_FOR_BYTES, OPENING};
 use crate::link::{Link, LinkError};
-use crate::listen::{LastTurns, moved};
+use crate::listen::{LastTurns, moved, moved_soon};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
@@ -90,6 +90,8 @@ pub struct State<'a> {
     /// To whom something is under way, and who had the last turn.
     sending: SmallVec<[PeId; 1]>,
     last: LastTurns,
+    /// Whether it looks for frames a few more times before the PE sleeps.
+    waits_awake: bool,
     /// For whom short frames are gathered, to go with one call.
     gathering: Option<PeId>,
     /// Messages that are being made visible.
@@ -115,6 +117,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
         self.state = State {
             outbox: Some(outbox),
             held,
+            waits_awake: self.brief.in_any_order && self.brief.are_messages_within(LOOKS_FOR_BYTES),
             ..State::default()
         };
     }
@@ -395,12 +398,18 @@ impl RoundIo for NodeIo<'_> {
             commits,
             sending,
             last,
+            waits_awake,
             ..
         } = &mut self.state;
         if round.is_duplex() && until.is_some() {
             // What has come meanwhile is known when everybody else had a turn.
             tokio::task::yield_now().await;
-            last.ask_all_again();
+        }
+        if *waits_awake && until.is_none() && commits.is_empty() {
+            let heard = moved_soon(round, self.neighbours, sending, last).await;
+            if let Some(heard) = heard {
+                return Ok(heard?);
+            }
         }
         let doing = match sending.first() {
             // On one tree it waits, on another it may not.

@@ -66,6 +66,7 @@ mod parts;
 pub mod payload;
 mod probe;
 pub mod pulse;
+mod readiness;
 pub mod round;
 pub mod rounds;
 pub mod security;

@@ -28,6 +28,7 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 use crate::counters::{Counters, EdgeCounter};
 use crate::pacer::Pacer;
 use crate::pulse::Pulse;
+use crate::readiness::Readiness;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
@@ -45,6 +46,7 @@ pub struct Link {
     addr: SocketAddr,
     stream: Transport,
     reader: FrameReader,
+    readiness: Readiness,
     sealer: Sealer,
     /// Frames that came again, since somebody asked.
     repeated: u64,
@@ -82,6 +84,7 @@ impl Link {
             addr: stream.peer_addr()?,
             stream,
             reader: FrameReader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
+            readiness: Readiness::default(),
             sealer: Sealer::default(),
             repeated: 0,
             scratch: Vec::new(),
@@ -217,8 +220,16 @@ impl Link {
         }
     }
 
+    /// Whether nothing has come since all that had was read. If so, `cx` hears when something does.
+    pub fn is_quiet(&mut self, cx: &Context<'_>) -> bool {
+        self.readiness.is_quiet(cx.waker())
+    }
+
     /// Waits for a whole frame that has not come before, stamps among them.
     fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
+        if self.is_quiet(cx) {
+            return Poll::Pending;
+        }
         loop {
             match self.reader.look() {
                 Ok(Look::Open) => return Poll::Ready(Ok(())),
@@ -236,7 +247,11 @@ impl Link {
                 Err(error) => return Poll::Ready(Err(self.wire(error))),
             }
             let mut space = ReadBuf::new(self.reader.space());
-            let read = Pin::new(&mut self.stream).poll_read(cx, &mut space);
+            let mut asked = Context::from_waker(self.readiness.ask(cx.waker()));
+            let read = Pin::new(&mut self.stream).poll_read(&mut asked, &mut space);
+            if read.is_ready() {
+                self.readiness.had_something();
+            }
             let n = space.filled().len();
             match ready!(read) {
                 Ok(()) if n == 0 => return Poll::Ready(Err(self.closed())),

@@ -1,11 +1,13 @@
 //! What a PE waits for on its connections in a round: whose turn it is to be asked.
 
+use std::pin::pin;
 use std::task::{Poll, ready};
 
 use flitcast_proto::PeId;
 use flitcast_proto::round::{Observer, Round};
 use smallvec::SmallVec;
 
+use crate::limits::LOOKS;
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::round::Heard;
@@ -16,16 +18,6 @@ pub struct LastTurns {
     /// To whom something was sent, and of whom something came.
     sent: usize,
     heard: usize,
-    /// Who had nothing. Sockets are looked at while the task waits or yields, so there is nothing before
-    /// that.
-    dry: SmallVec<[bool; 16]>,
-}
-
-impl LastTurns {
-    /// The task has yielded: whoever had nothing may have something.
-    pub fn ask_all_again(&mut self) {
-        self.dry.fill(false);
-    }
 }
 
 /// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
@@ -58,36 +50,44 @@ pub async fn moved(
         if sent.is_ready() {
             return sent;
         }
-        loop {
-            let (mut partial, mut were_left_out) = (0, false);
-            // Most that is short comes from one after the other.
-            let heard = neighbours.ask_around(last.heard, |place, link| {
-                if last.dry.len() <= place {
-                    last.dry.resize(place + 1, false);
-                }
-                if last.dry[place] || !round.listens_to(link.peer()) {
-                    were_left_out |= last.dry[place];
-                    return Poll::Pending;
-                }
-                if link.poll_frame(cx)?.is_ready() {
-                    last.heard = place;
-                    return Poll::Ready(Ok(Heard::Frame(link.peer())));
-                }
-                last.dry[place] = true;
-                partial += link.partial_bytes();
-                Poll::Pending
-            });
-            if heard.is_ready() {
-                return heard;
+        let mut partial = 0;
+        // Most that is short comes from one after the other.
+        let heard = neighbours.ask_around(last.heard, |place, link| {
+            // Most are quiet, which is the quickest to see.
+            let is_quiet = link.is_quiet(cx);
+            if is_quiet && awaited.is_none() || !round.listens_to(link.peer()) {
+                return Poll::Pending;
             }
-            last.ask_all_again();
-            if !were_left_out {
-                return match awaited.is_some_and(|awaited| partial >= awaited) {
-                    true => Poll::Ready(Ok(Heard::Arriving(partial))),
-                    false => Poll::Pending,
-                };
+            if !is_quiet && link.poll_frame(cx)?.is_ready() {
+                last.heard = place;
+                return Poll::Ready(Ok(Heard::Frame(link.peer())));
             }
+            partial += link.partial_bytes();
+            Poll::Pending
+        });
+        match awaited.is_some_and(|awaited| partial >= awaited) {
+            true if heard.is_pending() => Poll::Ready(Ok(Heard::Arriving(partial))),
+            _ => heard,
         }
     })
     .await
+}
+
+/// The same, if it comes about while the PE looks a few times and lets others go on in between.
+pub async fn moved_soon(
+    round: &Round<impl Observer>,
+    neighbours: &mut Neighbours,
+    sending: &mut SmallVec<[PeId; 1]>,
+    last: &mut LastTurns,
+) -> Option<Result<Heard, LinkError>> {
+    for _ in 0..LOOKS {
+        let mut moved = pin!(moved(round, neighbours, sending, last));
+        let looked = std::future::poll_fn(|cx| Poll::Ready(moved.as_mut().poll(cx))).await;
+        if let Poll::Ready(heard) = looked {
+            return Some(heard);
+        }
+        std::thread::yield_now();
+        tokio::task::yield_now().await;
+    }
+    None
 }

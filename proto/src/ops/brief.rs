@@ -49,6 +49,12 @@ impl Brief {
         has_turns && self.pace.pacing == Pacing::Turns && one_port
     }
 
+    /// Whether no message that starts or ends here is longer.
+    pub fn are_messages_within(&self, bytes: u64) -> bool {
+        let mut all = self.sends.iter().chain(&self.takes);
+        all.all(|message| message.bytes <= bytes)
+    }
+
     /// Payload bytes of a full flit of a message that starts here.
     pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
         let mut cut = self.sends.iter().zip(&self.packet_bytes);

@@ -339,7 +339,7 @@ impl<O: Observer> Round<O> {
             let paused = self.incoming.take().map(|incoming| (incoming, hash));
             self.paused
                 .extend(paused.map(|paused| (message.id, paused)));
-            return Some(Action::Turn { from: Some(from) });
+            return None;
         }
         if let Some(route) = &incoming.route {
             if route.deliver && !incoming.is_committed {
@@ -352,7 +352,8 @@ impl<O: Observer> Round<O> {
             }
         }
         self.incoming = None;
-        Some(Action::Turn { from: Some(from) })
+        // Where PEs send and receive at once, nobody has had to wait.
+        (!self.is_duplex).then_some(Action::Turn { from: Some(from) })
     }
 
     /// What was to be done with the frame in hand, or with the message that it ends, is done.

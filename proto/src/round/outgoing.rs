@@ -60,14 +60,16 @@ impl<O: Observer> Round<O> {
     }
 
     fn poll_slot(&mut self, place: usize) -> Option<Action> {
-        let outgoing = &self.outgoing[place];
+        let outgoing = self.outgoing.get(place)?;
         let (message, offset) = (outgoing.message, outgoing.offset);
         let left = outgoing.end - offset;
         let bytes = left.min(self.piece_bytes(Some(message.id)));
         let is_held = self.is_held(&message);
         let Some(&to) = outgoing.to.get(outgoing.turn).filter(|_| left > 0) else {
-            self.through(place);
-            return Some(Action::Turn { from: None });
+            // Where PEs send and receive at once, nobody has had to wait.
+            let goes_on = self.through(place);
+            return (goes_on || !self.is_duplex || self.pe.has_all_ports())
+                .then_some(Action::Turn { from: None });
         };
         if self.is_under_way_to(to) {
             return None;
@@ -117,8 +119,8 @@ impl<O: Observer> Round<O> {
             .unwrap_or(u64::MAX)
     }
 
-    /// A message that goes out is through, or a part of it.
-    fn through(&mut self, place: usize) {
+    /// A message that goes out is through, or a part of it; whether more of it is to go.
+    fn through(&mut self, place: usize) -> bool {
         let is_over = self.later_from(place) == u64::MAX;
         let Outgoing { to, message, .. } = self.outgoing.remove(place);
         match is_over {
@@ -130,6 +132,7 @@ impl<O: Observer> Round<O> {
             true => self.pe.handle_sent_to(to[0]),
             false => self.pe.handle_sent(),
         }
+        !is_over
     }
 
     /// Whether a part of a message of this PE has gone, and another one is yet to.

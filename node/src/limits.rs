@@ -112,8 +112,8 @@ pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
 /// Connections that are being asked who they are, where there are descriptors for so many
 /// (`descriptors.rs`). When there are more, some have to make way (`door.rs`). Somebody in the
-/// middle of TLS takes up to 19 KiB, so all of these take less than 16 MiB.
-pub const GREETINGS: usize = 768;
+/// middle of TLS takes up to 22 KiB, so all of these take less than 16 MiB.
+pub const GREETINGS: usize = 704;
 
 /// Where there are few descriptors: with none at all, nobody who belongs here would come in.
 pub const FEWEST_GREETINGS: usize = 8;

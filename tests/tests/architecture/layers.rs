@@ -45,6 +45,7 @@ const HOUSES: [House; 3] = [
             "payload",
             "shape",
             "pacer",
+            "readiness",
             "link",
             "neighbours",
             "held",

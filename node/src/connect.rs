@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Assignment;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, WireError, negotiate};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::time::{timeout, timeout_at};
 
 use crate::config::NodeConfig;
@@ -18,7 +18,7 @@ use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
-use crate::system::descriptors;
+use crate::system::{descriptors, sockets};
 
 /// One of the trees that are played on at once, as its place among them, 0 first.
 type LaneId = u32;
@@ -146,7 +146,7 @@ async fn call(
         source,
     };
     let attempt = config.timeouts.within(config.timeouts.connect);
-    let stream = timeout(attempt, TcpStream::connect(addr)).await;
+    let stream = timeout(attempt, sockets::connect(addr)).await;
     let stream = stream
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;

@@ -19,13 +19,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::joined;
 use crate::limits::{BACKLOG, GRACE};
+use crate::system::sockets::tcp_socket;
 
 /// After the system has refused to let somebody in, for others to close something.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -43,10 +44,7 @@ const TOLD: u64 = 8;
 
 /// Listens where many may come at once.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
+    let socket = tcp_socket(address)?;
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)

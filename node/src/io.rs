@@ -404,6 +404,7 @@ impl RoundIo for NodeIo<'_> {
         if round.is_duplex() && until.is_some() {
             // What has come meanwhile is known when everybody else had a turn.
             tokio::task::yield_now().await;
+            last.ask_all_again();
         }
         if *waits_awake && until.is_none() && commits.is_empty() {
             let heard = moved_soon(round, self.neighbours, sending, last).await;

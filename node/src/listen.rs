@@ -18,6 +18,16 @@ pub struct LastTurns {
     /// To whom something was sent, and of whom something came.
     sent: usize,
     heard: usize,
+    /// Who had nothing, and is asked again when nobody else has anything. Over shaped links whoever is
+    /// asked when its frame lands gets the port, and those go first that have not waited yet.
+    dry: SmallVec<[bool; 16]>,
+}
+
+impl LastTurns {
+    /// Whoever had nothing may have something: the task has yielded.
+    pub fn ask_all_again(&mut self) {
+        self.dry.fill(false);
+    }
 }
 
 /// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
@@ -50,24 +60,40 @@ pub async fn moved(
         if sent.is_ready() {
             return sent;
         }
-        let mut partial = 0;
-        // Most that is short comes from one after the other.
-        let heard = neighbours.ask_around(last.heard, |place, link| {
-            // Most are quiet, which is the quickest to see.
-            let is_quiet = link.is_quiet(cx);
-            if is_quiet && awaited.is_none() || !round.listens_to(link.peer()) {
-                return Poll::Pending;
+        loop {
+            let (mut partial, mut were_left_out) = (0, false);
+            // Most that is short comes from one after the other.
+            let heard = neighbours.ask_around(last.heard, |place, link| {
+                if last.dry.len() <= place {
+                    last.dry.resize(place + 1, false);
+                }
+                were_left_out |= last.dry[place];
+                // Most are quiet, which is the quickest to see.
+                let is_quiet = link.is_quiet(cx);
+                if last.dry[place]
+                    || is_quiet && awaited.is_none()
+                    || !round.listens_to(link.peer())
+                {
+                    return Poll::Pending;
+                }
+                if link.poll_frame(cx)?.is_ready() {
+                    last.heard = place;
+                    return Poll::Ready(Ok(Heard::Frame(link.peer())));
+                }
+                last.dry[place] = true;
+                partial += link.partial_bytes();
+                Poll::Pending
+            });
+            if heard.is_ready() {
+                return heard;
             }
-            if !is_quiet && link.poll_frame(cx)?.is_ready() {
-                last.heard = place;
-                return Poll::Ready(Ok(Heard::Frame(link.peer())));
+            last.ask_all_again();
+            if !were_left_out {
+                return match awaited.is_some_and(|awaited| partial >= awaited) {
+                    true => Poll::Ready(Ok(Heard::Arriving(partial))),
+                    false => Poll::Pending,
+                };
             }
-            partial += link.partial_bytes();
-            Poll::Pending
-        });
-        match awaited.is_some_and(|awaited| partial >= awaited) {
-            true if heard.is_pending() => Poll::Ready(Ok(Heard::Arriving(partial))),
-            _ => heard,
         }
     })
     .await

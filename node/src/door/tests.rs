@@ -1,6 +1,7 @@
 use std::net::Ipv4Addr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
 
 use super::*;
 use crate::limits::GREETINGS;
@@ -21,7 +22,7 @@ async fn first_byte(mut caller: Caller) -> Result<u8, String> {
 
 /// Comes from that address of this machine's.
 async fn come(from: [u8; 4], to: SocketAddr) -> TcpStream {
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::from(from), 0).into()).unwrap();
     socket.connect(to).await.unwrap()
 }

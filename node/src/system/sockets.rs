@@ -12,7 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 /// One that is to listen at this address, or to connect to it.
 ///
 /// On loopback its connections keep to Reno. A way of the system's that paces what is sent, as BBR
-/// does, has long messages take a tenth to a fifth longer there, and nothing is lost that it could
+/// does, has messages of 1 MiB and more take an eighth to a fifth longer there, and nothing is lost that it could
 /// save. It has to be told before: a connection that has begun to pace goes on with it.
 ///
 /// # Errors

@@ -96,7 +96,8 @@ pub enum Action {
         message: Message,
     },
     /// Nothing: a message is through, and its port turns to what comes next. What others have
-    /// sent by now has had to wait for that.
+    /// sent by now has had to wait for that. Where PEs send and receive at once nobody waits for it,
+    /// and it is said of own messages only: of one that goes on later, or by several ports.
     Turn {
         /// Whose stream it was; `None` for an own message.
         from: Option<PeId>,

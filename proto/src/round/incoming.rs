@@ -321,7 +321,8 @@ impl<O: Observer> Round<O> {
         })
     }
 
-    /// What to do with a message under way, no frame of which is in hand; `None` if there is none.
+    /// What to do with a message under way, no frame of which is in hand; `None` if there is none, or
+    /// nothing is to be done with it.
     pub(super) fn poll_incoming(&mut self) -> Option<Action> {
         let incoming = self.incoming.as_ref()?;
         if incoming.left > incoming.later {

@@ -14,7 +14,7 @@ pub struct Span {
     /// With what.
     pub item: SpanItem,
     /// From when, in nanoseconds. The node's spans are on its host's monotonic
-    /// clock, the prediction's count from P0's trigger.
+    /// clock, the prediction's count from the root's trigger.
     pub begin_ns: u64,
     /// Until when; not before `begin_ns`.
     pub end_ns: u64,

@@ -123,9 +123,9 @@ pub struct Beside {
 /// Of rounds with files, where their time goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Phases {
-    /// From P0's trigger until every message is durable and visible.
+    /// From the root's trigger until every message is durable and visible.
     pub whole: Beside,
-    /// From P0's trigger to the last byte of the last message.
+    /// From the root's trigger to the last byte of the last message.
     pub transfer: Beside,
     /// Of that, the longest that any PE waits for its files.
     pub disk: Beside,
@@ -187,7 +187,7 @@ pub struct Outcome {
     pub messages: u64,
     /// What a round was expected to take.
     pub predicted_ns: u64,
-    /// What it took: from P0's trigger to the last byte of the last message.
+    /// What it took: from the root's trigger to the last byte of the last message.
     pub measured: Option<Spread>,
     /// Where that goes, with files.
     pub phases: Option<Phases>,

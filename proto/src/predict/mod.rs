@@ -35,7 +35,7 @@ const CROSSINGS: u64 = 500_000;
 /// What a round is expected to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// By delivery: when its last byte is there, counted from P0's trigger; `None` for a null
+    /// By delivery: when its last byte is there, counted from the root's trigger; `None` for a null
     /// one.
     pub arrivals_ns: Vec<Option<u64>>,
     /// By delivery: when it is durable and visible, counted so; without files, when it is there.
@@ -43,7 +43,7 @@ pub struct Prediction {
     /// By PE index: for how long it waits for its files, while it has messages to send or to
     /// take.
     pub files_ns: Vec<u64>,
-    /// By PE index: what its ports do, counted from P0's trigger.
+    /// By PE index: what its ports do, counted from the root's trigger.
     pub spans: Vec<Vec<Span>>,
 }
 

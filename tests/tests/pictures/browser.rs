@@ -220,6 +220,57 @@ fn a_hand_can_zoom_move_ask_and_choose() {
     }
 }
 
+/// By PE, what the table says that it got.
+fn bytes_in_the_table(dom: &str) -> Vec<String> {
+    let (_, table) = dom.split_once("<table id=\"table\">").expect("a table");
+    let (table, _) = table.split_once("</table>").expect("its end");
+    let cells = |row: &str| {
+        let cells = row.split("</td>");
+        let text = |cell: &str| cell.rsplit('>').next().unwrap_or_default().to_owned();
+        cells.map(text).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<_> = table
+        .split("<tr")
+        .filter(|row| row.contains("<td"))
+        .collect();
+    // Rows are in the order of the tree.
+    rows.sort_by_key(|row| cells(row)[0].clone());
+    rows.iter().map(|row| cells(row)[3].clone()).collect()
+}
+
+#[test]
+fn the_page_of_each_operation_says_what_each_pe_has_to_do_with() {
+    let kib = |count: &str| format!("{count}\u{202f}KiB");
+    let (one, three) = (kib("1"), kib("3"));
+    let one_each = [one.clone(), one.clone(), "–".to_owned(), one];
+    let all = [(); 4].map(|()| three.clone());
+    let cases = [
+        (
+            vec!["scatter", "--from", "P2", "--size", "1KiB"],
+            one_each.clone(),
+        ),
+        (
+            vec!["gather", "--to", "P2", "--size", "1KiB"],
+            one_each.clone(),
+        ),
+        (
+            vec!["broadcast", "--from", "P2", "--size", "1KiB"],
+            one_each,
+        ),
+        (vec!["gossip", "--size", "1KiB"], all.clone()),
+        (vec!["exchange", "--lengths", "equal:1KiB"], all),
+    ];
+    for (command, expected) in cases {
+        let dir = scratch();
+        let command = [command, vec!["--tree", "path:4"]].concat();
+        drawn(dir.path(), &command);
+        let html = page(dir.path());
+        assert_drawn(dir.path(), &data(&html));
+        let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
+        assert_eq!(bytes_in_the_table(&dom), expected, "{command:?}");
+    }
+}
+
 #[test]
 fn a_page_of_nothing_is_drawn_too() {
     let dir = scratch();

@@ -109,9 +109,10 @@ function drawRounds() {
     return;
   }
   const middle = median(all);
+  const untilWhen = run.phases ? " until the last byte had come" : "";
   byId("rounds-about").textContent = all.length === 1
-    ? `One round, ${time(all[0])}; more of them (--rounds 30) show how they differ.`
-    : `${counted(all.length, "round")}: median ${time(middle)}, from ${time(Math.min(...all))} to ${time(Math.max(...all))}. ` +
+    ? `One round, ${time(all[0])}${untilWhen}; more of them (--rounds 30) show how they differ.`
+    : `${counted(all.length, "round")}: median ${time(middle)}, from ${time(Math.min(...all))} to ${time(Math.max(...all))}${untilWhen}. ` +
       "Below the histogram a dot for each round, the first on top; the ring is the round in the diagram." +
       (all.length > MOST_DOTS ? ` Of the dots, every ${Math.ceil(all.length / MOST_DOTS)}th is drawn.` : "");
   const width = widthOf(parent, 620);
@@ -119,7 +120,7 @@ function drawRounds() {
   const high = Math.max(...all, predictedNs);
   const margin = (high - low) * 0.06 || high * 0.05;
   const x = { from: Math.max(0, low - margin), to: high + margin };
-  x.name = `round time, ${timeUnit(x.to)}`;
+  x.name = `${run.phases ? "transfer" : "round time"}, ${timeUnit(x.to)}`;
   const bins = histogram(all, x, Math.min(40, Math.max(8, Math.round(2 * Math.sqrt(all.length)))));
   const tallest = Math.max(...bins);
   const strip = Math.min(180, Math.max(44, all.length * 6));

@@ -64,7 +64,7 @@ impl Page<'_> {
     }
 
     /// What the page's code reads. Times are in the units that their names say, and
-    /// count from P0's trigger.
+    /// count from the root's trigger.
     fn data(&self) -> Value {
         let Scene {
             measured,

@@ -22,12 +22,14 @@ const pes = run.pes.map((pe) => ({
   most: pe.measured_us && nanos(pe.measured_us.max),
 }));
 
-/// Of a broadcast: each PE has a copy of the one message, which is named after P0.
+/// The one PE without a parent: not P0 when the source or the sink is another.
+const rootPe = run.pes.find((pe) => pe.parent === null)?.pe ?? 0;
+/// Of a broadcast: each PE has a copy of the one message, which is named after the root.
 const isForAll = run.operation === "broadcast";
 /// Of a gossip or an exchange: each PE has several messages, and arrives with the last of them.
 const isOfPairs = ["gossip", "exchange"].includes(run.operation);
 const arrivalName = (pe) => (isForAll || isOfPairs ? `P${pe}` : `M${pe}`);
-const messageOf = (pe) => (isForAll ? 0 : pe);
+const messageOf = (pe) => (isForAll ? rootPe : pe);
 
 /// By index: of a tree that was repaired, some are not there.
 const peOf = new Map(run.pes.map((pe) => [pe.pe, pe]));

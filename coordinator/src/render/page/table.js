@@ -13,15 +13,17 @@ function drawSummary() {
     put(box, "b", {}, value);
     put(box, "span", {}, name);
   };
-  const spread = round.measured_us;
-  tile(time(nanos(round.predicted_us)), "predicted round time");
+  // With files a round lasts until they can be seen.
+  const { predicted_us, measured_us: spread } = run.phases?.whole ?? round;
+  tile(time(nanos(predicted_us)), "predicted round time");
   if (spread) {
     const many = run.rounds > 1;
     const range = many ? `, ${time(nanos(spread.min))} to ${time(nanos(spread.max))}` : "";
     tile(time(nanos(spread.median)), many ? `measured, median of ${run.rounds}${range}` : "measured round time");
   }
-  if (round.error_pct !== null) {
-    tile(percent(round.error_pct), `the prediction is ${round.error_pct < 0 ? "too low" : "too high"}`);
+  if (spread?.median) {
+    const error = ((predicted_us - spread.median) / spread.median) * 100;
+    tile(percent(error), `the prediction is ${error < 0 ? "too low" : "too high"}`);
   }
   if (round.goodput_bytes_per_s !== null) tile(rate(round.goodput_bytes_per_s), "goodput");
 
@@ -46,7 +48,8 @@ function drawSummary() {
   if (!isOfPairs) fact("Waited", `${counted(round.collisions, "flit")} for a busy port`);
   if (run.phases) {
     const beside = ({ predicted_us, measured_us }) => `predicted ${time(nanos(predicted_us))}, measured ${time(nanos(measured_us.median))}`;
-    fact("Disk", `${beside(run.phases.disk)}, the longest that a PE waited for its files`);
+    fact("Transfer", `${beside(run.phases.transfer)}, until the last byte had come`);
+    fact("Disk", `${beside(run.phases.disk)} of that, the longest that a PE waited for its files`);
     fact("Commit", `${beside(run.phases.commit)}, from the last byte until everything was durable and visible`);
   }
   const kept = counted(round.peak_buffered_flits, "flit");
@@ -58,7 +61,7 @@ function drawSummary() {
 
 function lengthsInWords() {
   if (isOfPairs) return `${counted(run.round.messages, "message")}, ${bytes(run.round.bytes)}`;
-  const lengths = run.pes.slice(1).map((pe) => pe.bytes).filter((n) => n > 0);
+  const lengths = run.pes.filter((pe) => pe.pe !== rootPe).map((pe) => pe.bytes).filter((n) => n > 0);
   if (!lengths.length) return "none";
   if (isForAll) return `${counted(run.round.messages, "message")}, ${bytes(run.round.bytes)}, for ${counted(lengths.length, "PE")}`;
   const [least, most] = [Math.min(...lengths), Math.max(...lengths)];
@@ -86,7 +89,7 @@ function drawAbout() {
     : " The prediction tells no more than the end.";
   const cut = shown.pes_with_spans_left_out.map((pe) => `P${pe}`).join(", ");
   byId("diagram-about").textContent =
-    `${which}: time to the right, from P0's trigger; a row for each PE, each below its parent (‹). ` +
+    `${which}: time to the right, from P${rootPe}'s trigger; a row for each PE, each below its parent (‹). ` +
     (LANES === 3
       ? "In the upper third of a row its send port, then its receive port, and below what it writes until it is durable and visible."
       : "In the upper half of a row its send port, in the lower half its receive port.") +
@@ -141,7 +144,7 @@ const COLUMNS = [
   ["PE", (pe) => pe.name, (pe) => rowOf.get(pe.pe)],
   ["parent", (pe) => (pe.parent === null ? "–" : `P${pe.parent}`), (pe) => pe.parent ?? -1],
   ["depth", (pe) => pe.depth, (pe) => pe.depth],
-  ["message", (pe) => (pe.pe === 0 ? "–" : bytes(pe.bytes)), (pe) => pe.bytes],
+  ["bytes", (pe) => (pe.pe === rootPe && !isOfPairs ? "–" : bytes(pe.bytes)), (pe) => pe.bytes],
   ["predicted", (pe) => time(pe.predicted), (pe) => pe.predicted ?? -1],
   ["measured", (pe) => time(pe.measured), (pe) => pe.measured ?? -1],
   ["fastest", (pe) => time(pe.least), (pe) => pe.least ?? -1],

@@ -23,7 +23,7 @@ pub struct Scene<'a> {
     pub rounds: u64,
     /// One of them.
     pub measured: &'a MeasuredRound,
-    /// By PE index, counted from P0's trigger.
+    /// By PE index, counted from the root's trigger.
     pub predicted: &'a [Vec<Span>],
 }
 

@@ -18,7 +18,7 @@ pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
     let cut: Vec<u32> = scene.cut().iter().map(|pe| pe.0).collect();
     let about = json!({
         "flitcast": env!("CARGO_PKG_VERSION"),
-        "time": "microseconds from P0's trigger",
+        "time": "microseconds from the root's trigger",
         "measured_round": scene.measured.round.0,
         "rounds": scene.rounds,
         "shown": scene.which(),

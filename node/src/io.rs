@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::blocking::joined;
 use crate::counters::Counters;
 use crate::held::HeldMessages;
-use crate::limits::{COMMITS_UNDER_WAY, LOOKS_FOR_BYTES, OPENING};
+use crate::limits::{COMMITS_UNDER_WAY, OPENING};
 use crate::link::{Link, LinkError};
 use crate::listen::{LastTurns, moved, moved_soon};
 use crate::neighbours::Neighbours;
@@ -117,7 +117,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
         self.state = State {
             outbox: Some(outbox),
             held,
-            waits_awake: self.brief.in_any_order && self.brief.are_messages_within(LOOKS_FOR_BYTES),
+            waits_awake: self.brief.waits_awake(),
             ..State::default()
         };
     }

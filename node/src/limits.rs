@@ -183,14 +183,6 @@ pub const HELD_IN_MEMORY: usize = 64 << 20;
 /// only queue at the disk.
 pub const COMMITS_UNDER_WAY: usize = 16;
 
-/// On one machine the next short message is there sooner than a PE that sleeps is woken up: it looks
-/// for it so often before it sleeps, and lets whoever else wants its processor go on each time. If
-/// nobody does, that takes some 30 us, and what it takes to ask the connections.
-pub const LOOKS: usize = 40;
-
-/// Where all messages are at most so long. Longer ones are not there as soon, and whoever copies them needs the processor.
-pub const LOOKS_FOR_BYTES: u64 = 128 << 10;
-
 /// Messages that are opened before their turn. Each holds two disk blocks, so these
 /// are 4 MiB; with short messages the disk is that far ahead of the links.
 pub const OPENED_AHEAD: usize = 8;

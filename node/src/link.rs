@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use flitcast_proto::ops::GATHERED_BYTES;
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
@@ -34,10 +35,6 @@ use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
 use crate::system::sockets;
 pub use error::LinkError;
-
-/// So many bytes of short frames go with one call of the operating system: to copy them takes a part of
-/// what a call takes, and as many are read at once.
-const GATHERED_BYTES: usize = 16 << 10;
 
 /// A connection to one neighbour.
 #[derive(Debug)]

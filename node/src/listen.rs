@@ -4,10 +4,10 @@ use std::pin::pin;
 use std::task::{Poll, ready};
 
 use flitcast_proto::PeId;
+use flitcast_proto::ops::LOOKS;
 use flitcast_proto::round::{Observer, Round};
 use smallvec::SmallVec;
 
-use crate::limits::LOOKS;
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::round::Heard;

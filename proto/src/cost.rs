@@ -52,6 +52,13 @@ pub struct Edge {
     pub up: Link,
 }
 
+/// For a process to look at its connections and to let another one have the core.
+const LOOK_NS: f64 = 1_200.0;
+
+/// Of what a flit costs at either end, the part that is left if it goes with the one before: the rest
+/// is the call of the operating system.
+pub const ALONG: f64 = 0.3;
+
 /// What the processes spend, in nanoseconds of a core unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
@@ -397,6 +404,13 @@ impl Host {
             first_ns,
             ..self
         }
+    }
+
+    /// From one look of a process that waits awake to the next, if so many on its machine do so in
+    /// turns.
+    pub fn look_ns(&self, processes: usize) -> f64 {
+        let cores = self.shared_cores.map_or(processes as f64, f64::from);
+        LOOK_NS * (processes as f64 / cores).max(1.0)
     }
 
     /// For which a process that passes a flit of so many bytes on is busy with it.

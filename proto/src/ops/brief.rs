@@ -8,6 +8,19 @@ use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
 
+/// So many bytes of short frames that follow each other to one neighbour go with one call of the
+/// operating system: to copy them takes a part of what a call takes, and as many are read at once.
+pub const GATHERED_BYTES: usize = 16 << 10;
+
+/// On one machine the next short message is there sooner than a PE that sleeps is woken up: it looks
+/// for it so often before it sleeps, and lets whoever else wants its processor go on each time. If
+/// nobody does, that takes some 30 us, and what it takes to ask the connections.
+pub const LOOKS: usize = 40;
+
+/// It does so where all messages of its list are at most so long. Longer ones are not there as soon, and
+/// whoever copies them needs the processor.
+const AWAKE_FOR_BYTES: u64 = 128 << 10;
+
 /// What a PE is told of a round beforehand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Brief {
@@ -49,10 +62,10 @@ impl Brief {
         has_turns && self.pace.pacing == Pacing::Turns && one_port
     }
 
-    /// Whether no message that starts or ends here is longer.
-    pub fn are_messages_within(&self, bytes: u64) -> bool {
+    /// Whether a PE looks a few times for what comes next before it sleeps.
+    pub fn waits_awake(&self) -> bool {
         let mut all = self.sends.iter().chain(&self.takes);
-        all.all(|message| message.bytes <= bytes)
+        self.in_any_order && all.all(|message| message.bytes <= AWAKE_FOR_BYTES)
     }
 
     /// Payload bytes of a full flit of a message that starts here.

@@ -51,7 +51,7 @@ mod shoulder_tap;
 mod table;
 pub mod timetable;
 
-pub use brief::Brief;
+pub use brief::{Brief, GATHERED_BYTES, LOOKS};
 pub use broadcast::{Broadcast, MOST_BLOCKS};
 pub use exchange::Exchange;
 pub use gossip::Gossip;

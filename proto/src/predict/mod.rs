@@ -8,13 +8,14 @@ mod chores;
 mod files;
 mod resources;
 mod station;
+mod work;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use files::{Chore, Desks};
 use resources::{Cores, FrameInFlight, PortQueue, Thread, Wire};
-use station::{Next, Station, Work};
+use station::{Gathered, Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
 use crate::items::{Control, Message};
@@ -146,7 +147,11 @@ pub fn predict(
             .in_pieces(flits_a_piece)
             .record_spans(usize::MAX),
         work: None,
-        asleep: id != tree.root(),
+        waits_since: (id != tree.root()).then_some(0),
+        waits_awake: brief.waits_awake(),
+        gathers: brief.in_any_order,
+        gathered: Gathered::default(),
+        set_up: BTreeSet::new(),
         fresh: true,
         writes: VecDeque::new(),
         began: 0,
@@ -157,6 +162,10 @@ pub fn predict(
     });
     let files = model.files.as_ref();
     let machines = model.hosts.machines().iter();
+    let mut residents = vec![0; machines.len()];
+    for pe in tree.pes() {
+        residents[model.hosts.machine_of(pe)] += 1;
+    }
     let operation = briefs.first().map(|brief| brief.operation);
     let operation = operation.unwrap_or(Operation::Scatter);
     let mut world = World {
@@ -174,6 +183,7 @@ pub fn predict(
         cores: machines
             .map(|host| Cores::new(host.shared_cores, tree.len()))
             .collect(),
+        residents,
         desks: files.map(|files| Desks::new(files, tree, briefs, piece)),
         chores: Vec::new(),
         events: BTreeMap::new(),
@@ -224,6 +234,8 @@ struct World<'a> {
     neighbours: Vec<Vec<PeId>>,
     /// Of each machine.
     cores: Vec<Cores>,
+    /// How many PEs are on each machine.
+    residents: Vec<usize>,
     /// Where messages are made of files.
     desks: Option<Desks<'a>>,
     chores: Vec<Chore>,
@@ -291,7 +303,9 @@ impl World<'_> {
                 }
             }
             Next::Sleep(until) => {
-                self.stations[at.index()].asleep = true;
+                let station = &mut self.stations[at.index()];
+                station.waits_since = station.waits_since.or(Some(now));
+                station.gathered = Gathered::default();
                 self.give_up_core(now, at.index());
                 if let Some(until) = until {
                     self.cause(until, Event::Look(at));
@@ -327,11 +341,15 @@ impl World<'_> {
             return;
         };
         let work = self.core_ns(at, work);
-        let wakes = std::mem::take(&mut self.stations[at.index()].asleep);
-        let begins = std::mem::take(&mut self.stations[at.index()].fresh);
-        let host = self.model.hosts.of(at);
-        let wake = if wakes { host.wake_ns } else { 0.0 };
-        let first = if begins { host.first_ns } else { 0.0 };
+        let station = &mut self.stations[at.index()];
+        let waited = station.waits_since.take().map(|since| now - since);
+        let begins = std::mem::take(&mut station.fresh);
+        let wake = waited.map_or(0.0, |waited| self.wake_ns(at, waited, begins));
+        let first = if begins {
+            self.model.hosts.of(at).first_ns
+        } else {
+            0.0
+        };
         let done = now.saturating_add((wake + first).round() as u64);
         self.cause(done.saturating_add(work), Event::Done(at));
     }
@@ -471,7 +489,9 @@ impl World<'_> {
             };
             if arrived <= now {
                 match self.pop(now, from, at) {
-                    Some(content) => return Next::Act(Work::In(from, content)),
+                    Some((content, along)) => {
+                        return Next::Act(Work::In(from, content, along));
+                    }
                     None => continue,
                 }
             }
@@ -496,7 +516,7 @@ impl World<'_> {
     }
 
     /// The receiver takes the frame at the front.
-    fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<Sized> {
+    fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<(Sized, bool)> {
         let shared = self.model.ports == Ports::Single;
         let mut port = self.stations[at.index()].receive;
         let (wire, link) = self.wire(from, at);
@@ -510,7 +530,7 @@ impl World<'_> {
         self.acknowledge(now, frame.bytes, [at, from]);
         // The sender may have waited for the room.
         self.cause(now, Event::Look(from));
-        Some(frame.content)
+        Some((frame.content, frame.along))
     }
 
     /// What TCP sends back for so many bytes, from the one to the other: it slips in between packets of
@@ -579,7 +599,12 @@ impl World<'_> {
             Sized::Flits { message, bytes } => self.flits(message, bytes),
             Sized::Control(_) => 0,
         };
-        let mut shared = self.stations[at.index()].send;
+        let station = &mut self.stations[at.index()];
+        let along = station.gathered.is_for(to);
+        if station.gathers {
+            station.gathered.add(to, bytes);
+        }
+        let mut shared = station.send;
         let (wire, link) = self.wire(at, to);
         let port = if ports == Ports::Single {
             &mut shared
@@ -597,62 +622,10 @@ impl World<'_> {
             bytes,
             takes,
             departed,
+            along,
         });
         self.stations[at.index()].send = shared;
         self.cause(now, Event::Look(to));
-    }
-
-    /// Nanoseconds of a core.
-    fn core_ns(&self, at: PeId, work: &Work) -> u64 {
-        let host = self.model.hosts.of(at);
-        let (message, offset, bytes, per_byte) = match *work {
-            Work::Out(
-                Action::SendFlit {
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                }
-                | Action::SendAgain {
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                }
-                | Action::SendHeld {
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                }
-                | Action::Forward {
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                },
-            ) => (message, offset, bytes, host.send_ns_per_byte),
-            Work::In(_, Sized::Flits { message, bytes }) => {
-                let offset = self.stations[at.index()].round.bytes_taken(message.id);
-                (message, offset, bytes, host.receive_ns_per_byte)
-            }
-            Work::Out(_) | Work::In(..) => return host.control_ns.round() as u64,
-        };
-        let flits = self.flits(message, bytes) as f64;
-        let mut core_ns = host.flit_ns * flits + per_byte * bytes as f64;
-        let (ends, first_or_last) = match work {
-            // The bytes were made for the first neighbour.
-            Work::Out(Action::SendAgain { .. }) => (false, false),
-            Work::Out(_) => (message.source == at, offset == 0),
-            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
-        };
-        if ends {
-            core_ns += host.end_ns_per_byte * bytes as f64;
-            if first_or_last {
-                core_ns += host.message_ns;
-            }
-        }
-        core_ns.round() as u64
     }
 
     /// A PE has finished what it was doing.
@@ -661,6 +634,11 @@ impl World<'_> {
         let began = station.began;
         match station.work.take() {
             Some(Work::Out(action)) => {
+                if let Action::SendFlit { message, .. } = &action
+                    && message.destination.one().is_none()
+                {
+                    station.set_up.insert(message.id);
+                }
                 let (to, bytes, content) = match action {
                     Action::SendControl { to, item } => {
                         (to, self.control_bytes(item), Sized::Control(item))
@@ -690,7 +668,8 @@ impl World<'_> {
                     false => round.handle_done(Time(now))?,
                 }
             }
-            Some(Work::In(from, content)) => {
+            Some(Work::In(from, content, _)) => {
+                station.gathered = Gathered::default();
                 let times = [Time(began), Time(now)];
                 station.round.handle_sized(times, from, content)?;
             }

@@ -72,6 +72,8 @@ pub(super) struct FrameInFlight {
     /// For which it has the ports.
     pub(super) takes: f64,
     pub(super) departed: f64,
+    /// It goes with the one before.
+    pub(super) along: bool,
 }
 
 /// One direction of an edge.

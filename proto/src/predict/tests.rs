@@ -1,6 +1,6 @@
 use super::*;
 use crate::cost::{Edge, Host, Hosts};
-use crate::ops::{Broadcast, Operation};
+use crate::ops::{Broadcast, Gossip, Operation};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::sim;
@@ -303,4 +303,37 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
     // Those of all flits but the last, which has come before the last one goes, wait with them.
     assert_eq!(took(Ports::Single, 0.1), 10_100 + 100 * 10);
     assert_eq!(took(Ports::PerEdge, 0.1), 10_100);
+}
+
+/// P0 waits for what P1 sends when it has begun.
+#[test]
+fn who_waits_for_a_short_message_looks_before_it_sleeps() {
+    let tree = tree("path:2");
+    let took = |wake_ns, bytes| {
+        let host = Host {
+            shared_cores: Some(2),
+            wake_ns,
+            ..Host::NONE
+        };
+        let model = Model {
+            ports: Ports::PerEdge,
+            hosts: Hosts::one(host),
+            edges: vec![Edge::default(); tree.len()],
+            ..Model::unit(tree.len())
+        };
+        let operation = Operation::Gossip(Gossip::Flood);
+        let timing = Timing::of(&model, 1 << 20, Pacing::Eager);
+        let briefs = Brief::all(
+            &tree,
+            operation,
+            &vec![bytes; operation.deliveries(&tree)],
+            &timing,
+        );
+        predict(&tree, &briefs, &model).unwrap().round_ns()
+    };
+    let (short, long) = (1 << 10, 1 << 20);
+    assert_eq!(took(20_000.0, short), 20_000 + 1_200);
+    assert_eq!(took(1_000.0, short), 2_000, "to be woken takes less");
+    assert_eq!(took(90_000.0, short), 180_000, "it has given up looking");
+    assert_eq!(took(20_000.0, long), 40_000);
 }

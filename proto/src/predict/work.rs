@@ -1,0 +1,92 @@
+//! What a core spends on a PE's work: until it begins, and on each frame.
+
+use super::World;
+use super::station::Work;
+use crate::PeId;
+use crate::cost::ALONG;
+use crate::ops::LOOKS;
+use crate::round::{Action, Sized};
+
+impl World<'_> {
+    /// Nanoseconds of a core until a PE that has waited so long goes on, or begins with the round.
+    pub(super) fn wake_ns(&self, at: PeId, waited_ns: u64, begins: bool) -> f64 {
+        let hosts = &self.model.hosts;
+        let host = hosts.of(at);
+        let look_ns = host.look_ns(self.residents[hosts.machine_of(at)]);
+        let is_awake = self.stations[at.index()].waits_awake
+            && !begins
+            && waited_ns as f64 <= LOOKS as f64 * look_ns;
+        match is_awake {
+            true => host.wake_ns.min(look_ns),
+            false => host.wake_ns,
+        }
+    }
+
+    /// Nanoseconds of a core.
+    pub(super) fn core_ns(&self, at: PeId, work: &Work) -> u64 {
+        let host = self.model.hosts.of(at);
+        let station = &self.stations[at.index()];
+        let (message, offset, bytes, per_byte, along) = match *work {
+            Work::Out(
+                Action::SendFlit {
+                    to,
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                }
+                | Action::SendAgain {
+                    to,
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                }
+                | Action::SendHeld {
+                    to,
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                }
+                | Action::Forward {
+                    to,
+                    message,
+                    offset,
+                    bytes,
+                    ..
+                },
+            ) => (
+                message,
+                offset,
+                bytes,
+                host.send_ns_per_byte,
+                station.gathered.is_for(to),
+            ),
+            Work::In(_, Sized::Flits { message, bytes }, along) => {
+                let offset = station.round.bytes_taken(message.id);
+                (message, offset, bytes, host.receive_ns_per_byte, along)
+            }
+            Work::Out(_) | Work::In(..) => return host.control_ns.round() as u64,
+        };
+        let flits = self.flits(message, bytes) as f64;
+        let calls = if along { ALONG } else { 1.0 };
+        let mut core_ns = host.flit_ns * flits * calls + per_byte * bytes as f64;
+        let (ends, first_or_last) = match work {
+            // The bytes were made for the first neighbour.
+            Work::Out(Action::SendAgain { .. }) => (false, false),
+            Work::Out(_) => (
+                message.source == at,
+                offset == 0 && !station.set_up.contains(&message.id),
+            ),
+            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
+        };
+        if ends {
+            core_ns += host.end_ns_per_byte * bytes as f64;
+            if first_or_last {
+                core_ns += host.message_ns;
+            }
+        }
+        core_ns.round() as u64
+    }
+}

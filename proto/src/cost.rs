@@ -57,7 +57,7 @@ const LOOK_NS: f64 = 1_200.0;
 
 /// Of what a flit costs at either end, the part that is left if it goes with the one before: the rest
 /// is the call of the operating system.
-pub const ALONG: f64 = 0.3;
+pub const ALONG: f64 = 0.1;
 
 /// What the processes spend, in nanoseconds of a core unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]

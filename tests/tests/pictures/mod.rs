@@ -4,6 +4,7 @@
 mod browser;
 mod data;
 mod place;
+mod planned;
 mod recorded;
 mod traced;
 

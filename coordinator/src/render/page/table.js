@@ -180,15 +180,16 @@ function drawTable() {
   const [, , key] = columns[sorting.column];
   const sign = sorting.up ? 1 : -1;
   for (const pe of [...pes].sort((a, b) => sign * (key(a) - key(b)) || a.pe - b.pe)) {
-    const row = put(body, "tr", pe.pe === chosen ? { class: "chosen" } : {});
+    const message = messageOf(pe.pe);
+    const row = put(body, "tr", message === chosen ? { class: "chosen" } : {});
     columns.forEach(([name, write], i) => {
       const far = name === "error" && Math.abs(errorOf(pe) ?? 0) > 10;
       const cell = put(row, "td", far ? { class: "far" } : {});
       if (i === 0 && pe.bytes > 0) {
-        put(cell, "i").style.background = colours(pe.pe)[0];
+        put(cell, "i").style.background = colours(message)[0];
       }
       cell.append(write(pe));
     });
-    if (pe.bytes > 0) row.addEventListener("click", () => choose(chosen === pe.pe ? null : pe.pe));
+    if (pe.bytes > 0) row.addEventListener("click", () => choose(chosen === message ? null : message));
   }
 }

@@ -1,0 +1,175 @@
+//! Real processes on links of one rate do what is planned for unit links: each PE sends the flits of the
+//! plan, to whom the plan says and in its order.
+
+use flitcast_tests::scratch;
+use serde_json::Value;
+
+use super::data::{data, spans};
+use super::{drawn, page};
+use crate::replay::{list, number, planned_of};
+
+const FLIT_BYTES: u64 = 4096;
+
+/// To whom a PE sends, and of which message. Of an exchange a run tells whose message it is, and for whom
+/// it is of those of P0.
+type Sent = (u64, u64);
+
+/// What each PE sends by the plan, step by step.
+fn planned(plan: &Value) -> Vec<Vec<Sent>> {
+    let pes = number(plan, "pes");
+    let told = |message: u64| match plan["operation"] == "exchange" {
+        true if message < pes => message,
+        true => message / pes,
+        false => message,
+    };
+    let mut sent = vec![Vec::new(); pes as usize];
+    match plan["steps"].is_null() {
+        true => {
+            for crossing in list(plan, "crossings") {
+                let [from, to, message] = ["from", "to", "message"].map(|it| number(crossing, it));
+                for flit in 0..number(crossing, "flits") {
+                    let step = number(crossing, "first_step") + flit * number(crossing, "every");
+                    sent[from as usize].push((step, (to, told(message))));
+                }
+            }
+        }
+        false => {
+            for (step, packets) in (0..).zip(list(plan, "steps")) {
+                for packet in list(packets, "packets") {
+                    let ends = [0, list(packet, "path").len() - 1];
+                    let [from, to] = ends.map(|end| packet["path"][end].as_u64().expect("a PE"));
+                    let pieces = list(packet, "pieces").iter();
+                    let pieces = pieces.map(|it| (step, (to, number(it, "message"))));
+                    sent[from as usize].extend(pieces);
+                }
+            }
+        }
+    }
+    let in_order = |mut sent: Vec<(u64, Sent)>| {
+        sent.sort_by_key(|(step, _)| *step);
+        sent.into_iter().map(|(_, sent)| sent).collect()
+    };
+    sent.into_iter().map(in_order).collect()
+}
+
+/// What each PE sent in a round that was played.
+fn played(page: &str, pes: usize) -> Vec<Vec<Sent>> {
+    let mut sent = vec![Vec::new(); pes];
+    let mut spans = spans(&data(page), "measured");
+    spans.sort_by_key(|span| span.begin_ns);
+    for span in spans.iter().filter(|span| !span.received) {
+        if let Some(message) = span.message() {
+            sent[span.pe as usize].push((span.peer, message));
+        }
+    }
+    sent
+}
+
+/// Flits of one message to one neighbour that follow each other count once: a run tells of all of them
+/// together.
+fn in_turns(mut sent: Vec<Sent>) -> Vec<Sent> {
+    sent.dedup();
+    sent
+}
+
+/// What goes to one neighbour in one step is one packet, whatever the order in it.
+fn in_packets(mut sent: Vec<Sent>) -> Vec<Sent> {
+    let same = sent.chunk_by_mut(|one, next| one.0 == next.0);
+    same.for_each(<[Sent]>::sort_unstable);
+    in_turns(sent)
+}
+
+/// Where a relay sends each flit to all of its children, a run tells of each child once.
+fn first_flits(sent: Vec<Sent>) -> Vec<Sent> {
+    let new = |at: &usize| !sent[..*at].contains(&sent[*at]);
+    (0..sent.len()).filter(new).map(|at| sent[at]).collect()
+}
+
+/// What a plan is told of lengths in flits, a run is in bytes.
+#[track_caller]
+fn is_played_as_planned(
+    operation: &str,
+    line: &str,
+    [in_flits, in_bytes]: &[String; 2],
+    seen: fn(Vec<Sent>) -> Vec<Sent>,
+) {
+    let plan = planned_of(operation, &format!("{line} {in_flits}"));
+    let dir = scratch();
+    let links = format!("--flit-size {FLIT_BYTES} --link rate=20mbit");
+    let command = format!("{operation} {line} {in_bytes} {links}");
+    let command: Vec<&str> = command.split_whitespace().collect();
+    drawn(dir.path(), &command);
+    let planned = planned(&plan);
+    assert!(planned.iter().any(|sent| !sent.is_empty()), "{command:?}");
+    let played = played(&page(dir.path()), planned.len());
+    let [played, planned] =
+        [played, planned].map(|pes| pes.into_iter().map(seen).collect::<Vec<_>>());
+    assert_eq!(played, planned, "{command:?}");
+}
+
+/// `option` with these lengths, in flits and in bytes.
+fn lengths(option: &str, flits: &[u64]) -> [String; 2] {
+    [1, FLIT_BYTES].map(|unit| {
+        let lengths = flits.iter().map(|flits| (flits * unit).to_string());
+        format!("{option} {}", lengths.collect::<Vec<_>>().join(","))
+    })
+}
+
+#[test]
+fn broadcasts_are_played_as_planned() {
+    let size = lengths("--size", &[5]);
+    for algorithm in ["rounds", "urgent", "child-by-child"] {
+        let line = format!("--tree random:7:4 --algorithm {algorithm}");
+        let seen = if algorithm == "rounds" {
+            first_flits
+        } else {
+            in_turns
+        };
+        is_played_as_planned("broadcast", &line, &size, seen);
+    }
+    for algorithm in ["path", "kary:2"] {
+        let line = format!("--network complete:6 --algorithm {algorithm}");
+        is_played_as_planned("broadcast", &line, &size, first_flits);
+    }
+}
+
+#[test]
+fn gossip_is_played_as_planned() {
+    for seed in [3, 8] {
+        let unlike = lengths("--lengths", &[2, 0, 1, 3, 1, 1]);
+        let line = format!("--tree random:6:{seed} --algorithm flood");
+        is_played_as_planned("gossip", &line, &unlike, in_turns);
+    }
+    for algorithm in ["circulate", "dissemination", "direct", "neighbour"] {
+        let alike = lengths("--lengths", &[1; 6]);
+        let line = format!("--network complete:6 --algorithm {algorithm}");
+        is_played_as_planned("gossip", &line, &alike, in_packets);
+    }
+}
+
+#[test]
+fn exchanges_are_played_as_planned() {
+    const FLITS: [[u64; 5]; 5] = [
+        [0, 1, 2, 0, 1],
+        [1, 0, 0, 3, 1],
+        [0, 1, 0, 2, 2],
+        [2, 0, 1, 0, 0],
+        [1, 1, 0, 4, 0],
+    ];
+    let dir = scratch();
+    let matrix = |option: &str, unit: u64| {
+        let row = |row: &[u64; 5]| row.map(|flits| (flits * unit).to_string()).join(",") + "\n";
+        let file = dir.path().join(format!("{unit}.csv"));
+        std::fs::write(&file, FLITS.iter().map(row).collect::<String>()).expect("it is written");
+        format!("{option} {}", file.display())
+    };
+    let matrices = [matrix("--matrix", 1), matrix("--lengths", FLIT_BYTES)];
+    for line in [
+        "--tree random:5:1 --algorithm tree",
+        "--tree path:5 --algorithm tree",
+        "--network complete:5 --algorithm rounds",
+        "--network complete:5 --algorithm shifts",
+    ] {
+        is_played_as_planned("exchange", line, &matrices, in_turns);
+    }
+}

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use files::{Chore, Desks};
 use resources::{Cores, FrameInFlight, PortQueue, Thread, Wire};
-use station::{Gathered, Next, Station, Work};
+use station::{FlitsOut, Gathered, Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
 use crate::items::{Control, Message};
@@ -639,24 +639,14 @@ impl World<'_> {
                 {
                     station.set_up.insert(message.id);
                 }
-                let (to, bytes, content) = match action {
-                    Action::SendControl { to, item } => {
-                        (to, self.control_bytes(item), Sized::Control(item))
-                    }
-                    Action::SendFlit {
-                        to, message, bytes, ..
-                    }
-                    | Action::SendAgain {
-                        to, message, bytes, ..
-                    }
-                    | Action::SendHeld {
-                        to, message, bytes, ..
-                    }
-                    | Action::Forward {
-                        to, message, bytes, ..
-                    } => {
+                let (to, bytes, content) = match (FlitsOut::of(&action), action) {
+                    (Some(out), _) => {
+                        let (message, bytes) = (out.message, out.bytes);
                         let on_the_wire = self.flit_frames_bytes(message, bytes);
-                        (to, on_the_wire, Sized::Flits { message, bytes })
+                        (out.to, on_the_wire, Sized::Flits { message, bytes })
+                    }
+                    (None, Action::SendControl { to, item }) => {
+                        (to, self.control_bytes(item), Sized::Control(item))
                     }
                     _ => return Ok(()),
                 };

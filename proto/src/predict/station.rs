@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::resources::PortQueue;
+use crate::items::Message;
 use crate::ops::GATHERED_BYTES;
 use crate::round::{Action, Round, Sized};
 use crate::{MessageId, PeId};
@@ -71,6 +72,57 @@ pub enum Work {
     Out(Action),
     /// A frame is taken from a wire; whether it came with the one before.
     In(PeId, Sized, bool),
+}
+
+/// Flits that go out.
+pub struct FlitsOut {
+    pub to: PeId,
+    pub message: Message,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+impl FlitsOut {
+    /// What an action sends, if it sends flits.
+    pub fn of(action: &Action) -> Option<FlitsOut> {
+        let (&to, &message, &offset, &bytes) = match action {
+            Action::SendFlit {
+                to,
+                message,
+                offset,
+                bytes,
+                ..
+            }
+            | Action::SendAgain {
+                to,
+                message,
+                offset,
+                bytes,
+                ..
+            }
+            | Action::SendHeld {
+                to,
+                message,
+                offset,
+                bytes,
+                ..
+            }
+            | Action::Forward {
+                to,
+                message,
+                offset,
+                bytes,
+                ..
+            } => (to, message, offset, bytes),
+            _ => return None,
+        };
+        Some(FlitsOut {
+            to,
+            message,
+            offset,
+            bytes,
+        })
+    }
 }
 
 /// What a PE does next.

@@ -1,7 +1,7 @@
 //! What a core spends on a PE's work: until it begins, and on each frame.
 
 use super::World;
-use super::station::Work;
+use super::station::{FlitsOut, Work};
 use crate::PeId;
 use crate::cost::ALONG;
 use crate::ops::LOOKS;
@@ -26,48 +26,21 @@ impl World<'_> {
     pub(super) fn core_ns(&self, at: PeId, work: &Work) -> u64 {
         let host = self.model.hosts.of(at);
         let station = &self.stations[at.index()];
-        let (message, offset, bytes, per_byte, along) = match *work {
-            Work::Out(
-                Action::SendFlit {
-                    to,
-                    message,
-                    offset,
-                    bytes,
-                    ..
+        let (message, offset, bytes, per_byte, along) = match work {
+            Work::Out(action) => match FlitsOut::of(action) {
+                Some(out) => {
+                    let along = station.gathered.is_for(out.to);
+                    let per_byte = host.send_ns_per_byte;
+                    (out.message, out.offset, out.bytes, per_byte, along)
                 }
-                | Action::SendAgain {
-                    to,
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                }
-                | Action::SendHeld {
-                    to,
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                }
-                | Action::Forward {
-                    to,
-                    message,
-                    offset,
-                    bytes,
-                    ..
-                },
-            ) => (
-                message,
-                offset,
-                bytes,
-                host.send_ns_per_byte,
-                station.gathered.is_for(to),
-            ),
+                None => return host.control_ns.round() as u64,
+            },
             Work::In(_, Sized::Flits { message, bytes }, along) => {
                 let offset = station.round.bytes_taken(message.id);
-                (message, offset, bytes, host.receive_ns_per_byte, along)
+                let per_byte = host.receive_ns_per_byte;
+                (*message, offset, *bytes, per_byte, *along)
             }
-            Work::Out(_) | Work::In(..) => return host.control_ns.round() as u64,
+            Work::In(..) => return host.control_ns.round() as u64,
         };
         let flits = self.flits(message, bytes) as f64;
         let calls = if along { ALONG } else { 1.0 };

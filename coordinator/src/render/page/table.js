@@ -22,7 +22,7 @@ function drawSummary() {
     tile(time(nanos(spread.median)), many ? `measured, median of ${run.rounds}${range}` : "measured round time");
   }
   if (spread?.median) {
-    const error = ((predicted_us - spread.median) / spread.median) * 100;
+    const error = offBy(predicted_us, spread.median);
     tile(percent(error), `the prediction is ${error < 0 ? "too low" : "too high"}`);
   }
   if (round.goodput_bytes_per_s !== null) tile(rate(round.goodput_bytes_per_s), "goodput");
@@ -155,9 +155,10 @@ const COLUMNS = [
 const sorting = { column: 0, up: true };
 
 /// How far the prediction is from what was measured, in percent of the latter.
+const offBy = (predicted, measured) => ((predicted - measured) / measured) * 100;
+
 function errorOf(pe) {
-  if (!pe.measured || pe.predicted === null) return null;
-  return ((pe.predicted - pe.measured) / pe.measured) * 100;
+  return !pe.measured || pe.predicted === null ? null : offBy(pe.predicted, pe.measured);
 }
 
 function drawTable() {
